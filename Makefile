@@ -1,0 +1,63 @@
+# Every target creates .venv and installs what it needs; nothing else has to be on the machine but Python and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CONSTRAINTS := .ci/constraints.txt
+# Two workers: more only compete for the cores that the brokers under test need.
+WORKERS ?= 2
+
+.PHONY: help demo test check up bench soak docs clean
+
+help:
+	@echo "make demo    start a broker, write and read with real clients, print figures and a verdict"
+	@echo "make test    the whole suite"
+	@echo "make check   formatting, lint, types, layers, tidiness"
+	@echo "make up      start a broker on port 9092 and stay"
+	@echo "make bench   Strandline beside Apache Kafka, into docs/benchmarks"
+	@echo "make soak    the long versions of the random tests"
+	@echo "make docs    regenerate docs/reference"
+
+$(VENV)/.core: pyproject.toml $(CONSTRAINTS)
+	@test -d $(VENV) || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing strandline"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e .
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.core
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) confluent-kafka
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	@echo "installing the test and check tools"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.demo
+	@$(BIN)/python examples/demo.py
+
+up: $(VENV)/.core
+	@$(BIN)/strandline up
+
+check: $(VENV)/.dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q tests/tidy
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m tests.oracle.fetch
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests
+
+soak: $(VENV)/.dev
+	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m tests.oracle.fetch
+	@$(BIN)/python -m bench.run
+
+docs: $(VENV)/.core
+	@$(BIN)/python -m strandline.cli.main docs --write docs/reference
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

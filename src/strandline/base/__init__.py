@@ -1,0 +1,1 @@
+"""Ids, errors and limits that everything else shares."""

@@ -1,0 +1,34 @@
+"""Identifiers as Kafka writes them."""
+
+from __future__ import annotations
+
+import base64
+from typing import Final, NamedTuple
+
+ZERO_UUID: Final = bytes(16)
+# Kafka reserves the first hundred ids for its own use; a log directory's id must not be one of them.
+RESERVED_UUIDS: Final = frozenset(number.to_bytes(16, "big") for number in range(100))
+METADATA_TOPIC_ID: Final = (1).to_bytes(16, "big")
+METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def uuid_text(uuid: bytes) -> str:
+    """22 characters of URL-safe base64, as every Kafka tool prints it."""
+    return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()
+
+
+def parse_uuid(text: str) -> bytes:
+    if len(text) > 24:
+        raise ValueError(f"{text!r} is too long to be a UUID")
+    raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if len(raw) != 16:
+        raise ValueError(f"{text!r} is not a UUID: it holds {len(raw)} bytes, not 16")
+    return raw

@@ -1,0 +1,303 @@
+"""Produce (key 0), versions 3 to 13: appends one batch to each partition.
+
+acks=0 gets no answer, acks=1 one after the leader's write, acks=all one when the high watermark has passed it.
+Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13), NOT_LEADER_OR_FOLLOWER, CORRUPT_MESSAGE,
+INVALID_RECORD, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, UNSUPPORTED_COMPRESSION_TYPE,
+OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, NOT_ENOUGH_REPLICAS,
+INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, KAFKA_STORAGE_ERROR.
+Differs from Kafka: a repeated batch older than the last five gets DUPLICATE_SEQUENCE_NUMBER, where Kafka answers
+OUT_OF_ORDER_SEQUENCE_NUMBER; records are not decoded unless the topic's configuration asks for it.
+
+The request is walked by hand: this is the hot path, and its cost is per batch.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from struct import error as struct_error
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.topics import INTERNAL_TOPICS
+from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.replica import Replica
+from strandline.partition.leader import ACKS_ALL
+from strandline.wire.api.k00_produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from strandline.wire.codec import DecodeError, encode
+from strandline.wire.compiler import ARRAY_LENGTH_MAX, read_uvarint
+from strandline.wire.record_batch import (
+    ATTRIBUTES_POSITION,
+    HEADER_BYTES,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    read_header,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+_ACKS_AND_TIMEOUT: Final = Struct(">hi")
+_INT32: Final = Struct(">i")
+_INT16: Final = Struct(">h")
+_TOPIC_IDS_FROM: Final = 13
+_FLEXIBLE_FROM: Final = 9
+_NEVER: Final = 0x7FFFFFFFFFFFFFFF
+
+
+class Piece(NamedTuple):
+    """One partition's part of the request."""
+
+    topic_number: int
+    partition: int
+    records: memoryview
+
+
+class Topic(NamedTuple):
+    name: str
+    topic_id: bytes
+
+
+class Parsed(NamedTuple):
+    transactional_id: str | None
+    acks: int
+    timeout_ms: int
+    topics: list[Topic]
+    pieces: list[Piece]
+
+
+def handle_raw(broker: Broker, context: RequestContext) -> Answer:
+    try:
+        request = parse(context.body, context.position, context.api_version)
+    except (struct_error, IndexError, UnicodeDecodeError) as error:
+        raise DecodeError(f"Produce version {context.api_version}: {error}") from error
+    topics = request.topics
+    if request.acks not in (0, 1, ACKS_ALL):
+        refused = Result(ErrorCode.INVALID_REQUIRED_ACKS, message="acks must be 0, 1 or -1 (all).")
+        return _answer(context, request, topics, [refused] * len(request.pieces))
+    if request.transactional_id is None and any(_is_transactional(piece.records) for piece in request.pieces):
+        # Kafka's word for it: nobody may write transactions without saying whose.
+        refused = Result(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, message="A transactional id is needed."
+        )
+        return _answer(context, request, topics, [refused] * len(request.pieces))
+    if context.api_version >= _TOPIC_IDS_FROM:
+        topics = [Topic(broker.topic_name(topic.topic_id), topic.topic_id) for topic in topics]
+    find = broker.replicas.by_topic.get
+    replicas: list[Replica] = []
+    for piece in request.pieces:
+        partitions = find(topics[piece.topic_number].name)
+        replica = None if partitions is None else partitions.get(piece.partition)
+        if replica is None or not replica.intake.is_plain or replica.log.config.flush_messages != _NEVER:
+            return _produce_later(broker, context, request, topics)
+        replicas.append(replica)
+    now_ms = broker.clock.wall_ms()
+    results = [
+        _check_and_append(broker, context, request.acks, replica, piece.records, now_ms)
+        for piece, replica in zip(request.pieces, replicas, strict=True)
+    ]
+    return _answer(context, request, topics, results)
+
+
+def _is_transactional(records: memoryview) -> bool:
+    return len(records) >= HEADER_BYTES and bool(records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_FLAG)
+
+
+def parse(b: memoryview, p: int, version: int) -> Parsed:
+    flexible = version >= _FLEXIBLE_FROM
+    transactional_id, p = _string(b, p, flexible)
+    acks, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(b, p)
+    p += 6
+    topic_count, p = _length(b, p, flexible)
+    topics: list[Topic] = []
+    pieces: list[Piece] = []
+    end = len(b)
+    for number in range(topic_count):
+        if version >= _TOPIC_IDS_FROM:
+            topics.append(Topic("", bytes(b[p : p + 16])))
+            p += 16
+        else:
+            name, p = _string(b, p, flexible)
+            if name is None:
+                raise DecodeError("a topic without a name")
+            topics.append(Topic(name, b""))
+        partition_count, p = _length(b, p, flexible)
+        for _ in range(partition_count):
+            (index,) = _INT32.unpack_from(b, p)
+            size, p = _size(b, p + 4, flexible)
+            following = p + max(size, 0)
+            if following > end:
+                raise DecodeError(f"records of {size} bytes with {end - p} left")
+            pieces.append(Piece(number, index, b[p:following]))
+            p = following
+            if flexible:
+                p = _skip_tags(b, p)
+        if flexible:
+            p = _skip_tags(b, p)
+    return Parsed(transactional_id, acks, timeout_ms, topics, pieces)
+
+
+def _string(b: memoryview, p: int, flexible: bool) -> tuple[str | None, int]:
+    if flexible:
+        size, p = _size(b, p, True)
+    else:
+        (size,) = _INT16.unpack_from(b, p)
+        p += 2
+    if size < 0:
+        return None, p
+    if p + size > len(b):
+        raise DecodeError(f"a string of {size} bytes with {len(b) - p} left")
+    return str(b[p : p + size], "utf-8"), p + size
+
+
+def _size(b: memoryview, p: int, flexible: bool) -> tuple[int, int]:
+    if not flexible:
+        return _INT32.unpack_from(b, p)[0], p + 4
+    size = b[p]
+    if size < 0x80:
+        return size - 1, p + 1
+    size, p = read_uvarint(b, p)
+    return size - 1, p
+
+
+def _length(b: memoryview, p: int, flexible: bool) -> tuple[int, int]:
+    count, p = _size(b, p, flexible)
+    if count < 0 or count > ARRAY_LENGTH_MAX or count > len(b) - p:
+        raise DecodeError(f"an array of {count} elements with {len(b) - p} bytes left")
+    return count, p
+
+
+def _skip_tags(b: memoryview, p: int) -> int:
+    count = b[p]
+    p += 1
+    if count:
+        count, p = read_uvarint(b, p - 1)
+        for _ in range(count):
+            _, p = read_uvarint(b, p)
+            size, p = read_uvarint(b, p)
+            p += size
+            if p > len(b):
+                raise DecodeError("a tagged field beyond the end of the request")
+    return p
+
+
+class Result(NamedTuple):
+    error_code: int
+    base_offset: int = -1
+    append_time_ms: int = -1
+    log_start_offset: int = -1
+    message: str | None = None
+    records: tuple[tuple[int, str], ...] = ()
+
+
+def _refused(error: KafkaError) -> Result:
+    return Result(error.code, message=error.message, records=error.records)
+
+
+def _append(
+    broker: Broker, acks: int, replica: Replica, records: memoryview, header: BatchHeader, now_ms: int
+) -> Result:
+    try:
+        appended = replica.append(records, header, acks, now_ms)
+    except KafkaError as error:
+        return _refused(error)
+    except OSError as error:
+        return _refused(broker.replicas.disk_error(replica.directory, error))
+    broker.counters.add("bytes_in", len(records))
+    return Result(ErrorCode.NONE, appended.base_offset, appended.append_time_ms, replica.log.log_start_offset)
+
+
+def _check_and_append(
+    broker: Broker, context: RequestContext, acks: int, replica: Replica, records: memoryview, now_ms: int
+) -> Result:
+    """Without waiting for anything; what a topic may ask beyond that is `_produce_later`'s."""
+    try:
+        if replica.directory.offline_because is not None:
+            replica.check_online()
+        header = replica.intake.check(records, context.api_version, now_ms)
+        if replica.intake.needs_rewrite(header):
+            records = memoryview(replica.intake.rewrite(bytes(records), now_ms))
+            header = read_header(records)
+    except KafkaError as error:
+        return _refused(error)
+    return _append(broker, acks, replica, records, header, now_ms)
+
+
+async def _produce_later(
+    broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic]
+) -> Body | None:
+    """The way of requests that have to wait before they can append: to open a log, to rewrite a batch, to flush."""
+    results = []
+    for piece in request.pieces:
+        topic = topics[piece.topic_number]
+        try:
+            results.append(await _produce_one(broker, context, request.acks, topic, piece))
+        except KafkaError as error:
+            results.append(_refused(error))
+    return _answer(context, request, topics, results)
+
+
+async def _produce_one(
+    broker: Broker, context: RequestContext, acks: int, topic: Topic, piece: Piece
+) -> Result:
+    if context.api_version >= _TOPIC_IDS_FROM and not topic.name:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
+    if topic.name in INTERNAL_TOPICS and context.client_id != "__admin_client":
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic.name} is written by the broker only.")
+    replica = await broker.replicas.open(topic.name, piece.partition)
+    replica.check_online()
+    now_ms = broker.clock.wall_ms()
+    records = piece.records
+    header = replica.intake.check(records, context.api_version, now_ms)
+    if replica.intake.needs_rewrite(header):
+        records = memoryview(await broker.workers.run(replica.intake.rewrite, bytes(records), now_ms))
+        header = read_header(records)
+        # The topic may have been deleted or its directory lost meanwhile.
+        if broker.replicas.get(*replica.partition) is not replica:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{replica.partition} has been deleted.")
+        replica.check_online()
+    result = _append(broker, acks, replica, records, header, now_ms)
+    if result.error_code == ErrorCode.NONE and replica.log.unflushed_count >= replica.config.flush_messages:
+        await broker.flush(replica)
+    return result
+
+
+def _answer(
+    context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
+) -> Body | None:
+    if request.acks == 0:
+        # Nobody reads an answer; a client that must learn of an error finds its connection closed.
+        if any(result.error_code != ErrorCode.NONE for result in results):
+            context.connection.close()
+        return None
+    by_topic: list[list[PartitionProduceResponse]] = [[] for _ in topics]
+    for piece, result in zip(request.pieces, results, strict=True):
+        by_topic[piece.topic_number].append(
+            PartitionProduceResponse(
+                index=piece.partition,
+                error_code=result.error_code,
+                base_offset=result.base_offset,
+                log_append_time_ms=result.append_time_ms,
+                log_start_offset=result.log_start_offset,
+                record_errors=tuple(
+                    BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=why)
+                    for number, why in result.records
+                ),
+                error_message=result.message,
+            )
+        )
+    response = ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(
+                name=topic.name if context.api_version < _TOPIC_IDS_FROM else "",
+                topic_id=topic.topic_id or bytes(16),
+                partition_responses=tuple(partitions),
+            )
+            for topic, partitions in zip(topics, by_topic, strict=True)
+        )
+    )
+    return (encode(response, context.api_version),)

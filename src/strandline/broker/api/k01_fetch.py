@@ -1,0 +1,301 @@
+"""Fetch (key 1), versions 4 to 18: batches from an offset on, up to the high watermark.
+
+Waits up to max_wait_ms until min_bytes can be given; errors and empty requests are answered at once. Records leave
+from the page cache by sendfile. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13 and later),
+NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR. For the
+whole request: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
+Differs from Kafka: a node that is its own cluster has no followers, so there is no preferred read replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.fetch_sessions import Fetch, SessionPartition
+from strandline.broker.replica import Replica
+from strandline.storage.segment import Slice
+from strandline.wire.api.k01_fetch import FetchRequest
+from strandline.wire.codec import decode
+from strandline.wire.compiler import uvarint
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+READ_COMMITTED: Final = 1
+_FLEXIBLE_FROM: Final = 12
+_TOPIC_IDS_FROM: Final = 13
+_TOP: Final = Struct(">ihi")  # throttle time, error, session id
+_PARTITION: Final = Struct(">ihqqq")  # index, error, high watermark, last stable offset, log start
+_INT32: Final = Struct(">i")
+
+
+class Read:
+    """What one partition gives."""
+
+    __slots__ = (
+        "diverging",
+        "error_code",
+        "high_watermark",
+        "last_stable",
+        "log_start",
+        "partition",
+        "records",
+    )
+
+    def __init__(self, partition: SessionPartition) -> None:
+        self.partition = partition
+        self.error_code: int = ErrorCode.NONE
+        self.high_watermark = -1
+        self.last_stable = -1
+        self.log_start = -1
+        self.records: Slice | None = None
+        self.diverging: tuple[int, int] | None = None
+
+
+def handle_raw(broker: Broker, context: RequestContext) -> Answer:
+    request = decode(FetchRequest, context.api_version, context.body, context.position)
+    try:
+        fetch = broker.fetch_sessions.begin(request, context.api_version, broker.clock.monotonic())
+    except KafkaError as error:
+        return [
+            _TOP.pack(0, error.code, 0) + (b"\x01\x00" if context.api_version >= _FLEXIBLE_FROM else bytes(4))
+        ]
+    if any(_find(broker, context, partition) is None for partition in fetch.partitions):
+        return _fetch_later(broker, context, request, fetch)
+    return _fetch(broker, context, request, fetch)
+
+
+def _find(broker: Broker, context: RequestContext, partition: SessionPartition) -> Replica | None:
+    topic = partition.topic or broker.topic_name(partition.topic_id)
+    return broker.replicas.get(topic, partition.index)
+
+
+async def _fetch_later(
+    broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
+) -> Body | None:
+    """For partitions that are not open yet, or that do not exist."""
+    for partition in fetch.partitions:
+        topic = partition.topic or broker.topic_name(partition.topic_id)
+        try:
+            await broker.replicas.open(topic, partition.index)
+        except KafkaError:
+            continue  # `_read` answers with the reason
+    answer = _fetch(broker, context, request, fetch)
+    return await answer if isinstance(answer, asyncio.Future) else answer
+
+
+def _fetch(
+    broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
+) -> Body | asyncio.Future[Body | None]:
+    reads, size, must_answer = _read_all(broker, context, request, fetch)
+    if must_answer or request.max_wait_ms <= 0 or size >= request.min_bytes or not fetch.partitions:
+        return _encode(broker, context, request, fetch, reads)
+    return _Waiter(broker, context, request, fetch).future
+
+
+class _Waiter:
+    """A long poll: looks again whenever one of its partitions has more, and answers at the latest when time is up."""
+
+    __slots__ = ("_broker", "_context", "_fetch", "_is_scheduled", "_key", "_request", "_timer", "future")
+
+    def __init__(self, broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch) -> None:
+        loop = asyncio.get_running_loop()
+        self._broker = broker
+        self._context = context
+        self._request = request
+        self._fetch = fetch
+        self._is_scheduled = False
+        self._key = broker.next_waiter_key()
+        self.future: asyncio.Future[Body | None] = loop.create_future()
+        for partition in fetch.partitions:
+            replica = _find(broker, context, partition)
+            if replica is not None:
+                replica.wake_on_advance(self._key, self._wake)
+        self._timer = loop.call_later(request.max_wait_ms / 1000, self._expire)
+
+    def _wake(self) -> None:
+        """Several appends of one request wake it once."""
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._look)
+
+    def _look(self) -> None:
+        self._is_scheduled = False
+        if self.future.done():
+            return
+        reads, size, must_answer = _read_all(self._broker, self._context, self._request, self._fetch)
+        if must_answer or size >= self._request.min_bytes:
+            self._finish(reads)
+
+    def _expire(self) -> None:
+        if not self.future.done():
+            reads, _, _ = _read_all(self._broker, self._context, self._request, self._fetch)
+            self._finish(reads)
+
+    def _finish(self, reads: list[Read]) -> None:
+        self._timer.cancel()
+        for partition in self._fetch.partitions:
+            replica = _find(self._broker, self._context, partition)
+            if replica is not None:
+                replica.forget_waker(self._key)
+        self.future.set_result(_encode(self._broker, self._context, self._request, self._fetch, reads))
+
+
+def _read_all(
+    broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
+) -> tuple[list[Read], int, bool]:
+    """What each partition gives, how many bytes that is, and whether something must be told at once."""
+    left = min(request.max_bytes, broker.fetch_bytes_max)
+    total = 0
+    must_answer = False
+    reads = []
+    for partition in fetch.partitions:
+        read = Read(partition)
+        try:
+            _read(broker, context, request, read, left - total, is_first=total == 0)
+        except KafkaError as error:
+            read.error_code = error.code
+            must_answer = True
+        except OSError as error:
+            replica = _find(broker, context, partition)
+            assert replica is not None
+            read.error_code = broker.replicas.disk_error(replica.directory, error).code
+            must_answer = True
+        if read.records is not None:
+            total += read.records.size
+        must_answer = must_answer or read.diverging is not None
+        reads.append(read)
+    return reads, total, must_answer
+
+
+def _read(
+    broker: Broker, context: RequestContext, request: FetchRequest, read: Read, left: int, *, is_first: bool
+) -> None:
+    partition = read.partition
+    replica = _find(broker, context, partition)
+    if replica is None:
+        if context.api_version >= _TOPIC_IDS_FROM and not broker.topic_name(partition.topic_id):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        broker.replicas.leader_state(
+            partition.topic or broker.topic_name(partition.topic_id), partition.index
+        )
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+    replica.check_online()
+    replica.check_leader_epoch(partition.current_leader_epoch)
+    log = replica.log
+    read.high_watermark = replica.high_watermark
+    read.last_stable = replica.last_stable_offset()
+    read.log_start = log.log_start_offset
+    offset = partition.fetch_offset
+    if partition.last_fetched_epoch >= 0 and _diverges(replica, read):
+        return
+    if not log.log_start_offset <= offset <= log.log_end_offset:
+        read.high_watermark = read.last_stable = read.log_start = -1
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    upper = read.last_stable if request.isolation_level == READ_COMMITTED else read.high_watermark
+    if offset < upper and left > 0:
+        size_max = min(partition.size_max, left)
+        read.records = log.read(offset, upper, size_max, whole_first_batch=is_first)
+
+
+def _diverges(replica: Replica, read: Read) -> bool:
+    """Whether the reader has an epoch's records beyond where that epoch ended here (KIP-320, KIP-595)."""
+    partition = read.partition
+    log = replica.log
+    epoch, end_offset = log.epochs.end_offset_for(partition.last_fetched_epoch, log.log_end_offset)
+    if epoch < 0:
+        return False
+    if epoch < partition.last_fetched_epoch or end_offset < partition.fetch_offset:
+        read.diverging = (epoch, end_offset)
+        return True
+    return False
+
+
+def _encode(
+    broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch, reads: list[Read]
+) -> Body:
+    session = fetch.session
+    chosen = [read for read in reads if not fetch.is_incremental or _is_news(read)]
+    for read in chosen:
+        read.partition.told_high_watermark = read.high_watermark
+        read.partition.told_log_start = read.log_start
+        if session is not None and read.records is not None:
+            session.gave_records(read.partition)
+        if read.records is not None:
+            broker.counters.add("bytes_out", read.records.size)
+    by_topic: dict[tuple[str, bytes], list[Read]] = {}
+    for read in chosen:
+        by_topic.setdefault((read.partition.topic, read.partition.topic_id), []).append(read)
+    flexible = context.api_version >= _FLEXIBLE_FROM
+    body: list[bytes | bytearray | Slice] = []
+    head = bytearray(_TOP.pack(0, 0, session.session_id if session is not None else 0))
+    if context.api_version < 7:
+        head = bytearray(4)
+    head += uvarint(len(by_topic) + 1) if flexible else _INT32.pack(len(by_topic))
+    for (topic, topic_id), topic_reads in by_topic.items():
+        head += _topic_name(context.api_version, topic, topic_id)
+        head += uvarint(len(topic_reads) + 1) if flexible else _INT32.pack(len(topic_reads))
+        for read in topic_reads:
+            head += _partition_head(context.api_version, request.isolation_level, read)
+            if read.records is not None:
+                body += (head, read.records)
+                head = bytearray()
+            if flexible:
+                head += _partition_tags(read)
+        if flexible:
+            head.append(0)
+    if flexible:
+        head.append(0)
+    body.append(head)
+    return body
+
+
+def _is_news(read: Read) -> bool:
+    return (
+        read.records is not None
+        or read.error_code != ErrorCode.NONE
+        or read.diverging is not None
+        or read.high_watermark != read.partition.told_high_watermark
+        or read.log_start != read.partition.told_log_start
+    )
+
+
+def _topic_name(version: int, topic: str, topic_id: bytes) -> bytes:
+    if version >= _TOPIC_IDS_FROM:
+        return topic_id
+    name = topic.encode()
+    return (uvarint(len(name) + 1) if version >= _FLEXIBLE_FROM else len(name).to_bytes(2, "big")) + name
+
+
+def _partition_head(version: int, isolation_level: int, read: Read) -> bytes:
+    """Everything of a partition in front of its records."""
+    size = read.records.size if read.records is not None else 0
+    head = _PARTITION.pack(
+        read.partition.index, read.error_code, read.high_watermark, read.last_stable, read.log_start
+    )
+    if version < 5:
+        head = head[:-8]
+    # Kafka has an empty list where read_committed got records and where there is no such partition, null otherwise.
+    has_list = read.records is not None and isolation_level == READ_COMMITTED
+    has_list = has_list or read.error_code in (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    )
+    if version >= _FLEXIBLE_FROM:
+        aborted = b"\x01" if has_list else b"\x00"
+        return head + aborted + b"\xff\xff\xff\xff" + uvarint(size + 1)
+    aborted = b"\x00\x00\x00\x00" if has_list else b"\xff\xff\xff\xff"
+    preferred = b"\xff\xff\xff\xff" if version >= 11 else b""
+    return head + aborted + preferred + _INT32.pack(size)
+
+
+def _partition_tags(read: Read) -> bytes:
+    if read.diverging is None:
+        return b"\x00"
+    epoch, end_offset = read.diverging
+    content = epoch.to_bytes(4, "big", signed=True) + end_offset.to_bytes(8, "big", signed=True) + b"\x00"
+    return b"\x01\x00" + uvarint(len(content)) + content

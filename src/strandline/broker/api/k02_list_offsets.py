@@ -1,0 +1,119 @@
+"""ListOffsets (key 2), versions 1 to 11: the offset at a time, or at one of the ends.
+
+Timestamps below zero have a meaning: -1 the end that the isolation level may see, -2 the log start, -3 the record with
+the largest timestamp, -4 the earliest offset on local disk (the log start, as there is no tiered storage), -5 the
+latest tiered offset and -6 the earliest not yet tiered (neither exists: offset -1). Errors by partition:
+UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR,
+UNSUPPORTED_VERSION for a meaning that the version does not have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.broker.replica import Replica
+from strandline.wire.api.k02_list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = ListOffsetsRequest
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
+# The version that brought each meaning.
+_SINCE: Final = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+_READ_COMMITTED: Final = 1
+_CONSUMER: Final = -1
+
+
+async def handle(broker: Broker, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    asked = [(topic.name, p.partition_index) for topic in request.topics for p in topic.partitions]
+    topics = []
+    for topic in request.topics:
+        answers = []
+        for partition in topic.partitions:
+            try:
+                if asked.count((topic.name, partition.partition_index)) > 1:
+                    raise KafkaError(
+                        ErrorCode.INVALID_REQUEST, "The partition is in the request more than once."
+                    )
+                replica = await broker.replicas.open(topic.name, partition.partition_index)
+                answers.append(_answer(broker, context, request, replica, partition))
+            except KafkaError as error:
+                answers.append(
+                    ListOffsetsPartitionResponse(
+                        partition_index=partition.partition_index, error_code=error.code
+                    )
+                )
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(answers)))
+    return ListOffsetsResponse(topics=tuple(topics))
+
+
+def _answer(
+    broker: Broker,
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    replica: Replica,
+    partition: ListOffsetsPartition,
+) -> ListOffsetsPartitionResponse:
+    timestamp = partition.timestamp
+    if timestamp < 0 and context.api_version < _SINCE.get(timestamp, 1 << 15):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    replica.check_online()
+    replica.check_leader_epoch(partition.current_leader_epoch)
+    try:
+        found = _find(replica, timestamp, request)
+    except OSError as error:
+        raise broker.replicas.disk_error(replica.directory, error) from error
+    if found is None:
+        return ListOffsetsPartitionResponse(
+            partition_index=partition.partition_index, error_code=ErrorCode.NONE
+        )
+    time, offset = found
+    # The end has no record yet; it belongs to the epoch that will write it.
+    epoch = replica.leader.epoch if timestamp == LATEST else replica.log.epochs.epoch_at(offset)
+    return ListOffsetsPartitionResponse(
+        partition_index=partition.partition_index,
+        error_code=ErrorCode.NONE,
+        timestamp=time,
+        offset=offset,
+        leader_epoch=epoch,
+    )
+
+
+def _find(replica: Replica, timestamp: int, request: ListOffsetsRequest) -> tuple[int, int] | None:
+    log = replica.log
+    visible = (
+        replica.last_stable_offset() if request.isolation_level == _READ_COMMITTED else replica.high_watermark
+    )
+    if timestamp == LATEST:
+        return -1, visible if request.replica_id == _CONSUMER else log.log_end_offset
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return -1, log.log_start_offset
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return -1, -1
+    if timestamp == MAX_TIMESTAMP:
+        found = log.offset_of_largest_timestamp()
+    else:
+        found = log.offset_by_time(timestamp, log.log_start_offset)
+    return found if found is not None and found[1] < visible else None

@@ -1,0 +1,118 @@
+"""Metadata (key 3), versions 0 to 13: brokers, topics, partitions and who leads them.
+
+Errors by topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, and what a failed automatic
+creation says. Differs from Kafka: a topic that is created automatically is in this very answer, where Kafka answers
+UNKNOWN_TOPIC_OR_PARTITION and has the client ask again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import ZERO_UUID
+from strandline.base.topics import invalid_topic_name
+from strandline.broker.connection import RequestContext
+from strandline.broker.metadata_answers import (
+    CLUSTER_OPERATIONS,
+    NOT_ASKED,
+    TOPIC_OPERATIONS,
+    brokers_seen_by,
+    topic_answer,
+)
+from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from strandline.wire.codec import DecodeError
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = MetadataRequest
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+    missing = _names_to_create(broker, context, request)
+    if missing:
+        return _create_and_answer(broker, context, request, missing)
+    return _answer(broker, context, request, {})
+
+
+def _is_all_topics(context: RequestContext, request: MetadataRequest) -> bool:
+    return request.topics is None or (context.api_version == 0 and not request.topics)
+
+
+def _names_to_create(broker: Broker, context: RequestContext, request: MetadataRequest) -> list[str]:
+    if (
+        _is_all_topics(context, request)
+        or not request.allow_auto_topic_creation
+        or not broker.auto_creates_topics
+    ):
+        return []
+    names = {t.name: None for t in request.topics or () if t.name is not None and t.topic_id == ZERO_UUID}
+    return [name for name in names if name not in broker.image.topics and invalid_topic_name(name) is None]
+
+
+async def _create_and_answer(
+    broker: Broker, context: RequestContext, request: MetadataRequest, missing: list[str]
+) -> MetadataResponse:
+    return _answer(broker, context, request, await broker.create_topics_automatically(missing))
+
+
+def _answer(
+    broker: Broker, context: RequestContext, request: MetadataRequest, refused: dict[str, int]
+) -> MetadataResponse:
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    image = broker.image
+    topics: list[MetadataResponseTopic] = []
+    if _is_all_topics(context, request):
+        topics = [topic_answer(image, image.topics[name], operations) for name in sorted(image.topics)]
+    else:
+        topics = _asked_topics(broker, context, request, operations, refused)
+    return MetadataResponse(
+        brokers=brokers_seen_by(broker, context.connection.listener),
+        cluster_id=broker.cluster_id,
+        controller_id=broker.any_live_broker_id(),
+        topics=tuple(topics),
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+    )
+
+
+def _asked_topics(
+    broker: Broker,
+    context: RequestContext,
+    request: MetadataRequest,
+    operations: int,
+    refused: dict[str, int],
+) -> list[MetadataResponseTopic]:
+    image = broker.image
+    by_id = [t.topic_id for t in request.topics or () if t.topic_id != ZERO_UUID]
+    if (by_id or any(t.name is None for t in request.topics or ())) and context.api_version < 12:
+        raise DecodeError(f"Metadata version {context.api_version} with topic ids or without a name")
+    answers = []
+    if by_id:
+        for topic_id in dict.fromkeys(by_id):
+            topic = image.topics_by_id.get(topic_id)
+            if topic is None:
+                answers.append(_unknown(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID))
+            else:
+                answers.append(topic_answer(image, topic, operations))
+        return answers
+    for name in dict.fromkeys(t.name for t in request.topics or () if t.name is not None):
+        topic = image.topics.get(name)
+        if topic is not None:
+            answers.append(topic_answer(image, topic, operations))
+        elif name in refused:
+            answers.append(_unknown(name, ZERO_UUID, refused[name]))
+        elif invalid_topic_name(name) is not None:
+            answers.append(_unknown(name, ZERO_UUID, ErrorCode.INVALID_TOPIC_EXCEPTION))
+        else:
+            answers.append(_unknown(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    return answers
+
+
+def _unknown(name: str | None, topic_id: bytes, error: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id, partitions=())

@@ -1,0 +1,68 @@
+"""ApiVersions (key 18), versions 0 to 4: what this broker understands.
+
+A version that is not known is answered in version 0 with UNSUPPORTED_VERSION and the range of this API (KIP-511).
+Names of client software that break KIP-511's pattern get INVALID_REQUEST. Produce is announced from version 0, as
+Kafka does for the sake of librdkafka, which would otherwise switch compression off; versions 0 to 2 are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode
+from strandline.broker.connection import RequestContext
+from strandline.broker.handlers import API_VERSIONS, TABLE
+from strandline.controller.controller import METADATA_VERSION, METADATA_VERSION_FEATURE, METADATA_VERSION_MIN
+from strandline.wire.api.k18_api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = ApiVersionsRequest
+
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_PRODUCE: Final = 0
+
+
+def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    if context.api_version >= 3:
+        name, version = request.client_software_name, request.client_software_version
+        if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=())
+        context.connection.software = (name, version)
+    return ApiVersionsResponse(
+        error_code=ErrorCode.NONE,
+        api_keys=tuple(
+            ApiVersion(
+                api_key=api.key,
+                min_version=0 if api.key == _PRODUCE else api.version_min,
+                max_version=api.version_max,
+            )
+            for api in TABLE.values()
+        ),
+        supported_features=(
+            SupportedFeatureKey(
+                name=METADATA_VERSION_FEATURE, min_version=METADATA_VERSION_MIN, max_version=METADATA_VERSION
+            ),
+        ),
+        finalized_features_epoch=broker.metadata_offset(),
+        finalized_features=tuple(
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in sorted(broker.image.features.items())
+        ),
+    )
+
+
+def answer_unknown_version() -> ApiVersionsResponse:
+    api = TABLE[API_VERSIONS]
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        api_keys=(ApiVersion(api_key=api.key, min_version=api.version_min, max_version=api.version_max),),
+    )

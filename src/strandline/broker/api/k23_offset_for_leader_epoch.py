@@ -1,0 +1,55 @@
+"""OffsetForLeaderEpoch (key 23), versions 2 to 4: where a leader epoch ended (KIP-101, KIP-279, KIP-320).
+
+Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
+KAFKA_STORAGE_ERROR.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.wire.api.k23_offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = OffsetForLeaderEpochRequest
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    topics = []
+    for topic in request.topics:
+        answers = []
+        for partition in topic.partitions:
+            try:
+                answers.append(await _answer(broker, topic.topic, partition))
+            except KafkaError as error:
+                answers.append(EpochEndOffset(error_code=error.code, partition=partition.partition))
+        topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=tuple(answers)))
+    return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=tuple(topics))
+
+
+async def _answer(broker: Broker, topic: str, partition: OffsetForLeaderPartition) -> EpochEndOffset:
+    replica = await broker.replicas.open(topic, partition.partition)
+    replica.check_online()
+    replica.check_leader_epoch(partition.current_leader_epoch)
+    if partition.leader_epoch == replica.leader.epoch:
+        # The present epoch ends where the log does, also before its first record.
+        epoch, end_offset = partition.leader_epoch, replica.log.log_end_offset
+    else:
+        epoch, end_offset = replica.log.epochs.end_offset_for(
+            partition.leader_epoch, replica.log.log_end_offset
+        )
+    return EpochEndOffset(
+        error_code=ErrorCode.NONE, partition=partition.partition, leader_epoch=epoch, end_offset=end_offset
+    )

@@ -1,0 +1,71 @@
+"""DescribeLogDirs (key 35), versions 1 to 5: log directories, their room, and the size of each partition.
+
+Errors by directory: KAFKA_STORAGE_ERROR for one that is offline.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.broker.connection import RequestContext
+from strandline.storage.directory import LogDirectory
+from strandline.wire.api.k35_describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = DescribeLogDirsRequest
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
+    wanted = None
+    if request.topics is not None:
+        wanted = {
+            TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions
+        }
+    sizes = broker.replicas.sizes()
+    return DescribeLogDirsResponse(
+        throttle_time_ms=0,
+        results=tuple(_answer(broker, directory, sizes[directory], wanted) for directory in sizes),
+    )
+
+
+def _answer(
+    broker: Broker,
+    directory: LogDirectory,
+    sizes: list[tuple[TopicPartition, int]],
+    wanted: set[TopicPartition] | None,
+) -> DescribeLogDirsResult:
+    if directory.offline_because is not None:
+        return DescribeLogDirsResult(
+            error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path, topics=()
+        )
+    total, usable = broker.disk.capacity(directory.path)
+    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    for partition, size in sorted(sizes):
+        if wanted is None or partition in wanted:
+            topics.setdefault(partition.topic, []).append(
+                DescribeLogDirsPartition(
+                    partition_index=partition.partition,
+                    partition_size=size,
+                    offset_lag=0,
+                    is_future_key=False,
+                )
+            )
+    return DescribeLogDirsResult(
+        error_code=ErrorCode.NONE,
+        log_dir=directory.path,
+        topics=tuple(DescribeLogDirsTopic(name=name, partitions=tuple(p)) for name, p in topics.items()),
+        total_bytes=total,
+        usable_bytes=usable,
+    )

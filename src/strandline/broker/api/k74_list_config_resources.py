@@ -1,0 +1,50 @@
+"""ListConfigResources (key 74), versions 0 and 1: which resources can be described (KIP-1142).
+
+Version 0 lists client metrics subscriptions, of which there are none. Errors: UNSUPPORTED_VERSION for a type of
+resource that has no configs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode
+from strandline.broker.connection import RequestContext
+from strandline.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from strandline.wire.api.k74_list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = ListConfigResourcesRequest
+_BROKER_LOGGER: Final = 8
+_CLIENT_METRICS: Final = 16
+_GROUP: Final = 32
+_ALL: Final = (TOPIC_RESOURCE, BROKER_RESOURCE, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP)
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    wanted = request.resource_types or (_ALL if context.api_version > 0 else (_CLIENT_METRICS,))
+    if any(kind not in _ALL for kind in wanted):
+        return ListConfigResourcesResponse(
+            throttle_time_ms=0, error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=()
+        )
+    names: list[tuple[int, str]] = []
+    if TOPIC_RESOURCE in wanted:
+        names += [(TOPIC_RESOURCE, name) for name in sorted(broker.image.topics)]
+    for kind in (BROKER_RESOURCE, _BROKER_LOGGER):
+        if kind in wanted:
+            names += [(kind, str(state.node_id)) for state in broker.image.live_brokers()]
+    return ListConfigResourcesResponse(
+        throttle_time_ms=0,
+        error_code=ErrorCode.NONE,
+        config_resources=tuple(
+            ConfigResource(resource_name=name, resource_type=kind) for kind, name in names
+        ),
+    )

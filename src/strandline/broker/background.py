@@ -1,0 +1,184 @@
+"""What a broker does by itself: retention, flushing, checkpoints, removal of deleted files, idle connections.
+
+Each job is a loop with its own interval. A job looks at open replicas only, since a partition that nobody touched since
+the start has nothing to flush; retention opens the others on its own turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import KafkaError
+from strandline.broker.replica import Replica
+from strandline.storage import retention
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+_NEVER_MS: Final = 0x7FFFFFFFFFFFFFFF
+# How often deleted files are looked for, and how often idle connections.
+_REMOVAL_SECONDS: Final = 1.0
+_IDLE_CHECKS_PER_LIMIT: Final = 4
+
+
+class Background:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._doomed_files: list[tuple[int, str]] = []
+
+    def start(self) -> None:
+        start = self._broker.tasks.start
+        start(self._every(self._ms("log.retention.check.interval.ms"), self.apply_retention))
+        start(
+            self._every(self._ms("log.flush.offset.checkpoint.interval.ms"), self.checkpoint_recovery_points)
+        )
+        start(
+            self._every(self._ms("log.flush.start.offset.checkpoint.interval.ms"), self.checkpoint_log_starts)
+        )
+        start(
+            self._every(
+                self._ms("replica.high.watermark.checkpoint.interval.ms"), self.checkpoint_high_watermarks
+            )
+        )
+        start(self._every(self._ms("producer.id.expiration.check.interval.ms"), self.expire_producers))
+        start(self._every(lambda: 1000, self.flush_by_time))
+        start(self._every(lambda: int(_REMOVAL_SECONDS * 1000), self.remove_deleted))
+        start(self._every(self._idle_check_ms, self.close_idle))
+
+    def _ms(self, key: str) -> Callable[[], int]:
+        """Read anew for each round: some of these keys change while the broker runs."""
+        return lambda: int(self._broker.configs.broker_value(key))  # type: ignore[arg-type]
+
+    def _idle_check_ms(self) -> int:
+        limit = self._ms("connections.max.idle.ms")()
+        return _NEVER_MS if limit <= 0 else max(limit // _IDLE_CHECKS_PER_LIMIT, 10)
+
+    async def _every(self, interval_ms: Callable[[], int], job: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            # A day at a time: what an operating system's timer takes is bounded.
+            await asyncio.sleep(min(interval_ms(), 86_400_000) / 1000)
+            try:
+                await job()
+            except OSError as error:
+                self._broker.events.error("a background job failed", job=job.__name__, error=error)
+
+    # Retention
+
+    async def apply_retention(self) -> None:
+        broker = self._broker
+        for topic, state in sorted(broker.image.topics.items()):
+            if "delete" not in broker.configs.topic(topic).cleanup_policy:
+                continue
+            for index in sorted(state.partitions):
+                if not broker.replicas.has_data(topic, index):
+                    continue
+                try:
+                    replica = await broker.replicas.open(topic, index)
+                    self._apply_retention_to(replica)
+                except KafkaError:
+                    continue
+                except OSError as error:
+                    broker.replicas.disk_error(replica.directory, error)
+                await asyncio.sleep(0)
+
+    def _apply_retention_to(self, replica: Replica) -> None:
+        log, config = replica.log, replica.config
+        now = self._broker.clock.wall_ms()
+        # Segments above the high watermark stay: they are not committed.
+        visible = [
+            s
+            for s, end in zip(log.segments, log.segment_ends(), strict=True)
+            if end <= replica.high_watermark
+        ]
+        count = max(
+            retention.expired_by_time(visible, config, now),
+            retention.expired_by_size(visible, config, log.size),
+            retention.below_start(log.segments, log.log_start_offset),
+        )
+        if count == 0:
+            return
+        if count == len(log.segments):
+            log.roll(now)
+            if count == len(log.segments):
+                return  # empty: there is nothing to roll
+        dropped = log.segments[:count]
+        paths = log.drop_segments(dropped)
+        replica.directory.log_starts[replica.partition] = log.log_start_offset
+        self._doomed_files += [(now + config.file_delete_delay_ms, path) for path in paths]
+        self._broker.events.info(
+            "segments deleted", partition=replica.partition, count=count, log_start=log.log_start_offset
+        )
+
+    async def remove_deleted(self) -> None:
+        broker = self._broker
+        now = broker.clock.wall_ms()
+        due = [path for when, path in self._doomed_files if when <= now]
+        self._doomed_files = [(when, path) for when, path in self._doomed_files if when > now]
+        for path in due:
+            await broker.workers.run(broker.disk.remove, path)
+        directories = broker.replicas.doomed_directories
+        due = [path for when, path in directories if when <= now]
+        broker.replicas.doomed_directories = [(when, path) for when, path in directories if when > now]
+        for path in due:
+            if broker.disk.exists(path):
+                await broker.workers.run(broker.disk.remove_directory, path)
+
+    # Flushing and checkpoints
+
+    async def flush_by_time(self) -> None:
+        """flush.ms, counted from the last flush of each log that has something to flush."""
+        now = self._broker.clock.wall_ms()
+        for replica in self._broker.replicas.all_open():
+            due = (
+                replica.config.flush_ms != _NEVER_MS
+                and now - replica.last_flush_ms >= replica.config.flush_ms
+            )
+            rolled = (
+                len(replica.log.segments) > 1 and replica.log.recovery_point < replica.log.active.base_offset
+            )
+            if (due and replica.log.recovery_point < replica.log.log_end_offset) or rolled:
+                try:
+                    await self._broker.flush(replica)
+                except KafkaError:
+                    continue
+
+    async def checkpoint_recovery_points(self) -> None:
+        for replica in self._broker.replicas.all_open():
+            replica.directory.recovery_points[replica.partition] = replica.log.recovery_point
+        await self._write_for_each_directory("write_recovery_points")
+
+    async def checkpoint_high_watermarks(self) -> None:
+        for replica in self._broker.replicas.all_open():
+            replica.directory.high_watermarks[replica.partition] = replica.high_watermark
+        await self._write_for_each_directory("write_high_watermarks")
+
+    async def checkpoint_log_starts(self) -> None:
+        for replica in self._broker.replicas.all_open():
+            replica.directory.log_starts[replica.partition] = replica.log.log_start_offset
+        await self._write_for_each_directory("write_log_starts")
+
+    async def _write_for_each_directory(self, method: str) -> None:
+        for directory in self._broker.replicas.directories:
+            if directory.offline_because is None:
+                try:
+                    await self._broker.workers.run(getattr(directory, method))
+                except OSError as error:
+                    self._broker.replicas.disk_error(directory, error)
+
+    # The rest
+
+    async def expire_producers(self) -> None:
+        age_ms = self._ms("producer.id.expiration.ms")()
+        oldest = self._broker.clock.wall_ms() - age_ms
+        for replica in self._broker.replicas.all_open():
+            replica.producers.expire(oldest)
+
+    async def close_idle(self) -> None:
+        limit_ms = self._ms("connections.max.idle.ms")()
+        if limit_ms > 0:
+            for connection in self._broker.connections.idle_since(
+                self._broker.clock.monotonic() - limit_ms / 1000
+            ):
+                connection.close()

@@ -1,0 +1,331 @@
+"""A client's connection: frames in, answers out, in the order of the requests.
+
+1. Requests are handled in the order in which they arrive. One whose handler returned a coroutine holds up the next
+   until it is done, so that two writes of one connection never overtake each other; one that merely waits (a long
+   poll, acknowledgements) does not.
+2. Answers leave in the order of their requests.
+3. Nothing is read that could not be handled: while such a coroutine runs, and above SEND_BYTES_HIGH unsent bytes or
+   WAITING_MAX waiting requests, the socket is paused. A peer that does not read its answers stops itself.
+4. A large request is charged to the node's memory before it is received; where there is no room the socket waits.
+5. Bytes that make no sense close this connection, with one line in the log, and touch nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Coroutine, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from strandline.base.buffers import Buffer
+from strandline.ports.network import Connection
+from strandline.rpc.frames import BadFrame, FrameReader
+from strandline.storage.segment import Slice
+from strandline.wire.codec import DecodeError, EncodeError
+from strandline.wire.compiler import read_uvarint
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+SEND_BYTES_HIGH: Final = 1024 * 1024
+WAITING_MAX: Final = 100
+
+_HEADER: Final = Struct(">hhih")
+_ANSWER_HEAD: Final = Struct(">ii")
+
+# An answer's body: bytes and regions of files, one behind the other.
+Body = Sequence[Buffer | Slice]
+Answer = Body | None | Awaitable[Body | None]
+
+
+class RequestContext:
+    """What a handler knows of a request beside its message."""
+
+    __slots__ = ("api_key", "api_version", "body", "client_id", "connection", "correlation_id", "position")
+
+    def __init__(
+        self,
+        connection: ClientConnection,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        body: memoryview,
+        position: int,
+    ) -> None:
+        self.connection = connection
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.body = body
+        self.position = position  # where the message begins, behind the header
+
+
+class Dispatch(Protocol):
+    """What the handlers' table offers: see `handlers.Handlers`."""
+
+    def is_flexible(self, api_key: int, api_version: int) -> bool: ...
+
+    def answers_with_tags(self, api_key: int, api_version: int) -> bool: ...
+
+    def handle(self, context: RequestContext) -> Answer: ...
+
+
+class _Waiting:
+    """A request that is not answered yet, or whose answer waits for an earlier one."""
+
+    __slots__ = ("answer", "context", "is_answered")
+
+    def __init__(self, context: RequestContext) -> None:
+        self.context = context
+        self.answer: Body | None = None
+        self.is_answered = False
+
+
+class ClientConnection:
+    def __init__(self, broker: Broker, listener: str, request_bytes_max: int) -> None:
+        self._broker = broker
+        self.listener = listener
+        self._frames = FrameReader(request_bytes_max)
+        self._connection: Connection | None = None
+        self._waiting: deque[_Waiting] = deque()
+        self._is_exclusive = False  # a coroutine of this connection is running
+        self._is_paused = False
+        self._is_held = False  # over the limit of connections: not served yet
+        self._charged = 0
+        self.last_active = 0.0
+        self.software = ("unknown", "unknown")  # name and version, as ApiVersions 3 and later say
+        self.buffer = self._frames.buffer
+
+    @property
+    def peer_address(self) -> str:
+        return self._connection.peer_address if self._connection is not None else "gone"
+
+    # Called by the network
+
+    def connected(self, connection: Connection) -> None:
+        self._connection = connection
+        self.last_active = self._broker.clock.monotonic()
+        verdict = self._broker.connections.admit(self)
+        if verdict == "hold":
+            self._is_held = True
+            connection.pause_reading()
+        elif verdict == "refuse":
+            connection.abort()
+
+    def received(self, size: int) -> None:
+        self._frames.received(size)
+        self._pump()
+
+    def drained(self) -> None:
+        self._resume()
+
+    def lost(self, error: Exception | None) -> None:
+        self._connection = None
+        self._release_charge()
+        self._broker.connections.ended(self)
+        for waiting in self._waiting:
+            waiting.is_answered = True
+        self._waiting.clear()
+
+    # Called by the broker
+
+    def serve(self) -> None:
+        """A place has become free for a connection that was held."""
+        self._is_held = False
+        if self._connection is not None:
+            self._connection.resume_reading()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._waiting and not self._is_exclusive
+
+    def memory_granted(self) -> None:
+        """Room has become free for the large request that this connection waits to receive."""
+        if self._connection is not None:
+            self._charged = self._frames.wanted
+            self._frames.begin_large()
+            self._resume()
+        else:
+            self._broker.memory.release(self._frames.wanted)
+
+    # Requests
+
+    def _pump(self) -> None:
+        """Handles the complete requests that are here, as long as the connection may go on."""
+        self.last_active = self._broker.clock.monotonic()
+        try:
+            while not self._is_paused and self._connection is not None:
+                frame = self._frames.next_frame()
+                if frame is None:
+                    if self._frames.wanted:
+                        self._want_memory(self._frames.wanted)
+                    return
+                self._handle(frame)
+                self._release_charge()
+                if self._must_pause():
+                    self._pause()
+        except (BadFrame, DecodeError) as error:
+            self._fail(str(error))
+
+    def _want_memory(self, size: int) -> None:
+        if self._broker.memory.charge(size, self):
+            self._charged = size
+            self._frames.begin_large()
+        else:
+            self._pause()
+
+    def _release_charge(self) -> None:
+        if self._charged:
+            charged, self._charged = self._charged, 0
+            self._broker.memory.release(charged)
+
+    def _handle(self, frame: memoryview) -> None:
+        context = self._read_header(frame)
+        self._broker.counters.add("requests")
+        try:
+            answer = self._broker.handlers.handle(context)
+        except EncodeError as error:
+            self._cannot_answer(context, error)
+            return
+        if answer is None and not self._waiting:
+            return
+        waiting = _Waiting(context)
+        if isinstance(answer, Coroutine):
+            self._is_exclusive = True
+            self._waiting.append(waiting)
+            self._broker.tasks.start(self._finish(waiting, answer))
+        elif isinstance(answer, asyncio.Future):
+            self._waiting.append(waiting)
+            answer.add_done_callback(lambda done: self._finished(waiting, done))
+        elif self._waiting:
+            self._waiting.append(waiting)
+            self._answered(waiting, answer)  # type: ignore[arg-type]
+        else:
+            self._send(context, answer)  # type: ignore[arg-type]
+
+    def _read_header(self, frame: memoryview) -> RequestContext:
+        if len(frame) < _HEADER.size:
+            raise DecodeError(f"a request of {len(frame)} bytes")
+        api_key, api_version, correlation_id, client_id_size = _HEADER.unpack_from(frame, 0)
+        position = _HEADER.size
+        client_id = None
+        if client_id_size >= 0:
+            if position + client_id_size > len(frame):
+                raise DecodeError(f"a client id of {client_id_size} bytes in a request of {len(frame)}")
+            client_id = str(frame[position : position + client_id_size], "utf-8", "replace")
+            position += client_id_size
+        if self._broker.handlers.is_flexible(api_key, api_version):
+            position = _skip_tags(frame, position)
+        return RequestContext(self, api_key, api_version, correlation_id, client_id, frame, position)
+
+    async def _finish(self, waiting: _Waiting, work: Coroutine[Any, Any, Body | None]) -> None:
+        try:
+            self._answered(waiting, await work)
+        except DecodeError as error:
+            self._fail(str(error))
+        except EncodeError as error:
+            self._cannot_answer(waiting.context, error)
+        finally:
+            self._is_exclusive = False
+        self._resume()
+
+    def _finished(self, waiting: _Waiting, done: asyncio.Future[Body | None]) -> None:
+        if done.cancelled() or waiting.is_answered:
+            return
+        error = done.exception()
+        if error is not None:
+            self._broker.failed(error)
+            self._fail(repr(error))
+            return
+        self._answered(waiting, done.result())
+        if self._is_paused:
+            self._resume()
+
+    # Answers
+
+    def _answered(self, waiting: _Waiting, answer: Body | None) -> None:
+        waiting.answer = answer
+        waiting.is_answered = True
+        while self._waiting and self._waiting[0].is_answered:
+            first = self._waiting.popleft()
+            if first.answer is not None:
+                self._send(first.context, first.answer)
+
+    def _send(self, context: RequestContext, answer: Body) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        size = 4
+        for part in answer:
+            size += part.size if type(part) is Slice else len(part)
+        head = bytearray(_ANSWER_HEAD.size)
+        if self._broker.handlers.answers_with_tags(context.api_key, context.api_version):
+            head.append(0)
+            size += 1
+        _ANSWER_HEAD.pack_into(head, 0, size, context.correlation_id)
+        for part in answer:
+            if type(part) is Slice:
+                connection.send(head)
+                connection.send_file(part.file, part.position, part.size)
+                head = bytearray()
+            else:
+                head += part  # type: ignore[arg-type]
+        if head:
+            connection.send(head)
+
+    # Pushing back
+
+    def _must_pause(self) -> bool:
+        if self._is_exclusive or len(self._waiting) >= WAITING_MAX:
+            return True
+        return self._connection is not None and self._connection.unsent_bytes() > SEND_BYTES_HIGH
+
+    def _pause(self) -> None:
+        if not self._is_paused and self._connection is not None:
+            self._is_paused = True
+            self._connection.pause_reading()
+
+    def _resume(self) -> None:
+        """Goes on with requests that are here already, then reads more, unless there is still a reason to wait."""
+        if self._connection is None or self._is_held or self._must_pause():
+            return
+        if self._frames.wanted and not self._charged:
+            return
+        was_paused, self._is_paused = self._is_paused, False
+        self._pump()
+        if was_paused and not self._is_paused and self._connection is not None:
+            self._connection.resume_reading()
+
+    def _cannot_answer(self, context: RequestContext, error: EncodeError) -> None:
+        self._broker.events.error("an answer cannot be encoded", api_key=context.api_key, error=error)
+        self._fail(str(error))
+
+    def _fail(self, why: str) -> None:
+        self._broker.events.warn("connection closed", peer=self.peer_address, why=why)
+        if self._connection is not None:
+            self._connection.abort()
+
+
+def _skip_tags(frame: memoryview, position: int) -> int:
+    try:
+        count = frame[position]
+        position += 1
+        if count == 0:
+            return position
+        count, position = read_uvarint(frame, position - 1)
+        for _ in range(count):
+            _, position = read_uvarint(frame, position)
+            size, position = read_uvarint(frame, position)
+            position += size
+            if position > len(frame):
+                raise DecodeError("a tagged field beyond the end of the request")
+    except IndexError as error:
+        raise DecodeError("a request header that ends too early") from error
+    return position

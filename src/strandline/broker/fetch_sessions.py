@@ -1,0 +1,155 @@
+"""Incremental fetch sessions (KIP-227): a client names its partitions once and then only what changes.
+
+1. Session id 0 and epoch 0 ask for a new session, epoch -1 for none; any other epoch must be the one expected next.
+2. A full answer has every partition; an incremental one those with records, an error, or another high watermark or
+   log start than the client was told last.
+3. Partitions that gave records move to the end of the session, so that a full answer does not starve the others.
+4. The cache holds `max.incremental.fetch.session.cache.slots` sessions; a new one takes the place of one that was not
+   used for EVICTION_SECONDS, or gets none and the client goes on without.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.ports.random import Random
+from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest
+
+NO_SESSION: Final = 0
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+EVICTION_SECONDS: Final = 120.0
+
+Key = tuple[str, bytes, int]  # topic name, topic id, partition; one of the first two may be empty
+
+
+class SessionPartition:
+    """A partition that a client wants, with what it was last told."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "index",
+        "last_fetched_epoch",
+        "size_max",
+        "told_high_watermark",
+        "told_log_start",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(self, topic: str, topic_id: bytes, index: int) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.told_high_watermark = -1
+        self.told_log_start = -1
+
+    def update(self, asked: FetchPartition) -> None:
+        self.fetch_offset = asked.fetch_offset
+        self.size_max = asked.partition_max_bytes
+        self.current_leader_epoch = asked.current_leader_epoch
+        self.last_fetched_epoch = asked.last_fetched_epoch
+
+
+def partitions_of(request: FetchRequest) -> Iterable[tuple[Key, FetchPartition]]:
+    for topic in request.topics:
+        for partition in topic.partitions:
+            yield (topic.topic, topic.topic_id, partition.partition), partition
+
+
+class FetchSession:
+    __slots__ = ("epoch", "last_used", "partitions", "session_id", "uses_topic_ids")
+
+    def __init__(self, session_id: int, uses_topic_ids: bool) -> None:
+        self.session_id = session_id
+        self.epoch = INITIAL_EPOCH + 1
+        self.partitions: OrderedDict[Key, SessionPartition] = OrderedDict()
+        self.last_used = 0.0
+        self.uses_topic_ids = uses_topic_ids
+
+    def update(self, request: FetchRequest) -> None:
+        for key, asked in partitions_of(request):
+            partition = self.partitions.get(key)
+            if partition is None:
+                partition = self.partitions[key] = SessionPartition(*key)
+            partition.update(asked)
+        for forgotten in request.forgotten_topics_data:
+            for index in forgotten.partitions:
+                self.partitions.pop((forgotten.topic, forgotten.topic_id, index), None)
+
+    def gave_records(self, partition: SessionPartition) -> None:
+        self.partitions.move_to_end((partition.topic, partition.topic_id, partition.index))
+
+
+class Fetch:
+    """One fetch request, with or without a session."""
+
+    __slots__ = ("is_incremental", "partitions", "session")
+
+    def __init__(
+        self, partitions: list[SessionPartition], session: FetchSession | None, is_incremental: bool
+    ) -> None:
+        self.partitions = partitions
+        self.session = session
+        self.is_incremental = is_incremental
+
+
+class FetchSessions:
+    def __init__(self, slots: int, random: Random) -> None:
+        self._slots = slots
+        self._random = random
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def begin(self, request: FetchRequest, version: int, now: float) -> Fetch:
+        """Raises KafkaError where the session is unknown or its epoch is not the expected one."""
+        uses_topic_ids = version >= 13
+        if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self._sessions.pop(request.session_id, None)
+            session = self._create(uses_topic_ids, now) if request.session_epoch == INITIAL_EPOCH else None
+            if session is None:
+                return Fetch(_one_time(request), None, False)
+            session.update(request)
+            return Fetch(list(session.partitions.values()), session, False)
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.session_epoch:
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        session.epoch = session.epoch + 1 if session.epoch < 0x7FFFFFFF else 1
+        session.last_used = now
+        self._sessions.move_to_end(session.session_id)
+        session.update(request)
+        return Fetch(list(session.partitions.values()), session, True)
+
+    def _create(self, uses_topic_ids: bool, now: float) -> FetchSession | None:
+        if len(self._sessions) >= self._slots:
+            if not self._sessions:
+                return None
+            oldest = next(iter(self._sessions.values()))
+            if now - oldest.last_used < EVICTION_SECONDS:
+                return None
+            del self._sessions[oldest.session_id]
+        session_id = NO_SESSION
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = self._random.below(0x7FFFFFFF)
+        session = self._sessions[session_id] = FetchSession(session_id, uses_topic_ids)
+        session.last_used = now
+        return session
+
+
+def _one_time(request: FetchRequest) -> list[SessionPartition]:
+    found = []
+    for key, asked in partitions_of(request):
+        partition = SessionPartition(*key)
+        partition.update(asked)
+        found.append(partition)
+    return found

@@ -1,0 +1,126 @@
+"""The one list of APIs that this broker answers: key, versions, and the file that has the handler.
+
+A handler's module is imported on its first request, so that a start does not pay for what nobody asks. A module has
+either `handle(broker, context, request) -> response`, which gets and gives version-free messages, or
+`handle_raw(broker, context)`, which walks the bytes itself because it is on the hot path. Either may return an
+awaitable: a coroutine holds up the connection's next request, a future does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.wire.codec import DecodeError, decode, encode
+from strandline.wire.schema import Message, Request
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+
+class Api(NamedTuple):
+    key: int
+    name: str
+    version_min: int
+    version_max: int
+    flexible_from: int  # version_max + 1 where no version is
+    module: str
+
+
+API_VERSIONS: Final = 18
+
+TABLE: Final = {
+    api.key: api
+    for api in (
+        Api(0, "Produce", 3, 13, 9, "k00_produce"),
+        Api(1, "Fetch", 4, 18, 12, "k01_fetch"),
+        Api(2, "ListOffsets", 1, 11, 6, "k02_list_offsets"),
+        Api(3, "Metadata", 0, 13, 9, "k03_metadata"),
+        Api(10, "FindCoordinator", 0, 6, 3, "k10_find_coordinator"),
+        Api(API_VERSIONS, "ApiVersions", 0, 4, 3, "k18_api_versions"),
+        Api(19, "CreateTopics", 2, 7, 5, "k19_create_topics"),
+        Api(20, "DeleteTopics", 1, 6, 4, "k20_delete_topics"),
+        Api(21, "DeleteRecords", 0, 2, 2, "k21_delete_records"),
+        Api(22, "InitProducerId", 0, 5, 2, "k22_init_producer_id"),
+        Api(23, "OffsetForLeaderEpoch", 2, 4, 4, "k23_offset_for_leader_epoch"),
+        Api(32, "DescribeConfigs", 1, 4, 4, "k32_describe_configs"),
+        Api(33, "AlterConfigs", 0, 2, 2, "k33_alter_configs"),
+        Api(35, "DescribeLogDirs", 1, 5, 2, "k35_describe_log_dirs"),
+        Api(37, "CreatePartitions", 0, 3, 2, "k37_create_partitions"),
+        Api(44, "IncrementalAlterConfigs", 0, 1, 1, "k44_incremental_alter_configs"),
+        Api(60, "DescribeCluster", 0, 2, 0, "k60_describe_cluster"),
+        Api(61, "DescribeProducers", 0, 0, 0, "k61_describe_producers"),
+        Api(74, "ListConfigResources", 0, 1, 0, "k74_list_config_resources"),
+        Api(75, "DescribeTopicPartitions", 0, 0, 0, "k75_describe_topic_partitions"),
+    )
+}
+
+Handle = Callable[["Broker", RequestContext], Answer]
+
+
+class Handlers:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._handles: dict[int, Handle] = {}
+
+    def is_flexible(self, api_key: int, api_version: int) -> bool:
+        api = TABLE.get(api_key)
+        return api is not None and api.flexible_from <= api_version <= api.version_max
+
+    def answers_with_tags(self, api_key: int, api_version: int) -> bool:
+        """Whether the answer's header has tagged fields: never for ApiVersions, so that anyone can read it."""
+        return api_key != API_VERSIONS and self.is_flexible(api_key, api_version)
+
+    def handle(self, context: RequestContext) -> Answer:
+        handle = self._handles.get(context.api_key)
+        if handle is None:
+            handle = self._load(context)
+        api = TABLE[context.api_key]
+        if not api.version_min <= context.api_version <= api.version_max:
+            return self._refuse_version(context, api)
+        return handle(self._broker, context)
+
+    def _load(self, context: RequestContext) -> Handle:
+        api = TABLE.get(context.api_key)
+        if api is None:
+            raise DecodeError(f"a request with the unknown API key {context.api_key}")
+        module = import_module(f"strandline.broker.api.{api.module}")
+        handle: Handle = module.handle_raw if hasattr(module, "handle_raw") else _by_message(module)
+        self._handles[context.api_key] = handle
+        return handle
+
+    def _refuse_version(self, context: RequestContext, api: Api) -> Answer:
+        if context.api_key != API_VERSIONS:
+            raise DecodeError(
+                f"{api.name} in version {context.api_version}; {api.version_min} to {api.version_max} are known"
+            )
+        from strandline.broker.api.k18_api_versions import answer_unknown_version
+
+        # The answer is in version 0, which every client can read, and lists what it may use (KIP-511).
+        context.api_version = 0
+        return (encode(answer_unknown_version(), 0),)
+
+
+def _by_message(module: Any) -> Handle:
+    """Wraps a handler of messages: decodes its request, encodes its response."""
+    request_class: type[Request] = module.REQUEST
+    handle: Callable[[Broker, RequestContext, Any], Any] = module.handle
+
+    def handle_bytes(broker: Broker, context: RequestContext) -> Answer:
+        request = decode(request_class, context.api_version, context.body, context.position)
+        response = handle(broker, context, request)
+        if isinstance(response, Message):
+            return (encode(response, context.api_version),)
+        if isinstance(response, Coroutine):
+            return _encoded_later(response, context.api_version)
+        assert not isinstance(response, asyncio.Future)
+        return None
+
+    return handle_bytes
+
+
+async def _encoded_later(response: Coroutine[Any, Any, Message], version: int) -> Body:
+    return (encode(await response, version),)

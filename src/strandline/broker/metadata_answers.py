@@ -1,0 +1,64 @@
+"""Pieces of answers that several APIs give: brokers and partitions as the clients of a listener see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode
+from strandline.base.topics import INTERNAL_TOPICS
+from strandline.controller.image import NO_LEADER, ClusterImage, PartitionState, TopicState
+from strandline.wire.api.k03_metadata import (
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+# Every operation that Kafka knows for the kind of resource, as bits: what a broker without an authorizer allows.
+TOPIC_OPERATIONS: Final = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+CLUSTER_OPERATIONS: Final = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+NOT_ASKED: Final = -(1 << 31)
+
+
+def brokers_seen_by(broker: Broker, listener: str) -> tuple[MetadataResponseBroker, ...]:
+    found = []
+    for state in broker.image.live_brokers():
+        endpoint = state.endpoint(listener)
+        if endpoint is not None:
+            found.append(
+                MetadataResponseBroker(
+                    node_id=state.node_id, host=endpoint.host, port=endpoint.port, rack=state.rack
+                )
+            )
+    return tuple(found)
+
+
+def offline_replicas(image: ClusterImage, partition: PartitionState) -> tuple[int, ...]:
+    brokers = image.brokers
+    return tuple(n for n in partition.replicas if n not in brokers or brokers[n].fenced)
+
+
+def topic_answer(image: ClusterImage, topic: TopicState, operations: int) -> MetadataResponseTopic:
+    partitions = []
+    for index, state in sorted(topic.partitions.items()):
+        partitions.append(
+            MetadataResponsePartition(
+                error_code=ErrorCode.NONE if state.leader != NO_LEADER else ErrorCode.LEADER_NOT_AVAILABLE,
+                partition_index=index,
+                leader_id=state.leader,
+                leader_epoch=state.leader_epoch,
+                replica_nodes=state.replicas,
+                isr_nodes=state.in_sync,
+                offline_replicas=offline_replicas(image, state),
+            )
+        )
+    return MetadataResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=tuple(partitions),
+        topic_authorized_operations=operations,
+    )

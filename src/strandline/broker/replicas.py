@@ -1,0 +1,247 @@
+"""The replicas of this node: which partitions it has, and their logs, opened on first use.
+
+What the image says decides: a partition that the image gives this node has a replica as soon as it is asked for; one
+that the image no longer has loses it, and its directory is renamed and removed later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.broker.replica import Replica
+from strandline.config import DynamicConfigs
+from strandline.controller.image import ClusterImage, PartitionState
+from strandline.partition.leader import Leader
+from strandline.partition.producers import Producers
+from strandline.ports.clock import Clock
+from strandline.ports.disk import Disk
+from strandline.ports.random import Random
+from strandline.ports.workers import Workers
+from strandline.storage.directory import LogDirectory
+from strandline.storage.files import FileTable
+from strandline.storage.log import Log
+from strandline.storage.opening import OpenedLog, Opening, open_log
+from strandline.telemetry.events import Events
+
+
+class Replicas:
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        image: ClusterImage,
+        configs: DynamicConfigs,
+        directories: list[LogDirectory],
+        disk: Disk,
+        files: FileTable,
+        workers: Workers,
+        clock: Clock,
+        random: Random,
+        events: Events,
+    ) -> None:
+        self._node_id = node_id
+        self._image = image
+        self._configs = configs
+        self.directories = directories
+        self._disk = disk
+        self._files = files
+        self._workers = workers
+        self._clock = clock
+        self._random = random
+        self._events = events
+        # Open replicas, by topic name and partition: the hot path looks here first.
+        self.by_topic: dict[str, dict[int, Replica]] = {}
+        self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
+        self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
+        self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
+
+    def load(self) -> None:
+        """Finds out which partitions have a directory; deals with those that the image does not know."""
+        for directory in self.directories:
+            for partition, path in directory.partitions().items():
+                topic = self._image.topics.get(partition.topic)
+                topic_id = directory.topic_id_of(path)
+                if (
+                    topic is not None
+                    and topic.topic_id == topic_id
+                    and partition.partition in topic.partitions
+                ):
+                    self._on_disk[partition] = (directory, path)
+                elif partition.topic != "__cluster_metadata":
+                    stray = directory.set_aside(partition, path, self._random.uuid().hex())
+                    self._events.warn("deleted topic's directory found", directory=path)
+                    self.doomed_directories.append((self._clock.wall_ms(), stray))
+            for path in directory.deleted_directories():
+                self.doomed_directories.append((self._clock.wall_ms(), path))
+
+    def all_open(self) -> list[Replica]:
+        return [replica for partitions in self.by_topic.values() for replica in partitions.values()]
+
+    def get(self, topic: str, index: int) -> Replica | None:
+        partitions = self.by_topic.get(topic)
+        return None if partitions is None else partitions.get(index)
+
+    def leader_state(self, topic: str, index: int) -> PartitionState:
+        """What the image says of a partition that this node must lead; raises KafkaError if it does not."""
+        known = self._image.topics.get(topic)
+        state = None if known is None else known.partitions.get(index)
+        if state is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+        if state.leader != self._node_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead {topic}-{index}.")
+        return state
+
+    async def open(self, topic: str, index: int) -> Replica:
+        """The replica, opened if it was not. Raises KafkaError if this node has none."""
+        partition = TopicPartition(topic, index)
+        while True:
+            found = self.get(topic, index)
+            if found is not None:
+                return found
+            state = self.leader_state(topic, index)
+            pending = self._opening.get(partition)
+            if pending is None:
+                break
+            await pending
+        done = self._opening[partition] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._open(partition, self._image.topics[topic].topic_id, state)
+        except OSError as error:
+            raise self.disk_error(self._on_disk[partition][0], error) from error
+        finally:
+            del self._opening[partition]
+            done.set_result(None)
+
+    async def _open(self, partition: TopicPartition, topic_id: bytes, state: PartitionState) -> Replica:
+        if partition not in self._on_disk:
+            directory = self._directory_for_new()
+            self._on_disk[partition] = (directory, "")
+            self._on_disk[partition] = (directory, directory.create_partition(partition, topic_id))
+        directory, path = self._on_disk[partition]
+        if directory.offline_because is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline.")
+        config = self._configs.topic(partition.topic)
+        recovery_point = directory.recovery_points.get(partition, 0)
+        opening = Opening(
+            directory=path,
+            is_clean=directory.is_clean,
+            recovery_point=recovery_point,
+            start_offset=directory.log_starts.get(partition, 0),
+            index_interval_bytes=config.index_interval_bytes,
+            new_producers=Producers,
+        )
+        opened: OpenedLog
+        if directory.is_clean:
+            opened = open_log(self._disk, opening)
+        else:
+            opened = await self._workers.run(open_log, self._disk, opening)
+        for note in opened.notes:
+            self._events.warn("repaired", what=note)
+        now = self._clock.wall_ms()
+        log = Log(self._disk, self._files, path, partition, config, opened, recovery_point, now)
+        log.epochs.assign(state.leader_epoch, log.log_end_offset)
+        replica = Replica(
+            partition, topic_id, config, directory, log, self._leader(partition, state, log), now
+        )
+        self.by_topic.setdefault(partition.topic, {})[partition.partition] = replica
+        return replica
+
+    def _leader(self, partition: TopicPartition, state: PartitionState, log: Log) -> Leader:
+        directory, _ = self._on_disk[partition]
+        checkpointed = directory.high_watermarks.get(partition, 0)
+        leader = Leader(
+            node_id=self._node_id,
+            epoch=state.leader_epoch,
+            replicas=state.replicas,
+            in_sync=state.in_sync,
+            end_offset=log.log_end_offset,
+            high_watermark=max(min(checkpointed, log.log_end_offset), log.log_start_offset),
+        )
+        leader.appended(log.log_end_offset, log.config.min_insync_replicas)
+        return leader
+
+    def _directory_for_new(self) -> LogDirectory:
+        """The online directory with the fewest partitions."""
+        online = [directory for directory in self.directories if directory.offline_because is None]
+        if not online:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "Every log directory is offline.")
+        counts = [sum(1 for held, _ in self._on_disk.values() if held is directory) for directory in online]
+        return online[counts.index(min(counts))]
+
+    def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
+        """What a failed read or write means: a full disk passes, anything else takes the directory offline."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            self._events.error("disk full", directory=directory.path)
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"No room is left in {directory.path}.")
+        if directory.offline_because is None:
+            directory.offline_because = str(error)
+            self._events.error("log directory offline", directory=directory.path, error=error)
+            for replica in self.all_open():
+                if replica.directory is directory:
+                    replica.wake_all()
+        return KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline: {error}."
+        )
+
+    def sync_failed(self, directory: LogDirectory, error: OSError) -> KafkaError:
+        """A failed sync may have lost what it was to sync, also when the reason was a full disk."""
+        return self.disk_error(directory, OSError(errno.EIO, f"sync failed: {error}"))
+
+    def has_data(self, topic: str, index: int) -> bool:
+        return TopicPartition(topic, index) in self._on_disk
+
+    # Following the image
+
+    def topic_removed(self, topic: str) -> None:
+        for index in [tp.partition for tp in self._on_disk if tp.topic == topic]:
+            self._remove(TopicPartition(topic, index))
+        self.by_topic.pop(topic, None)
+
+    def _remove(self, partition: TopicPartition) -> None:
+        directory, path = self._on_disk.pop(partition)
+        replica = self.by_topic.get(partition.topic, {}).pop(partition.partition, None)
+        delay_ms = self._configs.topic(partition.topic).file_delete_delay_ms
+        if replica is not None:
+            replica.wake_all()
+            try:
+                replica.log.close()
+            except OSError as error:
+                self._events.warn("closing a deleted partition", partition=partition, error=error)
+        try:
+            doomed = directory.set_aside(partition, path, self._random.uuid().hex())
+        except OSError as error:
+            self.disk_error(directory, error)
+            return
+        self.doomed_directories.append((self._clock.wall_ms() + delay_ms, doomed))
+
+    def configs_changed(self) -> None:
+        """Gives each open replica its present configuration; the same object means nothing changed."""
+        for topic, partitions in self.by_topic.items():
+            config = self._configs.topic(topic)
+            for replica in partitions.values():
+                if replica.config is not config:
+                    replica.configure(config)
+
+    def sizes(self) -> dict[LogDirectory, list[tuple[TopicPartition, int]]]:
+        """Bytes of each partition, by directory; those never opened are measured on the disk."""
+        found: dict[LogDirectory, list[tuple[TopicPartition, int]]] = {d: [] for d in self.directories}
+        for partition, (directory, path) in self._on_disk.items():
+            replica = self.get(*partition)
+            if replica is not None:
+                size = replica.log.size
+            elif directory.offline_because is None:
+                size = sum(
+                    self._disk.size(f"{path}/{n}") for n in self._disk.names(path) if n.endswith(".log")
+                )
+            else:
+                size = 0
+            found[directory].append((partition, size))
+        for topic in self._image.topics.values():
+            for index in topic.partitions:
+                if TopicPartition(topic.name, index) not in self._on_disk:
+                    # Its directory is made when it is first used.
+                    found[self.directories[0]].append((TopicPartition(topic.name, index), 0))
+        return found

@@ -1,0 +1,42 @@
+"""Background tasks in an order that is always the same: asyncio's own groups keep sets, whose order is chance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+class TaskScope:
+    """Tasks that end with their owner. A task that raises calls `on_failure`; the others go on."""
+
+    def __init__(self, on_failure: Callable[[BaseException], None]) -> None:
+        self._on_failure = on_failure
+        self._tasks: dict[int, asyncio.Task[Any]] = {}
+        self._next = 0
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        number = self._next
+        self._next += 1
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks[number] = task
+        task.add_done_callback(lambda done: self._ended(number, done))
+        return task
+
+    def _ended(self, number: int, task: asyncio.Task[Any]) -> None:
+        self._tasks.pop(number, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_failure(error)
+
+    async def close(self) -> None:
+        """Cancels what is left, in order, and waits for it."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            try:
+                await task
+            except asyncio.CancelledError:
+                pass
+            except Exception as error:
+                self._on_failure(error)

@@ -1,0 +1,1 @@
+"""What a person types. Parsing is by argparse, so that `strandline up` loads nothing that a broker does not need."""

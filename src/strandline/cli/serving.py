@@ -1,0 +1,83 @@
+"""`strandline up` and `strandline server`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+
+from strandline.config import BrokerConfig, InvalidConfig, MalformedProperties, parse_properties
+from strandline.node import launcher, loop
+from strandline.node.launcher import RunningNode
+from strandline.storage.directory import UnusableDirectory
+
+
+def up(options: argparse.Namespace) -> int:
+    data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
+    settings = launcher.embedded_settings(port=options.port, data=data, host=options.host)
+    for given in options.set:
+        key, equals, value = given.partition("=")
+        if not equals:
+            return _fail(f"--set {given}: write it as KEY=VALUE")
+        settings[key.strip()] = value.strip()
+    try:
+        return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral))
+    finally:
+        if options.ephemeral:
+            shutil.rmtree(data, ignore_errors=True)
+
+
+def server(options: argparse.Namespace) -> int:
+    try:
+        with open(options.config, encoding="utf-8") as file:
+            text = file.read()
+        settings = {entry.key: entry.value for entry in parse_properties(text)}
+    except OSError as error:
+        return _fail(f"{options.config} cannot be read: {error.strerror}")
+    except MalformedProperties as error:
+        return _fail(f"{options.config}: {error}")
+    return _serve(settings, options, _say_ready)
+
+
+def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: object) -> int:
+    try:
+        config = BrokerConfig(settings)
+    except InvalidConfig as error:
+        return _fail(str(error))
+    events = launcher.stderr_events(
+        node=config.node_id, as_json=options.log_format == "json", level=options.log_level
+    )
+    for warning in config.warnings:
+        events.warn("configuration", key=warning.key, advice=warning.message)
+    try:
+        loop.run(launcher.serve(config, events, on_ready))  # type: ignore[arg-type]
+    except UnusableDirectory as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"the node cannot start: {error.strerror or error}")
+    return 0
+
+
+def _greet(node: RunningNode, data: str, ephemeral: bool) -> None:
+    where = f"{data} (gone when this ends)" if ephemeral else os.path.abspath(data)
+    print(
+        f"Strandline is ready.\n"
+        f"  bootstrap.servers  {node.bootstrap}\n"
+        f"  data               {where}\n"
+        f"Try:\n"
+        f"  echo hello | kcat -P -b {node.bootstrap} -t greetings\n"
+        f"  kcat -C -b {node.bootstrap} -t greetings -o beginning -e\n"
+        f"Stop with Ctrl-C.",
+        flush=True,
+    )
+
+
+def _say_ready(node: RunningNode) -> None:
+    print(f"ready bootstrap.servers={node.bootstrap}", flush=True)
+
+
+def _fail(message: str) -> int:
+    print(f"strandline: {message}", file=sys.stderr)
+    return 2

@@ -1,0 +1,321 @@
+"""Changing configs while a cluster runs: what AlterConfigs, IncrementalAlterConfigs and CreateTopics may set.
+
+Each function takes what holds now and what is asked for, and returns either the new overrides with the
+records that bring them about, or the refusal that Apache Kafka would send. Nothing is changed here.
+
+Where Kafka asks a broker first and the controller then, the order of the checks is the same. A refusal
+concerning a topic is INVALID_CONFIG; one concerning a broker is mostly INVALID_REQUEST (KAFKA-13609 regrets it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from strandline.config.broker_config import BrokerConfig
+from strandline.config.broker_keys import (
+    BROKER_KEYS,
+    find_key,
+    is_fixed,
+    is_for_listeners_only,
+    is_for_one_broker_only,
+    synonyms,
+)
+from strandline.config.definition import LIST, ConfigKey, Required
+from strandline.config.dynamic import ALL_BROKERS, BROKER, TOPIC, DynamicConfigs, usable_overrides
+from strandline.config.java import INT_MAX, INT_MIN, parse_integer, split
+from strandline.config.topic_checks import check_topic
+from strandline.config.topic_keys import TOPIC_KEYS
+from strandline.config.values import InvalidConfig, parse, render
+
+# The operations of IncrementalAlterConfigs (KIP-339).
+SET: Final = 0
+DELETE: Final = 1
+APPEND: Final = 2
+SUBTRACT: Final = 3
+_OPERATION_NAMES: Final = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
+
+# A ConfigRecord holds its value as a string with a 16-bit length.
+VALUE_LENGTH_MAX: Final = 2**15 - 1
+
+# A running pool may at most be halved or doubled at once.
+_POOL_KEYS: Final = (
+    "num.io.threads",
+    "num.network.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+    "log.cleaner.threads",
+    "remote.log.reader.threads",
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.manager.follower.thread.pool.size",
+)
+
+
+class ConfigChange(NamedTuple):
+    """One operation on one key."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+class Refused(NamedTuple):
+    """Why nothing changes: the name of Kafka's error and the sentence that goes with it."""
+
+    error: str
+    message: str
+
+
+class Altered(NamedTuple):
+    """The overrides that hold from now on, and the records that say so; a value of None removes the key."""
+
+    overrides: dict[str, str]
+    records: tuple[tuple[str, str | None], ...]
+
+
+def alter_topic(configs: DynamicConfigs, topic: str, changes: Sequence[ConfigChange]) -> Altered | Refused:
+    """IncrementalAlterConfigs of a topic. That the topic exists is for the caller to know."""
+    flaw = _request_flaw(changes)
+    return flaw or _alter_topic(configs, configs.overrides(TOPIC, topic), changes)
+
+
+def replace_topic(
+    configs: DynamicConfigs, topic: str, given: Sequence[tuple[str, str | None]]
+) -> Altered | Refused:
+    """AlterConfigs of a topic: what is not given is removed."""
+    changes = [ConfigChange(name, SET, value) for name, value in given]
+    current = configs.overrides(TOPIC, topic)
+    removals = [ConfigChange(name, DELETE, None) for name in current if name not in dict(given)]
+    return _request_flaw(changes) or _alter_topic(configs, current, [*changes, *removals])
+
+
+def create_topic(configs: DynamicConfigs, given: Sequence[tuple[str, str | None]]) -> Altered | Refused:
+    """The configs of a topic that CreateTopics asks for. Of a key given twice, the last counts."""
+    nulls = [name for name, value in given if value is None]
+    if nulls:
+        return Refused("INVALID_CONFIG", "Null value not supported for topic configs: " + ",".join(nulls))
+    changes = [ConfigChange(name, SET, value) for name, value in dict(given).items()]
+    return _alter_topic(configs, {}, changes)
+
+
+def alter_broker(
+    configs: DynamicConfigs, broker: str, changes: Sequence[ConfigChange], *, elr_enabled: bool = False
+) -> Altered | Refused:
+    """IncrementalAlterConfigs of this broker, or of all brokers where `broker` is empty.
+
+    While eligible leader replicas (KIP-966) are enabled, min.insync.replicas must be the same on all brokers.
+    """
+    flaw = _request_flaw(changes) or _broker_flaw(configs, broker)
+    if flaw is not None:
+        return flaw
+    kept = usable_overrides(configs.overrides(BROKER, broker), shared=not broker)
+    planned = _apply_at_broker(kept, changes)
+    if isinstance(planned, Refused):
+        return planned
+    flaw = _broker_overrides_flaw(configs, broker, planned)
+    return flaw or _alter_broker(configs, broker, changes, elr_enabled)
+
+
+def replace_broker(
+    configs: DynamicConfigs,
+    broker: str,
+    given: Sequence[tuple[str, str | None]],
+    *,
+    elr_enabled: bool = False,
+) -> Altered | Refused:
+    """AlterConfigs of this broker, or of all where `broker` is empty: what is not given is removed."""
+    changes = [ConfigChange(name, SET, value) for name, value in given]
+    flaw = _request_flaw(changes) or _broker_flaw(configs, broker)
+    if flaw is not None:
+        return flaw
+    planned = {name: value for name, value in given if value is not None}
+    current = configs.overrides(BROKER, broker)
+    removals = [ConfigChange(name, DELETE, None) for name in current if name not in planned]
+    flaw = _broker_overrides_flaw(configs, broker, planned)
+    return flaw or _alter_broker(configs, broker, [*changes, *removals], elr_enabled)
+
+
+def _request_flaw(changes: Sequence[ConfigChange]) -> Refused | None:
+    """What is wrong with a request whatever it is about."""
+    names = [change.name for change in changes]
+    if len(set(names)) < len(names):
+        return Refused("INVALID_REQUEST", "Error due to duplicate config keys")
+    nulls = [change.name for change in changes if change.value is None and change.operation != DELETE]
+    if nulls:
+        return Refused("INVALID_REQUEST", "Null value not supported for : " + ", ".join(nulls))
+    for change in changes:
+        if change.operation not in _OPERATION_NAMES:
+            return Refused("INVALID_REQUEST", f"Unknown operations type {change.operation}")
+    return None
+
+
+def _alter_topic(
+    configs: DynamicConfigs, current: Mapping[str, str], changes: Sequence[ConfigChange]
+) -> Altered | Refused:
+    altered = _apply(TOPIC_KEYS, current, changes, always=False)
+    if isinstance(altered, Refused):
+        return altered
+    try:
+        check_topic(configs, altered.overrides, current)
+    except InvalidConfig as invalid:
+        return Refused("INVALID_CONFIG", invalid.message)
+    return altered
+
+
+def _alter_broker(
+    configs: DynamicConfigs, broker: str, changes: Sequence[ConfigChange], elr_enabled: bool
+) -> Altered | Refused:
+    current = configs.overrides(BROKER, broker)
+    altered = _apply(BROKER_KEYS, current, changes, always=True)
+    records = dict(altered.records) if isinstance(altered, Altered) else {}
+    key = "min.insync.replicas"
+    if elr_enabled and key in records:
+        if broker:
+            return Refused("INVALID_CONFIG", f"Broker-level {key} cannot be altered while ELR is enabled.")
+        if records[key] is None:
+            return Refused("INVALID_CONFIG", f"Cluster-level {key} cannot be removed while ELR is enabled.")
+    return altered
+
+
+def _apply(
+    keys: Mapping[str, ConfigKey],
+    current: Mapping[str, str],
+    changes: Iterable[ConfigChange],
+    *,
+    always: bool,
+) -> Altered | Refused:
+    """What the controller makes of the changes. `always`: a record also where the value stays the same."""
+    overrides = dict(current)
+    records: list[tuple[str, str | None]] = []
+    for change in changes:
+        name, value = change.name, change.value
+        if change.operation == DELETE:
+            value = None  # Tools send an empty text along.
+        elif change.operation in (APPEND, SUBTRACT):
+            if name not in keys or keys[name].type != LIST:
+                verb = _OPERATION_NAMES[change.operation]
+                message = f"Can't {verb} to key {name} because its type is not LIST."
+                return Refused("INVALID_CONFIG", message)
+            value = _edited_list(keys[name], current.get(name), change)
+        if value is not None and len(value) > VALUE_LENGTH_MAX:
+            message = "The configuration value cannot be added because it exceeds the maximum value size of "
+            return Refused("INVALID_CONFIG", f"{message}{VALUE_LENGTH_MAX} bytes.")
+        if value is None:
+            overrides.pop(name, None)
+        else:
+            overrides[name] = value
+        if always or value != current.get(name):
+            records.append((name, value))
+    return Altered(overrides, tuple(records))
+
+
+def _edited_list(key: ConfigKey, current: str | None, change: ConfigChange) -> str:
+    """The list after an APPEND or SUBTRACT; where nothing is set, the edit begins with the default."""
+    assert change.value is not None, "checked with the request"
+    default = None if isinstance(key.default, Required) else render(key.default)
+    entries = [entry for entry in split(current if current is not None else default or "") if entry]
+    for entry in split(change.value):
+        if change.operation == APPEND and entry not in entries:
+            entries.append(entry)
+        elif change.operation == SUBTRACT and entry in entries:
+            entries.remove(entry)
+    return ",".join(entries)
+
+
+def _broker_flaw(configs: DynamicConfigs, broker: str) -> Refused | None:
+    if broker == ALL_BROKERS:
+        return None
+    number, node_id = parse_integer(broker, INT_MIN, INT_MAX), configs.static.node_id
+    if number is None:
+        return Refused("INVALID_REQUEST", f"Node id must be an integer, but it is: {broker}")
+    if number != node_id:
+        return Refused("INVALID_REQUEST", f"Unexpected broker id, expected {node_id}, but received {broker}")
+    return None
+
+
+def _apply_at_broker(current: Mapping[str, str], changes: Iterable[ConfigChange]) -> dict[str, str] | Refused:
+    """What the broker makes of the changes, to check them before it passes them on."""
+    planned = dict(current)
+    for change in changes:
+        if change.operation == DELETE:
+            planned.pop(change.name, None)
+        elif change.operation == SET:
+            assert change.value is not None, "checked with the request"
+            planned[change.name] = change.value
+        elif change.name not in BROKER_KEYS:
+            return Refused("INVALID_CONFIG", f"Unknown config name: {change.name}")
+        elif BROKER_KEYS[change.name].type != LIST:
+            verb = _OPERATION_NAMES[change.operation].lower()
+            message = f"Config value {verb} is not allowed for config key: {change.name}"
+            return Refused("INVALID_CONFIG", message)
+        else:
+            key = BROKER_KEYS[change.name]
+            planned[change.name] = _edited_list(key, current.get(change.name), change)
+    return planned
+
+
+def _broker_overrides_flaw(
+    configs: DynamicConfigs, broker: str, planned: Mapping[str, str]
+) -> Refused | None:
+    """Why a broker cannot take these overrides, or None."""
+    shared = broker == ALL_BROKERS
+    fixed = [name for name in planned if is_fixed(name)]
+    if fixed:
+        return Refused("INVALID_REQUEST", f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+    bare = [name for name in planned if is_for_listeners_only(name)]
+    if bare:
+        message = (
+            "These security configs can be dynamically updated only per-listener using the listener prefix"
+        )
+        return Refused("INVALID_REQUEST", f"{message}: [{', '.join(bare)}]")
+    try:
+        for name, text in planned.items():
+            key = find_key(name)
+            if key is not None:
+                parse(key, text)
+        alone = [name for name in planned if is_for_one_broker_only(name)]
+        if shared and alone:
+            message = "Cannot update these configs at default cluster level, broker id must be specified"
+            return Refused("INVALID_REQUEST", f"{message}: [{', '.join(alone)}]")
+        merged = BrokerConfig.from_strings(_merged(configs, planned, shared))
+    except InvalidConfig as invalid:
+        return Refused("INVALID_REQUEST", invalid.message)
+    flaw = _pool_flaw(configs, merged) or _local_retention_flaw(merged)
+    return None if flaw is None else Refused("INVALID_REQUEST", f"Invalid dynamic configuration: {flaw}")
+
+
+def _merged(configs: DynamicConfigs, planned: Mapping[str, str], shared: bool) -> dict[str, str]:
+    """What the broker would be configured with. An override pushes out its synonyms in other units."""
+    merged = dict(configs.static.static)
+    levels = (planned, configs.own_overrides) if shared else (configs.shared_overrides, planned)
+    for level in levels:
+        for name, text in level.items():
+            for synonym in synonyms(name):
+                if synonym in BROKER_KEYS and name in BROKER_KEYS:
+                    merged.pop(synonym, None)
+            merged[name] = text
+    return merged
+
+
+def _pool_flaw(configs: DynamicConfigs, merged: BrokerConfig) -> str | None:
+    for name in _POOL_KEYS:
+        now, planned = configs.broker_value(name), merged.int(name)
+        assert isinstance(now, int), name
+        if planned != now and not max(1, now // 2) <= planned <= now * 2:
+            return f"{name} must lie between {max(1, now // 2)} and {now * 2} while it is {now}"
+    return None
+
+
+def _local_retention_flaw(merged: BrokerConfig) -> str | None:
+    """What stays on disk cannot outlast what is kept at all."""
+    kept = DynamicConfigs(merged).topic_defaults
+    pairs = (
+        ("ms", kept.local_retention_ms, kept.retention_ms),
+        ("bytes", kept.local_retention_bytes, kept.retention_bytes),
+    )
+    for unit, local, total in pairs:
+        if total > -1 and local != -2 and not -1 < local <= total:
+            return f"log.local.retention.{unit} must be -2 or at most log.retention.{unit} ({total})"
+    return None

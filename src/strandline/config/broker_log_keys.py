@@ -1,0 +1,187 @@
+"""Broker keys of the log: where it lies, when it rolls, what is kept, flushed, compressed and compacted.
+
+Most are the defaults of a topic key; `topic_keys` says of which.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strandline.config.definition import (
+    ANY_LIST_OR_NULL,
+    BOOLEAN,
+    CLEANUP_POLICIES,
+    CLUSTER_WIDE,
+    CODECS,
+    DOUBLE,
+    GZIP_LEVELS,
+    HIGH,
+    INT,
+    LIST,
+    LONG,
+    LOW,
+    MEDIUM,
+    NON_EMPTY_LIST,
+    NON_EMPTY_LIST_OR_NULL,
+    PER_BROKER,
+    STRING,
+    TIMESTAMP_TYPES,
+    ConfigKey,
+    accepted,
+    active,
+    at_least,
+    between,
+)
+from strandline.config.java import DOUBLE_MAX, LONG_MAX
+
+KEYS: Final[tuple[ConfigKey, ...]] = (
+    active("num.partitions", INT, 1, at_least(1), MEDIUM).documented(
+        "Partitions of a topic whose creator gave no number."
+    ),
+    active("auto.create.topics.enable", BOOLEAN, True, None, HIGH).documented(
+        "Whether a topic that a client asks for by name is created if it does not exist."
+    ),
+    active("log.dir", LIST, ("/tmp/kafka-logs",), NON_EMPTY_LIST, HIGH).documented(
+        "Directories for logs, where log.dirs is not given."
+    ),
+    active("log.dirs", LIST, None, NON_EMPTY_LIST_OR_NULL, HIGH).documented(
+        "Directories for logs. New partitions are spread over them. Without it, log.dir counts."
+    ),
+    accepted("cordoned.log.dirs", LIST, (), ANY_LIST_OR_NULL, MEDIUM, PER_BROKER).documented(
+        "Log directories that get no new partitions; * is all of them."
+    ),
+    accepted("log.dir.failure.timeout.ms", LONG, 30_000, at_least(1), LOW).documented(
+        "How long a broker tries to tell the controller of a failed directory before it stops itself."
+    ),
+    active("log.segment.bytes", INT, 1_073_741_824, at_least(1_048_576), HIGH, CLUSTER_WIDE).documented(
+        "Size at which a segment is full and the next begins."
+    ),
+    active("log.roll.ms", LONG, None, None, HIGH, CLUSTER_WIDE).documented(
+        "Age at which a segment is closed even if it is not full. Without it, log.roll.hours counts."
+    ),
+    active("log.roll.hours", INT, 168, at_least(1), HIGH).documented(
+        "Age in hours at which a segment is closed even if it is not full."
+    ),
+    accepted("log.roll.jitter.ms", LONG, None, None, HIGH, CLUSTER_WIDE).documented(
+        "Most that is taken off the age at random, so that segments do not all roll at once. Without it, "
+        "log.roll.jitter.hours counts."
+    ),
+    accepted("log.roll.jitter.hours", INT, 0, at_least(0), HIGH).documented(
+        "Most hours that are taken off the age at random, so that segments do not all roll at once."
+    ),
+    active("log.retention.ms", LONG, None, None, HIGH, CLUSTER_WIDE).documented(
+        "How long records are kept; -1 keeps them forever. Without it, log.retention.minutes counts."
+    ),
+    active("log.retention.minutes", INT, None, None, HIGH).documented(
+        "How many minutes records are kept. Without it, log.retention.hours counts."
+    ),
+    active("log.retention.hours", INT, 168, None, HIGH).documented("How many hours records are kept."),
+    active("log.retention.bytes", LONG, -1, None, HIGH, CLUSTER_WIDE).documented(
+        "Size of a partition beyond which its oldest segments are deleted; -1 sets no limit."
+    ),
+    accepted("log.local.retention.ms", LONG, -2, at_least(-2), MEDIUM, CLUSTER_WIDE).documented(
+        "How long segments stay on disk after they are in remote storage; -2 is as long as the retention "
+        "time."
+    ),
+    accepted("log.local.retention.bytes", LONG, -2, at_least(-2), MEDIUM, CLUSTER_WIDE).documented(
+        "Bytes of a partition that stay on disk after they are in remote storage; -2 is the retention size."
+    ),
+    active("log.retention.check.interval.ms", LONG, 300_000, at_least(1), MEDIUM).documented(
+        "How often logs are searched for segments that may be deleted."
+    ),
+    active("log.cleanup.policy", LIST, ("delete",), CLEANUP_POLICIES, MEDIUM, CLUSTER_WIDE).documented(
+        "What becomes of old records: deleted, compacted to the last of each key, or both. Strandline does "
+        "not compact yet."
+    ),
+    accepted("log.index.size.max.bytes", INT, 10_485_760, at_least(4), MEDIUM, CLUSTER_WIDE).documented(
+        "Size at which an index is full. A full index closes its segment."
+    ),
+    active("log.index.interval.bytes", INT, 4096, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "Bytes of records between two index entries. A smaller number finds offsets faster in a larger index."
+    ),
+    active("log.flush.interval.messages", LONG, LONG_MAX, at_least(1), HIGH, CLUSTER_WIDE).documented(
+        "Records of a partition after which they are forced to disk."
+    ),
+    active("log.flush.interval.ms", LONG, None, None, HIGH, CLUSTER_WIDE).documented(
+        "How long records may wait in memory before they are forced to disk. Without it, "
+        "log.flush.scheduler.interval.ms counts."
+    ),
+    active("log.flush.scheduler.interval.ms", LONG, LONG_MAX, None, HIGH).documented(
+        "How often logs are searched for records that must be forced to disk."
+    ),
+    active("log.flush.offset.checkpoint.interval.ms", INT, 60_000, at_least(0), HIGH).documented(
+        "How often the offset up to which logs are safely on disk is written down, which shortens recovery."
+    ),
+    active("log.flush.start.offset.checkpoint.interval.ms", INT, 60_000, at_least(0), HIGH).documented(
+        "How often the first offset of each log is written down, so that deleted records stay deleted."
+    ),
+    active("log.segment.delete.delay.ms", LONG, 60_000, at_least(0), HIGH, CLUSTER_WIDE).documented(
+        "How long the files of a deleted segment stay before they are removed."
+    ),
+    active("log.preallocate", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE).documented(
+        "Whether the file of a new segment gets its full size at once."
+    ),
+    accepted("num.recovery.threads.per.data.dir", INT, 2, at_least(1), HIGH, CLUSTER_WIDE).documented(
+        "Threads for each log directory that recover logs at start and flush them at shutdown."
+    ),
+    accepted("num.replica.alter.log.dirs.threads", INT, None, None, HIGH).documented(
+        "Threads that move replicas between log directories. Without it, one for each directory."
+    ),
+    active("message.max.bytes", INT, 1_048_588, at_least(0), HIGH, CLUSTER_WIDE).documented(
+        "Largest batch of records that is taken, after compression."
+    ),
+    active("compression.type", STRING, "producer", CODECS, HIGH, CLUSTER_WIDE).documented(
+        "How batches are stored: as the producer sent them, uncompressed, or recompressed with one codec."
+    ),
+    accepted("compression.gzip.level", INT, -1, GZIP_LEVELS, MEDIUM, CLUSTER_WIDE).documented(
+        "Level of gzip where batches are recompressed; -1 is the library's own choice."
+    ),
+    accepted("compression.lz4.level", INT, 9, between(1, 17), MEDIUM, CLUSTER_WIDE).documented(
+        "Level of lz4 where batches are recompressed."
+    ),
+    accepted("compression.zstd.level", INT, 3, between(-131_072, 22), MEDIUM, CLUSTER_WIDE).documented(
+        "Level of zstd where batches are recompressed."
+    ),
+    active(
+        "log.message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPES, MEDIUM, CLUSTER_WIDE
+    ).documented("Which time a record carries: the one its producer gave, or that of the append."),
+    active(
+        "log.message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE
+    ).documented("How far a producer's timestamp may lie in the past before the record is refused."),
+    active(
+        "log.message.timestamp.after.max.ms", LONG, 3_600_000, at_least(0), MEDIUM, CLUSTER_WIDE
+    ).documented("How far a producer's timestamp may lie in the future before the record is refused."),
+    accepted("log.cleaner.enable", BOOLEAN, True, None, MEDIUM).documented(
+        "Whether the cleaner runs. Without it, compacted topics only grow."
+    ),
+    accepted("log.cleaner.threads", INT, 1, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "Threads that compact logs."
+    ),
+    accepted(
+        "log.cleaner.io.max.bytes.per.second", DOUBLE, DOUBLE_MAX, None, MEDIUM, CLUSTER_WIDE
+    ).documented("Most bytes a second that all compaction together reads and writes."),
+    accepted("log.cleaner.dedupe.buffer.size", LONG, 134_217_728, None, MEDIUM, CLUSTER_WIDE).documented(
+        "Memory for the maps from key to last offset, shared by the cleaner's threads."
+    ),
+    accepted("log.cleaner.io.buffer.size", INT, 524_288, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "Memory for the input and output of compaction, shared by the cleaner's threads."
+    ),
+    accepted("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, None, MEDIUM, CLUSTER_WIDE).documented(
+        "How full a map of keys may get. A fuller one takes more keys at once, with more collisions."
+    ),
+    accepted("log.cleaner.backoff.ms", LONG, 15_000, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "How long the cleaner sleeps when no log needs it."
+    ),
+    accepted("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5, between(0, 1), MEDIUM, CLUSTER_WIDE).documented(
+        "Share of the log that must be uncompacted before compaction is worth it."
+    ),
+    accepted(
+        "log.cleaner.delete.retention.ms", LONG, 86_400_000, at_least(0), MEDIUM, CLUSTER_WIDE
+    ).documented("How long tombstones stay in a compacted topic, so that slow readers still see them."),
+    accepted("log.cleaner.min.compaction.lag.ms", LONG, 0, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "How long a record stays uncompacted at least."
+    ),
+    accepted(
+        "log.cleaner.max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), MEDIUM, CLUSTER_WIDE
+    ).documented("How long a record stays uncompacted at most."),
+)

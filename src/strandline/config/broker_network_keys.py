@@ -1,0 +1,113 @@
+"""Broker keys of the network and of requests: listeners, connections, sockets, threads, limits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strandline.config.definition import (
+    BOOLEAN,
+    CLUSTER_WIDE,
+    HIGH,
+    INT,
+    LIST,
+    LONG,
+    LOW,
+    MEDIUM,
+    NON_EMPTY_LIST,
+    NON_EMPTY_LIST_OR_NULL,
+    PER_BROKER,
+    STRING,
+    ConfigKey,
+    accepted,
+    active,
+    at_least,
+)
+from strandline.config.java import INT_MAX
+
+KEYS: Final[tuple[ConfigKey, ...]] = (
+    active("listeners", LIST, ("PLAINTEXT://:9092",), NON_EMPTY_LIST, HIGH, PER_BROKER).documented(
+        "The addresses this node listens on, each NAME://host:port. An empty host is every interface, port "
+        "0 any free port."
+    ),
+    active("advertised.listeners", LIST, None, NON_EMPTY_LIST_OR_NULL, HIGH).documented(
+        "The addresses that clients are told to use, where they differ from listeners."
+    ),
+    active(
+        "listener.security.protocol.map",
+        STRING,
+        "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        None,
+        LOW,
+        PER_BROKER,
+    ).documented("Which security protocol each listener name stands for, as NAME:PROTOCOL,NAME:PROTOCOL."),
+    accepted("socket.send.buffer.bytes", INT, 102_400, None, HIGH).documented(
+        "Size of a socket's send buffer; -1 leaves it to the operating system."
+    ),
+    accepted("socket.receive.buffer.bytes", INT, 102_400, None, HIGH).documented(
+        "Size of a socket's receive buffer; -1 leaves it to the operating system."
+    ),
+    active("socket.request.max.bytes", INT, 104_857_600, at_least(1), HIGH).documented(
+        "Largest request that is read. A connection that announces more is closed."
+    ),
+    accepted("socket.listen.backlog.size", INT, 50, at_least(1), MEDIUM).documented(
+        "Connections that may wait to be accepted. The operating system may hold it lower."
+    ),
+    accepted("socket.connection.setup.timeout.ms", LONG, 10_000, None, MEDIUM).documented(
+        "How long a connection to another node may take to open at the first attempt."
+    ),
+    accepted("socket.connection.setup.timeout.max.ms", LONG, 30_000, None, MEDIUM).documented(
+        "How long a connection to another node may take to open after repeated failures."
+    ),
+    active("max.connections", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "Most connections open at once on this broker."
+    ),
+    active("max.connections.per.ip", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "Most connections open at once from one address."
+    ),
+    accepted("max.connections.per.ip.overrides", STRING, "", None, MEDIUM, CLUSTER_WIDE).documented(
+        "Other limits for some addresses, as host:count,host:count."
+    ),
+    accepted("max.connection.creation.rate", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "Most new connections a second on this broker. Beyond it, accepting is delayed."
+    ),
+    active("connections.max.idle.ms", LONG, 600_000, None, MEDIUM).documented(
+        "How long a connection may be silent before it is closed; a negative number never closes it."
+    ),
+    accepted("connection.failed.authentication.delay.ms", INT, 100, at_least(0), LOW).documented(
+        "Pause before a connection that failed to authenticate is closed, which slows down guessing."
+    ),
+    accepted("queued.max.requests", INT, 500, at_least(1), HIGH).documented(
+        "Requests that may wait to be processed before the network stops reading."
+    ),
+    active("queued.max.request.bytes", LONG, -1, None, MEDIUM).documented(
+        "Bytes of requests that may be in memory before no more are read; -1 sets no limit."
+    ),
+    accepted("num.network.threads", INT, 3, at_least(1), HIGH, CLUSTER_WIDE).documented(
+        "Threads that read requests and write answers, on each listener. Strandline has one loop for all of "
+        "it."
+    ),
+    accepted("num.io.threads", INT, 8, at_least(1), HIGH, CLUSTER_WIDE).documented(
+        "Threads that process requests, disk access included."
+    ),
+    accepted("background.threads", INT, 10, at_least(1), HIGH, CLUSTER_WIDE).documented(
+        "Threads for work that no request waits for."
+    ),
+    accepted("request.timeout.ms", INT, 30_000, None, HIGH).documented(
+        "How long this node waits for the answer of another node before it tries again or fails."
+    ),
+    active("fetch.max.bytes", INT, 57_671_680, at_least(1024), MEDIUM).documented(
+        "Most bytes in the answer to one fetch. One batch is always sent, however large."
+    ),
+    active("max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0), MEDIUM).documented(
+        "Incremental fetch sessions kept at once. When all are taken, idle and smaller ones give way."
+    ),
+    accepted("max.request.partition.size.limit", INT, 2000, at_least(1), MEDIUM).documented(
+        "Most partitions that one request may list, where the answer can come in pages."
+    ),
+    active("delete.topic.enable", BOOLEAN, True, None, HIGH).documented(
+        "Whether topics can be deleted. If not, the request is refused."
+    ),
+    accepted("telemetry.max.bytes", INT, 1_048_576, at_least(1), LOW).documented(
+        "Largest push of metrics that is taken from a client, after decompression."
+    ),
+)

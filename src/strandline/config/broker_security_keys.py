@@ -1,0 +1,128 @@
+"""Broker keys of security: authorization, TLS, delegation tokens. `broker_sasl_keys` has those of SASL.
+
+Keys of TLS and SASL can be given for one listener with the prefix listener.name.<name in lower case>.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strandline.config.definition import (
+    ANY_LIST,
+    BOOLEAN,
+    CLASS,
+    LIST,
+    LONG,
+    LOW,
+    MEDIUM,
+    NON_NULL,
+    PASSWORD,
+    PER_BROKER,
+    STRING,
+    ConfigKey,
+    accepted,
+    at_least,
+    one_of,
+)
+
+KEYS: Final[tuple[ConfigKey, ...]] = (
+    accepted("authorizer.class.name", STRING, "", NON_NULL, LOW).documented(
+        "The class that decides who may do what. Empty: everybody may do everything."
+    ),
+    accepted(
+        "principal.builder.class",
+        CLASS,
+        "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
+        None,
+        MEDIUM,
+        PER_BROKER,
+    ).documented("The class that makes a user's name out of a connection."),
+    accepted("security.providers", STRING, None, None, LOW).documented(
+        "Classes that provide security algorithms."
+    ),
+    accepted("connections.max.reauth.ms", LONG, 0, None, MEDIUM).documented(
+        "How long a SASL login is good before the client must log in again; 0 is forever."
+    ),
+    accepted("delegation.token.secret.key", PASSWORD, None, None, MEDIUM).documented(
+        "The secret with which delegation tokens are signed, the same on every node. Without it there are "
+        "no tokens."
+    ),
+    accepted("delegation.token.max.lifetime.ms", LONG, 604_800_000, at_least(1), MEDIUM).documented(
+        "How long a delegation token can be renewed at most."
+    ),
+    accepted("delegation.token.expiry.time.ms", LONG, 86_400_000, at_least(1), MEDIUM).documented(
+        "How long a delegation token is good before it must be renewed."
+    ),
+    accepted("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, at_least(1), LOW).documented(
+        "How often expired delegation tokens are searched for and removed."
+    ),
+    accepted("ssl.protocol", STRING, "TLSv1.3", None, MEDIUM, PER_BROKER).documented(
+        "The TLS protocol with which a context is made."
+    ),
+    accepted("ssl.provider", STRING, None, None, MEDIUM, PER_BROKER).documented(
+        "The provider of TLS. Without it, the platform's own."
+    ),
+    accepted("ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), ANY_LIST, MEDIUM, PER_BROKER).documented(
+        "The TLS protocols that connections may use."
+    ),
+    accepted("ssl.cipher.suites", LIST, (), ANY_LIST, MEDIUM, PER_BROKER).documented(
+        "The cipher suites that connections may use. Empty: all that the platform offers."
+    ),
+    accepted(
+        "ssl.client.auth", STRING, "none", one_of("required", "requested", "none"), MEDIUM, PER_BROKER
+    ).documented("Whether clients must show a certificate, may show one, or are not asked."),
+    accepted("ssl.endpoint.identification.algorithm", STRING, "https", None, LOW, PER_BROKER).documented(
+        "How a server's name is checked against its certificate. Empty: it is not."
+    ),
+    accepted("ssl.secure.random.implementation", STRING, None, None, LOW, PER_BROKER).documented(
+        "The random number generator that TLS uses."
+    ),
+    accepted("ssl.engine.factory.class", CLASS, None, None, LOW, PER_BROKER).documented(
+        "A class that makes TLS engines. Without it, they are made from the keys below."
+    ),
+    accepted("ssl.keymanager.algorithm", STRING, "SunX509", None, MEDIUM, PER_BROKER).documented(
+        "The algorithm that chooses among the keys of the key store."
+    ),
+    accepted("ssl.trustmanager.algorithm", STRING, "PKIX", None, MEDIUM, PER_BROKER).documented(
+        "The algorithm that checks certificates against the trust store."
+    ),
+    accepted("ssl.keystore.type", STRING, "JKS", None, MEDIUM, PER_BROKER).documented(
+        "Format of the key store: JKS, PKCS12 or PEM."
+    ),
+    accepted("ssl.keystore.location", STRING, None, None, MEDIUM, PER_BROKER).documented(
+        "File of the key store."
+    ),
+    accepted("ssl.keystore.password", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+        "Password of the key store."
+    ),
+    accepted("ssl.keystore.key", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+        "The private key itself, in PEM."
+    ),
+    accepted("ssl.keystore.certificate.chain", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+        "The certificates that belong to the private key, in PEM."
+    ),
+    accepted("ssl.key.password", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+        "Password of the private key."
+    ),
+    accepted("ssl.truststore.type", STRING, "JKS", None, MEDIUM, PER_BROKER).documented(
+        "Format of the trust store: JKS, PKCS12 or PEM."
+    ),
+    accepted("ssl.truststore.location", STRING, None, None, MEDIUM, PER_BROKER).documented(
+        "File of the trust store."
+    ),
+    accepted("ssl.truststore.password", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+        "Password of the trust store."
+    ),
+    accepted("ssl.truststore.certificates", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+        "The trusted certificates themselves, in PEM."
+    ),
+    accepted("ssl.principal.mapping.rules", STRING, "DEFAULT", None, LOW).documented(
+        "Rules that turn the name in a client's certificate into a short user name."
+    ),
+    accepted("ssl.allow.dn.changes", BOOLEAN, False, None, LOW).documented(
+        "Whether the distinguished name may change when a key store is replaced while the broker runs."
+    ),
+    accepted("ssl.allow.san.changes", BOOLEAN, False, None, LOW).documented(
+        "Whether alternative names may be lost when a key store is replaced while the broker runs."
+    ),
+)

@@ -1,0 +1,194 @@
+"""What DescribeConfigs and CreateTopics tell of a setting: its value, where it comes from, what else there was.
+
+The answers follow Apache Kafka's ConfigHelper, quirks included. One surprises: a topic's retention.ms that
+comes from log.retention.hours is described as a default without synonyms, because the list of synonyms is cut
+before the first one of the name log.retention.ms. CreateTopics has a resolver of its own and tells it right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from strandline.config.broker_keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS, find_key, synonyms
+from strandline.config.definition import READ_ONLY, UNKNOWN_TYPE_CODE, ConfigKey, Required
+from strandline.config.java import INT_MAX, INT_MIN, parse_integer, trim
+from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS, Synonym
+from strandline.config.values import render
+
+if TYPE_CHECKING:
+    from strandline.config.dynamic import DynamicConfigs
+
+# Where a value comes from, by DescribeConfigs' numbers.
+TOPIC_CONFIG: Final = 1
+DYNAMIC_BROKER_CONFIG: Final = 2
+DYNAMIC_DEFAULT_BROKER_CONFIG: Final = 3
+STATIC_BROKER_CONFIG: Final = 4
+DEFAULT_CONFIG: Final = 5
+
+
+class ConfigSynonym(NamedTuple):
+    """A place from which the value was taken, or would have been taken next."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class ConfigEntry(NamedTuple):
+    name: str
+    value: str | None
+    source: int
+    is_read_only: bool
+    is_sensitive: bool
+    synonyms: tuple[ConfigSynonym, ...]
+    type_code: int
+    documentation: str | None
+
+    @property
+    def is_default(self) -> bool:
+        """DescribeConfigs version 0, which Kafka 4 no longer has, said this instead of the source."""
+        return self.source == DEFAULT_CONFIG
+
+
+def topic_entries(
+    configs: DynamicConfigs, overrides: Mapping[str, str], wanted: Collection[str] | None
+) -> tuple[ConfigEntry, ...]:
+    values = configs.topic_values(overrides)
+    names = [name for name, key in TOPIC_KEYS.items() if not key.internal or name in overrides]
+    entries = []
+    for name in _chosen(names, wanted):
+        key, value = TOPIC_KEYS[name], render(values[name])
+        own = (ConfigSynonym(name, value, TOPIC_CONFIG),) if name in overrides else ()
+        first = SYNONYMS[name][0].name if name in SYNONYMS else None
+        behind = _synonyms(configs, first, sensitive=False) if first is not None else ()
+        entries.append(_entry(key, value, own + behind))
+    return tuple(entries)
+
+
+def broker_entries(configs: DynamicConfigs, wanted: Collection[str] | None) -> tuple[ConfigEntry, ...]:
+    """Every key that Kafka documents, and whatever else somebody set."""
+    overrides = {**configs.shared_overrides, **configs.own_overrides}
+    given = {**configs.static.static, **overrides}
+    documented = [name for name, key in BROKER_KEYS.items() if not key.internal]
+    # An override pushes what was given in other units out of the values, though not out of the synonyms.
+    pushed_out = {each for name in overrides for each in synonyms(name) if name in BROKER_KEYS} - set(
+        overrides
+    )
+    entries = []
+    for name in _chosen([*documented, *given], wanted):
+        key = BROKER_KEYS.get(name)
+        if key is None or key.internal:
+            value: str | None = given[name]
+        elif name in pushed_out and not isinstance(key.default, Required):
+            value = render(key.default)
+        else:
+            value = render(configs.broker_value(name))
+        entries.append(_broker_entry(name, value, _synonyms(configs, name, sensitive=_is_sensitive(name))))
+    return tuple(entries)
+
+
+def shared_entries(configs: DynamicConfigs, wanted: Collection[str] | None) -> tuple[ConfigEntry, ...]:
+    """Only what is set for all brokers, and nothing of what stands behind it."""
+    return tuple(
+        _broker_entry(
+            name,
+            value := configs.shared_overrides[name],
+            (ConfigSynonym(name, None if _is_sensitive(name) else value, DYNAMIC_DEFAULT_BROKER_CONFIG),),
+        )
+        for name in _chosen(configs.shared_overrides, wanted)
+    )
+
+
+def created_topic_entries(configs: DynamicConfigs, overrides: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
+    """The settings of a new topic. Texts are given as they were written, and no synonyms."""
+    entries = []
+    for name in sorted(TOPIC_KEYS):
+        key = TOPIC_KEYS[name]
+        if key.internal and name not in overrides:
+            continue
+        value, source = _created_value(configs, key, overrides)
+        entries.append(_entry(key, value, ())._replace(source=source))
+    return tuple(entries)
+
+
+def _created_value(
+    configs: DynamicConfigs, key: ConfigKey, overrides: Mapping[str, str]
+) -> tuple[str | None, int]:
+    if key.name in overrides:
+        return overrides[key.name], TOPIC_CONFIG
+    for level, source in _levels(configs):
+        for synonym in SYNONYMS.get(key.name, ()):
+            if synonym.name in level:
+                return _converted(synonym, level[synonym.name]), source
+    assert not isinstance(key.default, Required), key.name
+    return render(key.default), DEFAULT_CONFIG
+
+
+def _converted(synonym: Synonym, text: str) -> str:
+    if synonym.factor == 1:
+        return text
+    return str((parse_integer(trim(text), INT_MIN, INT_MAX) or 0) * synonym.factor)
+
+
+def _levels(configs: DynamicConfigs) -> tuple[tuple[Mapping[str, str], int], ...]:
+    return (
+        (configs.own_overrides, DYNAMIC_BROKER_CONFIG),
+        (configs.shared_overrides, DYNAMIC_DEFAULT_BROKER_CONFIG),
+        (configs.static.static, STATIC_BROKER_CONFIG),
+    )
+
+
+def _synonyms(configs: DynamicConfigs, name: str, *, sensitive: bool) -> tuple[ConfigSynonym, ...]:
+    """Every place where a broker's setting is found, in order, from the first of that very name."""
+    names = synonyms(name)
+    found = [
+        ConfigSynonym(each, None if sensitive else level[each], source)
+        for level, source in _levels(configs)
+        for each in names
+        if each in level
+    ]
+    for each in names:
+        key = BROKER_KEYS.get(each)
+        if key is not None and key.default is not None and not isinstance(key.default, Required):
+            found.append(ConfigSynonym(each, None if sensitive else render(key.default), DEFAULT_CONFIG))
+    start = next((at for at, synonym in enumerate(found) if synonym.name == name), len(found))
+    return tuple(found[start:])
+
+
+def _chosen(names: Collection[str], wanted: Collection[str] | None) -> list[str]:
+    return sorted(name for name in set(names) if not wanted or name in wanted)
+
+
+def _is_sensitive(name: str) -> bool:
+    """What nobody knows may be a password, so it is never shown."""
+    key = find_key(name)
+    return key is None or key.sensitive
+
+
+def _entry(key: ConfigKey, value: str | None, found: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+    return ConfigEntry(
+        name=key.name,
+        value=value,
+        source=found[0].source if found else DEFAULT_CONFIG,
+        is_read_only=False,
+        is_sensitive=key.sensitive,
+        synonyms=found,
+        type_code=key.type_code,
+        documentation=key.doc,
+    )
+
+
+def _broker_entry(name: str, value: str | None, found: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+    known = BROKER_KEYS.get(name) or DYNAMIC_ONLY_KEYS.get(name)
+    key = find_key(name)
+    return ConfigEntry(
+        name=name,
+        value=None if _is_sensitive(name) else value,
+        source=found[0].source if found else DEFAULT_CONFIG,
+        is_read_only=known is None or known.update_mode == READ_ONLY,
+        is_sensitive=_is_sensitive(name),
+        synonyms=found,
+        type_code=UNKNOWN_TYPE_CODE if key is None else key.type_code,
+        documentation=None if known is None else known.doc,
+    )

@@ -1,0 +1,194 @@
+"""Settings that change while a node runs, and which of several counts.
+
+For a broker's key the order is: set for this broker, set for all brokers, given at start, default. For a
+topic's key the topic's own setting comes first, then that order through the broker keys that are its synonyms.
+
+The overrides come from the metadata log, where they were checked before they were written. What cannot stand
+all the same, because another version wrote it, is passed over as if it were not set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Final
+
+from strandline.config import describe
+from strandline.config.broker_config import BrokerConfig
+from strandline.config.broker_keys import (
+    BROKER_KEYS,
+    DYNAMIC_ONLY_KEYS,
+    find_key,
+    is_fixed,
+    is_for_listeners_only,
+    is_for_one_broker_only,
+)
+from strandline.config.definition import ConfigKey, ConfigValue, Required
+from strandline.config.describe import ConfigEntry
+from strandline.config.topic_config import TopicConfig
+from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
+from strandline.config.values import InvalidConfig, parse
+
+# The kinds of resources that have configs, by the numbers of DescribeConfigs and of ConfigRecord.
+TOPIC: Final = 2
+BROKER: Final = 4
+
+# The name of the resource that stands for all brokers.
+ALL_BROKERS: Final = ""
+
+_NOTHING: Final[Mapping[str, str]] = {}
+
+
+class DynamicConfigs:
+    """The overrides of every broker and topic, seen from one node."""
+
+    __slots__ = (
+        "_broker_values",
+        "_overrides",
+        "_resolved",
+        "_topic_defaults",
+        "_topic_values",
+        "own_overrides",
+        "shared_overrides",
+        "static",
+    )
+
+    static: BrokerConfig
+    own_overrides: dict[str, str]
+    """What is set for this broker and can stand."""
+    shared_overrides: dict[str, str]
+    """What is set for all brokers and can stand."""
+
+    def __init__(self, static: BrokerConfig) -> None:
+        self.static = static
+        self._overrides: dict[tuple[int, str], dict[str, str]] = {}
+        self._resolved: dict[str, TopicConfig] = {}
+        self._resolve_broker()
+
+    def set_overrides(self, resource_type: int, name: str, overrides: Mapping[str, str]) -> None:
+        """Replace all overrides of a resource; an empty mapping forgets it."""
+        if overrides:
+            self._overrides[resource_type, name] = dict(overrides)
+        else:
+            self._overrides.pop((resource_type, name), None)
+        if resource_type == TOPIC:
+            self._resolved.pop(name, None)
+        elif resource_type == BROKER and name in (ALL_BROKERS, str(self.static.node_id)):
+            self._resolve_broker()
+
+    def overrides(self, resource_type: int, name: str) -> Mapping[str, str]:
+        """What is set for a resource, as it was written."""
+        return self._overrides.get((resource_type, name), _NOTHING)
+
+    def topic(self, name: str) -> TopicConfig:
+        """What holds for a topic: the same object until something changes."""
+        resolved = self._resolved.get(name)
+        if resolved is not None:
+            return resolved
+        overrides = self._overrides.get((TOPIC, name))
+        if overrides is None:
+            return self._topic_defaults
+        resolved = self._resolved[name] = TopicConfig(self.topic_values(overrides))
+        return resolved
+
+    @property
+    def topic_defaults(self) -> TopicConfig:
+        """What holds for a topic without overrides."""
+        return self._topic_defaults
+
+    def topic_values(self, overrides: Mapping[str, str]) -> dict[str, ConfigValue]:
+        """A value for every topic key, of a topic with these overrides."""
+        values = dict(self._topic_values)
+        for name, text in overrides.items():
+            if name in TOPIC_KEYS:
+                with suppress(InvalidConfig):
+                    values[name] = parse(TOPIC_KEYS[name], text)
+        return values
+
+    def broker_value(self, name: str) -> ConfigValue:
+        """What holds for this broker."""
+        return self._broker_values[name]
+
+    def describe_topic(self, name: str, wanted: Collection[str] | None = None) -> tuple[ConfigEntry, ...]:
+        """DescribeConfigs of a topic, in the order of names: of the `wanted` keys, or of all."""
+        return describe.topic_entries(self, self.overrides(TOPIC, name), wanted)
+
+    def describe_broker(
+        self, node_id: int | None, wanted: Collection[str] | None = None
+    ) -> tuple[ConfigEntry, ...]:
+        """DescribeConfigs of this broker or, where `node_id` is None, of what is set for all brokers."""
+        if node_id is None:
+            return describe.shared_entries(self, wanted)
+        assert node_id == self.static.node_id, "a broker knows only its own file"
+        return describe.broker_entries(self, wanted)
+
+    def created_topic_entries(self, overrides: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
+        """What CreateTopics answers of a new topic with these overrides, in the order of names."""
+        return describe.created_topic_entries(self, overrides)
+
+    def _resolve_broker(self) -> None:
+        """Compute anew all that follows from the overrides of this broker and of all brokers."""
+        own, shared = str(self.static.node_id), ALL_BROKERS
+        self.own_overrides = usable_overrides(self.overrides(BROKER, own), shared=False)
+        self.shared_overrides = usable_overrides(self.overrides(BROKER, shared), shared=True)
+        values = {name: self.static.value(name) for name in BROKER_KEYS}
+        for name, key in DYNAMIC_ONLY_KEYS.items():
+            assert not isinstance(key.default, Required), name
+            values[name] = key.default
+        for overrides in (self.shared_overrides, self.own_overrides):
+            for name, text in overrides.items():
+                if name in values:
+                    values[name] = parse(BROKER_KEYS.get(name) or DYNAMIC_ONLY_KEYS[name], text)
+        _clamp(values)
+        self._broker_values = values
+        self._topic_values = {name: _topic_default(key, values) for name, key in TOPIC_KEYS.items()}
+        self._topic_defaults = TopicConfig(self._topic_values)
+        self._resolved.clear()
+
+
+def usable_overrides(overrides: Mapping[str, str], *, shared: bool) -> dict[str, str]:
+    """The overrides of one broker, or those `shared` by all, without what cannot stand."""
+    return {
+        name: text
+        for name, text in overrides.items()
+        if not is_fixed(name)
+        and not is_for_listeners_only(name)
+        and not (shared and is_for_one_broker_only(name))
+        and ((key := find_key(name)) is None or _can_stand(key, text))
+    }
+
+
+def _can_stand(key: ConfigKey, text: str) -> bool:
+    try:
+        parse(key, text)
+    except InvalidConfig:
+        return False
+    return True
+
+
+def _topic_default(key: ConfigKey, broker_values: Mapping[str, ConfigValue]) -> ConfigValue:
+    """What a topic key is where the topic has no override: the first of its synonyms that has a value."""
+    for synonym in SYNONYMS.get(key.name, ()):
+        value = broker_values[synonym.name]
+        if value is None:
+            continue
+        if synonym.factor != 1:
+            assert isinstance(value, int), synonym.name
+            value *= synonym.factor
+        if key.name == "retention.ms":
+            assert isinstance(value, int), synonym.name
+            value = max(value, -1)  # Any negative number of hours means forever.
+        return value
+    assert not isinstance(key.default, Required), key.name
+    return key.default
+
+
+def _clamp(values: dict[str, ConfigValue]) -> None:
+    """Hold what can change within the bounds that cannot, as Kafka does."""
+    for kind in ("consumer", "share", "streams"):
+        name, least, most = (f"group.{kind}.{part}assignment.interval.ms" for part in ("", "min.", "max."))
+        value, floor, ceiling = values[name], values[least], values[most]
+        assert isinstance(value, int), name
+        assert isinstance(floor, int), least
+        assert isinstance(ceiling, int), most
+        values[name] = min(max(value, floor), ceiling)

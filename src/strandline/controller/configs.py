@@ -1,0 +1,124 @@
+"""Plans for AlterConfigs and IncrementalAlterConfigs: each resource succeeds or fails by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.config import (
+    Altered,
+    ConfigChange,
+    DynamicConfigs,
+    Refused,
+    alter_broker,
+    alter_topic,
+    replace_broker,
+    replace_topic,
+)
+from strandline.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE, ClusterImage
+from strandline.controller.plans import Planned
+from strandline.wire.api.k33_alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from strandline.wire.api.k44_incremental_alter_configs import (
+    AlterConfigsResourceResponse as IncrementalResourceResponse,
+)
+from strandline.wire.api.k44_incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from strandline.wire.records.metadata import ConfigRecord
+from strandline.wire.schema import Message
+
+Resource = tuple[int, str]
+
+
+def plan_alter_configs(
+    image: ClusterImage, configs: DynamicConfigs, request: AlterConfigsRequest
+) -> Planned[AlterConfigsResponse]:
+    records: list[Message] = []
+    responses = []
+    resources = [(r.resource_type, r.resource_name) for r in request.resources]
+    for resource, asked in zip(resources, request.resources, strict=True):
+        given = [(config.name, config.value) for config in asked.configs]
+
+        def decide(
+            resource: Resource = resource, given: Sequence[tuple[str, str | None]] = given
+        ) -> Altered | Refused:
+            replace = replace_topic if resource[0] == TOPIC_RESOURCE else replace_broker
+            return replace(configs, resource[1], given)
+
+        planned, code, message = _plan_resource(image, resources, resource, decide)
+        records += planned
+        responses.append(
+            AlterConfigsResourceResponse(
+                error_code=code, error_message=message, resource_type=resource[0], resource_name=resource[1]
+            )
+        )
+    answer = AlterConfigsResponse(throttle_time_ms=0, responses=tuple(responses))
+    return Planned(records=() if request.validate_only else tuple(records), response=answer)
+
+
+def plan_incremental_alter_configs(
+    image: ClusterImage, configs: DynamicConfigs, request: IncrementalAlterConfigsRequest
+) -> Planned[IncrementalAlterConfigsResponse]:
+    records: list[Message] = []
+    responses = []
+    resources = [(r.resource_type, r.resource_name) for r in request.resources]
+    for resource, asked in zip(resources, request.resources, strict=True):
+        changes = [
+            ConfigChange(config.name, config.config_operation, config.value) for config in asked.configs
+        ]
+
+        def decide(
+            resource: Resource = resource, changes: Sequence[ConfigChange] = changes
+        ) -> Altered | Refused:
+            alter = alter_topic if resource[0] == TOPIC_RESOURCE else alter_broker
+            return alter(configs, resource[1], changes)
+
+        planned, code, message = _plan_resource(image, resources, resource, decide)
+        records += planned
+        responses.append(
+            IncrementalResourceResponse(
+                error_code=code, error_message=message, resource_type=resource[0], resource_name=resource[1]
+            )
+        )
+    answer = IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=tuple(responses))
+    return Planned(records=() if request.validate_only else tuple(records), response=answer)
+
+
+def _plan_resource(
+    image: ClusterImage,
+    resources: Sequence[Resource],
+    resource: Resource,
+    decide: Callable[[], Altered | Refused],
+) -> tuple[list[Message], int, str | None]:
+    kind, name = resource
+    try:
+        if resources.count(resource) > 1:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
+        _check_resource(image, kind, name)
+        decided = decide()
+        if isinstance(decided, Refused):
+            raise KafkaError(ErrorCode[decided.error], decided.message)
+    except KafkaError as error:
+        return [], error.code, error.message
+    records: list[Message] = [
+        ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
+        for key, value in decided.records
+    ]
+    return records, ErrorCode.NONE, None
+
+
+def _check_resource(image: ClusterImage, kind: int, name: str) -> None:
+    if kind == TOPIC_RESOURCE:
+        if name not in image.topics:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
+    elif kind != BROKER_RESOURCE:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no configs that can be altered."
+        )
+    elif name and not name.isdigit():
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a broker's id.")

@@ -1,0 +1,123 @@
+"""The controller: decides every change of the cluster's metadata.
+
+A method `plan_…` looks at the image and gives the records that would make the change and the answer; it changes
+nothing. `apply` changes the image. The runtime appends a plan's records, applies them here at once, so that the next
+plan sees them, and gives the answer when they are committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.config import DynamicConfigs, Refused, create_topic
+from strandline.controller import brokers, configs, producer_ids, topics
+from strandline.controller.brokers import Registration
+from strandline.controller.image import ClusterImage
+from strandline.controller.plans import Planned
+from strandline.controller.producer_ids import ProducerIdBlock
+from strandline.ports.random import Random
+from strandline.wire.api.k19_create_topics import (
+    CreatableTopicConfigs,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from strandline.wire.api.k33_alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from strandline.wire.api.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from strandline.wire.api.k44_incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from strandline.wire.records.metadata import ConfigRecord, FeatureLevelRecord, RemoveTopicRecord
+from strandline.wire.schema import Message
+
+METADATA_VERSION_FEATURE = "metadata.version"
+# 4.3-IV0, the newest that Apache Kafka 4.3 calls production-ready, and 3.3-IV3, the oldest it supports.
+METADATA_VERSION = 30
+METADATA_VERSION_MIN = 7
+
+
+class Controller:
+    def __init__(self, dynamic: DynamicConfigs, random: Random) -> None:
+        self.image = ClusterImage()
+        self.configs = dynamic
+        self._random = random
+
+    def apply(self, record: Message) -> None:
+        apply_to(self.image, self.configs, record)
+
+    def bootstrap_records(self) -> tuple[Message, ...]:
+        """What a new metadata log begins with."""
+        return (FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=METADATA_VERSION),)
+
+    def plan_register(self, registration: Registration, next_offset: int) -> Planned[int]:
+        return brokers.plan_register(self.image, registration, next_offset)
+
+    def plan_unfence(self, broker_id: int) -> Planned[None]:
+        return brokers.plan_unfence(self.image, broker_id)
+
+    def plan_create_topics(self, request: CreateTopicsRequest) -> Planned[CreateTopicsResponse]:
+        defaults = topics.TopicDefaults(
+            partition_count=self._number("num.partitions"),
+            replication_factor=self._number("default.replication.factor"),
+            overrides=self._topic_overrides,
+            effective_configs=self._effective_configs,
+        )
+        return topics.plan_create_topics(self.image, request, defaults, self._random)
+
+    def plan_delete_topics(self, request: DeleteTopicsRequest) -> Planned[DeleteTopicsResponse]:
+        enabled = bool(self.configs.broker_value("delete.topic.enable"))
+        return topics.plan_delete_topics(self.image, request, enabled=enabled)
+
+    def plan_create_partitions(self, request: CreatePartitionsRequest) -> Planned[CreatePartitionsResponse]:
+        return topics.plan_create_partitions(self.image, request, self._random)
+
+    def plan_alter_configs(self, request: AlterConfigsRequest) -> Planned[AlterConfigsResponse]:
+        return configs.plan_alter_configs(self.image, self.configs, request)
+
+    def plan_incremental_alter_configs(
+        self, request: IncrementalAlterConfigsRequest
+    ) -> Planned[IncrementalAlterConfigsResponse]:
+        return configs.plan_incremental_alter_configs(self.image, self.configs, request)
+
+    def plan_allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> Planned[ProducerIdBlock]:
+        return producer_ids.plan_allocate_producer_ids(self.image, broker_id, broker_epoch)
+
+    def _number(self, key: str) -> int:
+        value = self.configs.broker_value(key)
+        assert isinstance(value, int)
+        return value
+
+    def _topic_overrides(self, given: Sequence[tuple[str, str | None]]) -> Mapping[str, str]:
+        decided = create_topic(self.configs, given)
+        if isinstance(decided, Refused):
+            raise KafkaError(ErrorCode[decided.error], decided.message)
+        return decided.overrides
+
+    def _effective_configs(self, overrides: Mapping[str, str]) -> tuple[CreatableTopicConfigs, ...]:
+        return tuple(
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=None if entry.is_sensitive else entry.value,
+                read_only=entry.is_read_only,
+                config_source=entry.source,
+                is_sensitive=entry.is_sensitive,
+            )
+            for entry in self.configs.created_topic_entries(overrides)
+        )
+
+
+def apply_to(image: ClusterImage, dynamic: DynamicConfigs, record: Message) -> None:
+    """Applies a record to an image and to the configs that are worked out from it."""
+    match record:
+        case ConfigRecord():
+            image.apply(record)
+            key = (record.resource_type, record.resource_name)
+            dynamic.set_overrides(*key, image.configs.get(key, {}))
+        case RemoveTopicRecord():
+            name = image.topics_by_id[record.topic_id].name
+            image.apply(record)
+            dynamic.set_overrides(2, name, {})
+        case _:
+            image.apply(record)

@@ -1,0 +1,180 @@
+"""The cluster's metadata: a function of the records of the metadata log.
+
+The controller plans on an image that has every appended record; a broker answers from one that has every committed
+record. Both are this class, and both change only by `apply`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from strandline.wire.records import metadata as records
+from strandline.wire.schema import Message
+
+NO_LEADER: Final = -1
+NO_LEADER_CHANGE: Final = -2
+
+TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionState:
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    removing: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    directories: tuple[bytes, ...] = ()
+    eligible_leaders: tuple[int, ...] = ()
+    last_known_leaders: tuple[int, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicState:
+    name: str
+    topic_id: bytes
+    partitions: dict[int, PartitionState] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class BrokerState:
+    node_id: int
+    epoch: int
+    incarnation: bytes
+    endpoints: tuple[records.BrokerEndpoint, ...]
+    rack: str | None
+    fenced: bool
+    in_controlled_shutdown: bool
+    log_dirs: tuple[bytes, ...]
+
+    def endpoint(self, listener: str) -> records.BrokerEndpoint | None:
+        return next((e for e in self.endpoints if e.name == listener), None)
+
+
+class ClusterImage:
+    def __init__(self) -> None:
+        self.brokers: dict[int, BrokerState] = {}
+        self.topics: dict[str, TopicState] = {}
+        self.topics_by_id: dict[bytes, TopicState] = {}
+        self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        self.features: dict[str, int] = {}
+        self.next_producer_id = 0
+        # One more for each record that changed something a Metadata answer shows; caches go by it.
+        self.version = 0
+
+    def live_brokers(self) -> list[BrokerState]:
+        return [self.brokers[node_id] for node_id in sorted(self.brokers) if not self.brokers[node_id].fenced]
+
+    def partition_count(self) -> int:
+        return sum(len(topic.partitions) for topic in self.topics.values())
+
+    def apply(self, record: Message) -> None:
+        self.version += 1
+        match record:
+            case records.TopicRecord():
+                topic = TopicState(name=record.name, topic_id=record.topic_id)
+                self.topics[record.name] = self.topics_by_id[record.topic_id] = topic
+            case records.PartitionRecord():
+                self.topics_by_id[record.topic_id].partitions[record.partition_id] = _new_partition(record)
+            case records.PartitionChangeRecord():
+                _change_partition(self.topics_by_id[record.topic_id].partitions[record.partition_id], record)
+            case records.RemoveTopicRecord():
+                topic = self.topics_by_id.pop(record.topic_id)
+                del self.topics[topic.name]
+                self.configs.pop((TOPIC_RESOURCE, topic.name), None)
+            case records.ConfigRecord():
+                self._apply_config(record)
+            case records.RegisterBrokerRecord():
+                self.brokers[record.broker_id] = _new_broker(record)
+            case records.UnregisterBrokerRecord():
+                self.brokers.pop(record.broker_id, None)
+            case records.FenceBrokerRecord():
+                self.brokers[record.id].fenced = True
+            case records.UnfenceBrokerRecord():
+                self.brokers[record.id].fenced = False
+            case records.BrokerRegistrationChangeRecord():
+                self._apply_registration_change(record)
+            case records.FeatureLevelRecord():
+                self._apply_feature(record)
+            case records.ProducerIdsRecord():
+                self.next_producer_id = record.next_producer_id
+            case _:
+                pass  # NoOp, metadata transactions and controller registrations change nothing shown here
+
+    def _apply_config(self, record: records.ConfigRecord) -> None:
+        key = (record.resource_type, record.resource_name)
+        overrides = self.configs.setdefault(key, {})
+        if record.value is None:
+            overrides.pop(record.name, None)
+        else:
+            overrides[record.name] = record.value
+        if not overrides:
+            del self.configs[key]
+
+    def _apply_registration_change(self, record: records.BrokerRegistrationChangeRecord) -> None:
+        broker = self.brokers[record.broker_id]
+        if record.fenced:
+            broker.fenced = record.fenced > 0
+        if record.in_controlled_shutdown:
+            broker.in_controlled_shutdown = record.in_controlled_shutdown > 0
+        if record.log_dirs:
+            broker.log_dirs = record.log_dirs
+
+    def _apply_feature(self, record: records.FeatureLevelRecord) -> None:
+        if record.feature_level:
+            self.features[record.name] = record.feature_level
+        else:
+            self.features.pop(record.name, None)
+
+
+def _new_partition(record: records.PartitionRecord) -> PartitionState:
+    return PartitionState(
+        replicas=record.replicas,
+        in_sync=record.isr,
+        leader=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        removing=record.removing_replicas,
+        adding=record.adding_replicas,
+        directories=record.directories,
+        eligible_leaders=record.eligible_leader_replicas or (),
+        last_known_leaders=record.last_known_elr or (),
+    )
+
+
+def _change_partition(partition: PartitionState, record: records.PartitionChangeRecord) -> None:
+    if record.isr is not None:
+        partition.in_sync = record.isr
+    if record.replicas is not None:
+        partition.replicas = record.replicas
+    if record.removing_replicas is not None:
+        partition.removing = record.removing_replicas
+    if record.adding_replicas is not None:
+        partition.adding = record.adding_replicas
+    if record.directories is not None:
+        partition.directories = record.directories
+    if record.eligible_leader_replicas is not None:
+        partition.eligible_leaders = record.eligible_leader_replicas
+    if record.last_known_elr is not None:
+        partition.last_known_leaders = record.last_known_elr
+    if record.leader != NO_LEADER_CHANGE:
+        partition.leader = record.leader
+        partition.leader_epoch += 1
+    partition.partition_epoch += 1
+
+
+def _new_broker(record: records.RegisterBrokerRecord) -> BrokerState:
+    return BrokerState(
+        node_id=record.broker_id,
+        epoch=record.broker_epoch,
+        incarnation=record.incarnation_id,
+        endpoints=record.end_points,
+        rack=record.rack,
+        fenced=record.fenced,
+        in_controlled_shutdown=record.in_controlled_shutdown,
+        log_dirs=record.log_dirs,
+    )

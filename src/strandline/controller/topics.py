@@ -1,0 +1,323 @@
+"""Plans for topics and partitions: create, delete, add partitions.
+
+Each topic of a request succeeds or fails by itself; the records of those that succeed are appended as one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import ZERO_UUID
+from strandline.base.topics import colliding_name, invalid_topic_name
+from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, TopicState
+from strandline.controller.placement import place
+from strandline.controller.plans import Planned
+from strandline.ports.random import Random
+from strandline.wire.api.k19_create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from strandline.wire.api.k20_delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from strandline.wire.api.k37_create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from strandline.wire.records.metadata import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from strandline.wire.schema import Message
+
+# What one request may create, as Apache Kafka bounds a metadata transaction.
+PARTITIONS_PER_REQUEST_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDefaults:
+    partition_count: int
+    replication_factor: int
+    # The overrides that these configs come to; raises KafkaError(INVALID_CONFIG) where no topic can have them.
+    overrides: Callable[[Sequence[tuple[str, str | None]]], Mapping[str, str]]
+    # The configs a topic with these overrides will have, for the answer.
+    effective_configs: Callable[[Mapping[str, str]], tuple[CreatableTopicConfigs, ...]]
+
+
+def plan_create_topics(
+    image: ClusterImage, request: CreateTopicsRequest, defaults: TopicDefaults, random: Random
+) -> Planned[CreateTopicsResponse]:
+    asked = [topic.name for topic in request.topics]
+    repeated = {name for name in asked if asked.count(name) > 1}
+    records: list[Message] = []
+    results = []
+    total = 0
+    for topic in {topic.name: topic for topic in request.topics}.values():
+        try:
+            if topic.name in repeated:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
+                )
+            planned, result = _plan_topic(image, topic, defaults, random)
+            total += result.num_partitions
+            if total > PARTITIONS_PER_REQUEST_MAX:
+                raise KafkaError(
+                    ErrorCode.POLICY_VIOLATION,
+                    f"One request may create {PARTITIONS_PER_REQUEST_MAX} partitions; use several.",
+                )
+        except KafkaError as error:
+            planned = []
+            result = CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
+        records += planned
+        results.append(result)
+    if request.validate_only:
+        records = []
+    return Planned(
+        records=tuple(records), response=CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
+    )
+
+
+def _plan_topic(
+    image: ClusterImage, topic: CreatableTopic, defaults: TopicDefaults, random: Random
+) -> tuple[list[Message], CreatableTopicResult]:
+    _check_new_name(image, topic.name)
+    overrides = defaults.overrides([(config.name, config.value) for config in topic.configs])
+    replicas = _replicas_of_new_topic(image, topic, defaults, random)
+    topic_id = random.uuid()
+    records: list[Message] = [TopicRecord(name=topic.name, topic_id=topic_id)]
+    records += [
+        ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value)
+        for name, value in sorted(overrides.items())
+    ]
+    records += _partition_records(image, topic_id, 0, replicas)
+    result = CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic_id,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        num_partitions=len(replicas),
+        replication_factor=len(replicas[0]),
+        configs=defaults.effective_configs(overrides),
+    )
+    return records, result
+
+
+def _check_new_name(image: ClusterImage, name: str) -> None:
+    problem = invalid_topic_name(name)
+    if problem is not None:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{problem[0].upper()}{problem[1:]}.")
+    if name in image.topics:
+        raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {name!r} already exists.")
+    collision = colliding_name(name, image.topics)
+    if collision is not None:
+        raise KafkaError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic {name!r} differs from the existing topic {collision!r} only in '.' and '_'.",
+        )
+
+
+def _replicas_of_new_topic(
+    image: ClusterImage, topic: CreatableTopic, defaults: TopicDefaults, random: Random
+) -> list[tuple[int, ...]]:
+    if topic.assignments:
+        if topic.num_partitions != -1 or topic.replication_factor != -1:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "With a manual assignment the number of partitions and the replication factor must be -1.",
+            )
+        by_index = {assignment.partition_index: assignment.broker_ids for assignment in topic.assignments}
+        if len(by_index) != len(topic.assignments) or sorted(by_index) != list(range(len(by_index))):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions must be 0, 1, 2, … without repetition."
+            )
+        return _check_assignments(image, [by_index[index] for index in range(len(by_index))], None)
+    if topic.replication_factor < -1 or topic.replication_factor == 0:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor must be positive, or -1."
+        )
+    if topic.num_partitions < -1 or topic.num_partitions == 0:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, "The number of partitions must be positive, or -1.")
+    partition_count = defaults.partition_count if topic.num_partitions == -1 else topic.num_partitions
+    factor = defaults.replication_factor if topic.replication_factor == -1 else topic.replication_factor
+    if partition_count > PARTITIONS_PER_REQUEST_MAX:
+        raise KafkaError(
+            ErrorCode.POLICY_VIOLATION,
+            f"One request may create {PARTITIONS_PER_REQUEST_MAX} partitions; use several.",
+        )
+    return place(_enough_brokers(image, factor), partition_count, factor, random.below(1 << 16))
+
+
+def _enough_brokers(image: ClusterImage, replication_factor: int) -> list[BrokerState]:
+    live = image.live_brokers()
+    if replication_factor > len(live):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"A replication factor of {replication_factor} needs as many live brokers; there are {len(live)}.",
+        )
+    return live
+
+
+def _check_assignments(
+    image: ClusterImage, assignments: Sequence[tuple[int, ...]], replication_factor: int | None
+) -> list[tuple[int, ...]]:
+    for replicas in assignments:
+        if not replicas:
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "A partition has no replicas.")
+        if len(set(replicas)) != len(replicas):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Replicas {list(replicas)} name a broker twice."
+            )
+        unknown = [node_id for node_id in replicas if node_id not in image.brokers]
+        if unknown:
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"No broker has the id {unknown[0]}.")
+        factor = replication_factor if replication_factor is not None else len(assignments[0])
+        if len(replicas) != factor:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Replicas {list(replicas)} are not {factor}, like the others.",
+            )
+        if all(image.brokers[node_id].fenced for node_id in replicas):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"All of the brokers {list(replicas)} are fenced."
+            )
+    return list(assignments)
+
+
+def _partition_records(
+    image: ClusterImage, topic_id: bytes, first: int, replicas: Sequence[tuple[int, ...]]
+) -> list[PartitionRecord]:
+    records = []
+    for index, nodes in enumerate(replicas, start=first):
+        in_sync = tuple(node_id for node_id in nodes if not image.brokers[node_id].fenced)
+        records.append(
+            PartitionRecord(
+                partition_id=index,
+                topic_id=topic_id,
+                replicas=nodes,
+                isr=in_sync,
+                removing_replicas=(),
+                adding_replicas=(),
+                leader=in_sync[0],
+                leader_epoch=0,
+                partition_epoch=0,
+                directories=tuple(_only_directory(image.brokers[node_id]) for node_id in nodes),
+            )
+        )
+    return records
+
+
+def _only_directory(broker: BrokerState) -> bytes:
+    """The directory a replica goes to where there is no choice; otherwise the broker decides."""
+    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else ZERO_UUID
+
+
+def plan_delete_topics(
+    image: ClusterImage, request: DeleteTopicsRequest, *, enabled: bool
+) -> Planned[DeleteTopicsResponse]:
+    records: list[Message] = []
+    results = []
+    doomed: set[bytes] = set()
+    by_name = [(name, ZERO_UUID) for name in request.topic_names]
+    for name, topic_id in by_name + [(state.name, state.topic_id) for state in request.topics]:
+        try:
+            if not enabled:
+                raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false.")
+            topic = _find_topic(image, name, topic_id)
+            if topic.topic_id in doomed:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
+        except KafkaError as error:
+            results.append(
+                DeletableTopicResult(
+                    name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
+                )
+            )
+            continue
+        doomed.add(topic.topic_id)
+        records.append(RemoveTopicRecord(topic_id=topic.topic_id))
+        results.append(
+            DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.NONE)
+        )
+    return Planned(
+        records=tuple(records), response=DeleteTopicsResponse(throttle_time_ms=0, responses=tuple(results))
+    )
+
+
+def _find_topic(image: ClusterImage, name: str | None, topic_id: bytes) -> TopicState:
+    if name is not None and topic_id != ZERO_UUID:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Give a topic's name or its id, not both.")
+    if name is not None:
+        found = image.topics.get(name)
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
+        return found
+    if topic_id == ZERO_UUID:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A topic needs a name or an id.")
+    found = image.topics_by_id.get(topic_id)
+    if found is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
+    return found
+
+
+def plan_create_partitions(
+    image: ClusterImage, request: CreatePartitionsRequest, random: Random
+) -> Planned[CreatePartitionsResponse]:
+    asked = [topic.name for topic in request.topics]
+    records: list[Message] = []
+    results = []
+    for topic in request.topics:
+        try:
+            if asked.count(topic.name) > 1:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
+                )
+            records += _plan_more_partitions(image, topic, random)
+            results.append(CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE))
+        except KafkaError as error:
+            results.append(
+                CreatePartitionsTopicResult(
+                    name=topic.name, error_code=error.code, error_message=error.message
+                )
+            )
+    if request.validate_only:
+        records = []
+    return Planned(
+        records=tuple(records), response=CreatePartitionsResponse(throttle_time_ms=0, results=tuple(results))
+    )
+
+
+def _plan_more_partitions(
+    image: ClusterImage, asked: CreatePartitionsTopic, random: Random
+) -> list[PartitionRecord]:
+    topic = image.topics.get(asked.name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {asked.name!r}.")
+    present = len(topic.partitions)
+    additional = asked.count - present
+    if additional <= 0:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {asked.name} currently has {present} partition(s); {asked.count} would not be an increase.",
+        )
+    if additional > PARTITIONS_PER_REQUEST_MAX:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"One request may add {PARTITIONS_PER_REQUEST_MAX} partitions; use several.",
+        )
+    factor = len(topic.partitions[0].replicas)
+    if asked.assignments is None:
+        replicas = place(_enough_brokers(image, factor), additional, factor, random.below(1 << 16))
+    else:
+        if len(asked.assignments) != additional:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{additional} partitions are to be added, and {len(asked.assignments)} assignments are given.",
+            )
+        replicas = _check_assignments(image, [a.broker_ids for a in asked.assignments], factor)
+    return _partition_records(image, topic.topic_id, present, replicas)

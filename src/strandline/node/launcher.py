@@ -1,0 +1,139 @@
+"""Puts a real node together: formats what is empty, starts the broker on the real ports, stops it on a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from strandline.base.ids import uuid_text
+from strandline.broker.broker import Broker, Ports, bootstrap_file
+from strandline.config import BrokerConfig
+from strandline.node.clock import RealClock
+from strandline.node.disk import RealDisk
+from strandline.node.network import TcpNetwork
+from strandline.node.process import RealProcess, raise_open_file_limit
+from strandline.node.random import RealRandom
+from strandline.node.workers import ThreadWorkers
+from strandline.storage.directory import UnusableDirectory, format_directory, is_formatted
+from strandline.telemetry.events import Events
+
+# Files that are not logs: sockets, indexes being mapped, and some room.
+_OTHER_FILES_SHARE = 4
+
+
+def embedded_settings(*, port: int, data: str, host: str = "localhost") -> dict[str, str]:
+    """What `strandline up` runs with: one node in both roles, reachable from this machine."""
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:0",
+        "advertised.listeners": f"PLAINTEXT://{host}:{port}",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": f"1@{host}:1",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": data,
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+
+
+def format_if_empty(config: BrokerConfig, events: Events, cluster_id: str | None = None) -> None:
+    """Formats the directories of a one-node configuration that have never been used."""
+    disk, random, clock = RealDisk(), RealRandom(), RealClock()
+    missing = [path for path in config.log_dirs if not is_formatted(disk, path)]
+    if not missing:
+        return
+    if len(missing) < len(config.log_dirs):
+        present = next(path for path in config.log_dirs if path not in missing)
+        cluster_id = _cluster_id_of(disk, present)
+    identity = cluster_id or uuid_text(random.uuid())
+    for path in missing:
+        if os.path.isdir(path) and any(name.endswith("-0") for name in os.listdir(path)):
+            raise UnusableDirectory(f"{path} has partitions but no meta.properties; it is not formatted over")
+        format_directory(disk, path, cluster_id=identity, node_id=config.node_id, directory_id=random.uuid())
+        events.info("formatted", directory=path, cluster=identity)
+    name, contents = bootstrap_file(clock.wall_ms(), random, config)
+    first = config.optional_text("metadata.log.dir") or config.log_dirs[0]
+    if not disk.exists(f"{first}/{name}"):
+        disk.write_whole(f"{first}/{name}", contents)
+
+
+def _cluster_id_of(disk: RealDisk, path: str) -> str:
+    from strandline.storage import checkpoints, names
+
+    return checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))["cluster.id"]
+
+
+class RunningNode:
+    """A broker on this process's loop."""
+
+    def __init__(self, config: BrokerConfig, events: Events) -> None:
+        self._workers = ThreadWorkers()
+        limit = raise_open_file_limit()
+        ports = Ports(
+            disk=RealDisk(),
+            clock=RealClock(),
+            random=RealRandom(),
+            workers=self._workers,
+            network=TcpNetwork(),
+            process=RealProcess(),
+            open_files_max=max(64, limit - limit // _OTHER_FILES_SHARE),
+        )
+        self.broker = Broker(ports, config, events)
+        self._config = config
+        self._events = events
+
+    async def start(self) -> None:
+        format_if_empty(self._config, self._events)
+        await self.broker.start()
+        gc.collect()
+        gc.freeze()
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients begin: the first advertised listener."""
+        endpoint = self.broker.endpoints[0]
+        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+        return f"{host}:{endpoint.port}"
+
+    async def stop(self) -> None:
+        await self.broker.stop()
+        self._workers.close()
+
+
+def stderr_events(*, node: int, as_json: bool = False, level: str = "info") -> Events:
+    clock = RealClock()
+    return Events(
+        lambda line: print(line, file=sys.stderr, flush=True),
+        clock.wall_ms,
+        node=node,
+        as_json=as_json,
+        level=level,
+    )
+
+
+async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[RunningNode], None]) -> None:
+    """Runs a node until SIGTERM or SIGINT, which ends it cleanly; a second one ends it at once."""
+    node = RunningNode(config, events)
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+
+    def on_signal() -> None:
+        if asked.is_set():
+            events.warn("stopped at once, on the second signal")
+            os._exit(130)
+        asked.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    await node.start()
+    on_ready(node)
+    await asked.wait()
+    events.info("stopping", node=config.node_id)
+    await node.stop()

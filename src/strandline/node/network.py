@@ -1,0 +1,232 @@
+"""TCP through asyncio.
+
+Reading goes through the loop's transport, straight into the peer's buffer. Writing bypasses it: what is sent goes to
+the socket at once, in order, bytes by `send` and regions of files by `sendfile`, and what the socket does not take
+waits here until the socket is writable. A duplicate of the descriptor is watched for that, because loops refuse to
+watch one that a transport owns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Final, cast
+
+from strandline.base.buffers import Buffer
+from strandline.node.disk import RealFile
+from strandline.ports.disk import File
+from strandline.ports.network import Peer
+
+_MORE: Final = getattr(socket, "MSG_MORE", 0)
+# Below this a region is read and sent like bytes: two system calls more cost as much as the copy saves.
+SENDFILE_BYTES_MIN: Final = 16 * 1024
+
+
+class _Region:
+    __slots__ = ("file", "left", "position")
+
+    def __init__(self, file: RealFile, position: int, left: int) -> None:
+        self.file = file
+        self.position = position
+        self.left = left
+
+
+class TcpConnection(asyncio.BufferedProtocol):
+    """Both the loop's protocol and the peer's connection."""
+
+    def __init__(self, peer: Peer, on_end: Callable[[TcpConnection], None]) -> None:
+        self._peer = peer
+        self._on_end = on_end
+        self._transport: asyncio.Transport | None = None
+        self._socket: socket.socket | None = None
+        self._queue: deque[memoryview | _Region] = deque()
+        self._unsent = 0
+        self._is_watching = False
+        self._closing = False
+        self.peer_address = ""
+
+    # The loop's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
+        theirs = transport.get_extra_info("socket")
+        theirs.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = socket.socket(fileno=os.dup(theirs.fileno()))
+        self._socket.setblocking(False)
+        address = transport.get_extra_info("peername")
+        self.peer_address = f"{address[0]}:{address[1]}" if address else "unknown"
+        self._peer.connected(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._release()
+        self._on_end(self)
+        self._peer.lost(error)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._peer.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._peer.received(nbytes)
+
+    def eof_received(self) -> bool:
+        return False
+
+    # The peer's side
+
+    def send(self, data: Buffer) -> None:
+        sock = self._socket
+        if sock is None or self._closing:
+            return
+        if not self._queue:
+            try:
+                sent = sock.send(data)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                self.abort()
+                return
+            if sent == len(data):
+                return
+            data = memoryview(data)[sent:]
+        self._queue.append(memoryview(data))
+        self._unsent += len(data)
+        self._watch()
+
+    def send_file(self, file: File, position: int, size: int) -> None:
+        assert isinstance(file, RealFile)
+        if self._socket is None or self._closing:
+            return
+        if size < SENDFILE_BYTES_MIN:
+            self.send(file.read_at(position, size))
+            return
+        file.retain()
+        self._queue.append(_Region(file, position, size))
+        self._unsent += size
+        if len(self._queue) == 1:
+            self._flush()
+
+    def unsent_bytes(self) -> int:
+        return self._unsent
+
+    def pause_reading(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def close(self) -> None:
+        self._closing = True
+        if not self._queue and self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._closing = True
+        self._drop_queue()
+        if self._transport is not None:
+            self._transport.abort()
+
+    # Sending what waits
+
+    def _writable(self) -> None:
+        """Called by the loop. Only here is the peer told: it may send at once, which amid `send_file` it must not."""
+        self._flush()
+        if not self._queue and not self._closing:
+            self._peer.drained()
+
+    def _flush(self) -> None:
+        try:
+            while self._queue:
+                if not self._send_first():
+                    self._watch()
+                    return
+        except OSError:
+            self.abort()
+            return
+        self._unwatch()
+        if self._closing and self._transport is not None:
+            self._transport.close()
+
+    def _send_first(self) -> bool:
+        """Sends what the socket takes of the first item; False if it took less than all."""
+        assert self._socket is not None
+        first = self._queue[0]
+        try:
+            if isinstance(first, _Region):
+                sent = os.sendfile(self._socket.fileno(), first.file.fd, first.position, first.left)
+                if sent == 0:
+                    raise OSError("the file is shorter than the region that was promised")
+                first.position += sent
+                first.left -= sent
+                self._unsent -= sent
+                if first.left:
+                    return False
+                first.file.close()
+            else:
+                sent = self._socket.send(first, _MORE if len(self._queue) > 1 else 0)
+                self._unsent -= sent
+                if sent < len(first):
+                    self._queue[0] = first[sent:]
+                    return False
+        except BlockingIOError:
+            return False
+        self._queue.popleft()
+        return True
+
+    def _watch(self) -> None:
+        if not self._is_watching and self._socket is not None:
+            self._is_watching = True
+            asyncio.get_running_loop().add_writer(self._socket.fileno(), self._writable)
+
+    def _unwatch(self) -> None:
+        if self._is_watching and self._socket is not None:
+            self._is_watching = False
+            asyncio.get_running_loop().remove_writer(self._socket.fileno())
+
+    def _drop_queue(self) -> None:
+        self._unwatch()
+        for item in self._queue:
+            if isinstance(item, _Region):
+                item.file.close()
+        self._queue.clear()
+        self._unsent = 0
+
+    def _release(self) -> None:
+        self._drop_queue()
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class TcpListener:
+    def __init__(self, server: asyncio.Server) -> None:
+        self._server = server
+        self.port: int = server.sockets[0].getsockname()[1]
+
+    def close(self) -> None:
+        self._server.close()
+
+
+class TcpNetwork:
+    def __init__(self) -> None:
+        # Keeps connections alive: the loop holds its protocols, but nothing else does.
+        self._connections: dict[TcpConnection, None] = {}
+
+    async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> TcpListener:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: self._connection(accept()), host or None, port, reuse_address=True, backlog=1024
+        )
+        return TcpListener(server)
+
+    async def connect(self, host: str, port: int, peer: Peer) -> None:
+        await asyncio.get_running_loop().create_connection(lambda: self._connection(peer), host, port)
+
+    def _connection(self, peer: Peer) -> TcpConnection:
+        connection = TcpConnection(peer, lambda ended: self._connections.pop(ended, None) and None)
+        self._connections[connection] = None
+        return connection

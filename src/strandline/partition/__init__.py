@@ -1,0 +1,1 @@
+"""One replica's role: what a leader may accept, acknowledge and show. Pure."""

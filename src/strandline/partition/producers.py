@@ -1,0 +1,161 @@
+"""What a partition knows of its producers: the rules of idempotence (KIP-98, KIP-360).
+
+1. A batch of an epoch older than the producer's is refused (INVALID_PRODUCER_EPOCH).
+2. A batch that equals one of the last five is a retry: it is answered with its original offset, nothing is appended.
+3. A batch whose sequences are all behind those five is an older retry: DUPLICATE_SEQUENCE_NUMBER, which clients count
+   as success. (Apache Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER, which makes some clients fail.)
+4. Within an epoch a batch must follow its predecessor without a gap; a new epoch begins with sequence 0. Otherwise
+   OUT_OF_ORDER_SEQUENCE_NUMBER.
+5. A producer of which nothing is known may begin with any sequence: its earlier records may have been deleted.
+6. State is a function of the log: `appended` and `replay` do the same, so that every replica and every restart
+   arrives at it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.producer_entry import ProducerEntry
+from strandline.wire.record_batch import NO_SEQUENCE, BatchHeader, next_sequence
+
+# As many as a producer may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
+BATCHES_REMEMBERED: Final = 5
+_SEQUENCE_HALF: Final = 1 << 30
+
+
+class AppendedBatch(NamedTuple):
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class _Producer:
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "txn_first_offset")
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self.batches: deque[AppendedBatch] = deque(maxlen=BATCHES_REMEMBERED)
+        self.last_timestamp = -1
+        self.coordinator_epoch = -1
+        self.txn_first_offset = -1
+
+
+class Producers:
+    def __init__(self) -> None:
+        self._producers: dict[int, _Producer] = {}
+
+    def __len__(self) -> int:
+        return len(self._producers)
+
+    def check(self, header: BatchHeader) -> AppendedBatch | None:
+        """The earlier batch that this one repeats, or None if it may be appended. Raises KafkaError otherwise."""
+        producer = self._producers.get(header.producer_id)
+        if producer is None:
+            return None
+        if header.producer_epoch < producer.epoch:
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Producer {header.producer_id} has epoch {producer.epoch}; the batch has {header.producer_epoch}.",
+            )
+        first = header.base_sequence
+        if header.producer_epoch > producer.epoch:
+            if first != 0:
+                raise _out_of_order(header, "a new epoch begins with sequence 0")
+            return None
+        if not producer.batches:
+            return None
+        newest = producer.batches[-1]
+        if first == next_sequence(newest.last_sequence, 1):
+            return None
+        last = next_sequence(first, header.last_offset_delta)
+        for batch in producer.batches:
+            if batch.first_sequence == first and batch.last_sequence == last:
+                return batch
+        if (newest.last_sequence - last) & 0x7FFFFFFF < _SEQUENCE_HALF:
+            raise KafkaError(
+                ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+                f"Producer {header.producer_id} sent sequences {first} to {last} again, after {newest.last_sequence}.",
+            )
+        raise _out_of_order(header, f"the last sequence was {newest.last_sequence}")
+
+    def appended(self, header: BatchHeader, first_offset: int) -> None:
+        """Notes a data batch that has been appended at `first_offset`."""
+        producer = self._producers.get(header.producer_id)
+        if producer is None:
+            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch)
+        elif producer.epoch != header.producer_epoch:
+            producer.epoch = header.producer_epoch
+            producer.batches.clear()
+        last_offset = first_offset + header.last_offset_delta
+        last_sequence = next_sequence(header.base_sequence, header.last_offset_delta)
+        producer.batches.append(
+            AppendedBatch(
+                header.base_sequence, last_sequence, first_offset, last_offset, header.max_timestamp
+            )
+        )
+        producer.last_timestamp = header.max_timestamp
+        if header.is_transactional and producer.txn_first_offset < 0:
+            producer.txn_first_offset = first_offset
+
+    def replay(self, header: BatchHeader, batch: bytes | None) -> None:
+        """Notes a batch that is in the log."""
+        assert header.producer_id >= 0
+        if header.base_sequence != NO_SEQUENCE and not header.is_control:
+            self.appended(header, header.base_offset)
+
+    def load(self, states: Iterable[ProducerEntry]) -> None:
+        for state in states:
+            producer = self._producers[state.producer_id] = _Producer(state.epoch)
+            producer.last_timestamp = state.timestamp
+            producer.coordinator_epoch = state.coordinator_epoch
+            producer.txn_first_offset = state.current_txn_first_offset
+            if state.last_sequence != NO_SEQUENCE:
+                producer.batches.append(
+                    AppendedBatch(
+                        first_sequence=(state.last_sequence - state.offset_delta) & 0x7FFFFFFF,
+                        last_sequence=state.last_sequence,
+                        first_offset=state.last_offset - state.offset_delta,
+                        last_offset=state.last_offset,
+                        timestamp=state.timestamp,
+                    )
+                )
+
+    def entries(self) -> list[ProducerEntry]:
+        return list(self._states())
+
+    def _states(self) -> Iterator[ProducerEntry]:
+        for producer_id, producer in self._producers.items():
+            newest = producer.batches[-1] if producer.batches else None
+            yield ProducerEntry(
+                producer_id=producer_id,
+                epoch=producer.epoch,
+                last_sequence=newest.last_sequence if newest else NO_SEQUENCE,
+                last_offset=newest.last_offset if newest else -1,
+                offset_delta=newest.last_offset - newest.first_offset if newest else 0,
+                timestamp=producer.last_timestamp,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_first_offset=producer.txn_first_offset,
+            )
+
+    def expire(self, older_than_ms: int) -> int:
+        """Forgets producers that wrote nothing since then and have no open transaction; how many."""
+        stale = [
+            producer_id
+            for producer_id, producer in self._producers.items()
+            if producer.last_timestamp < older_than_ms and producer.txn_first_offset < 0
+        ]
+        for producer_id in stale:
+            del self._producers[producer_id]
+        return len(stale)
+
+
+def _out_of_order(header: BatchHeader, why: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        f"Producer {header.producer_id} sent sequence {header.base_sequence} in epoch {header.producer_epoch}; {why}.",
+    )

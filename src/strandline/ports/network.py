@@ -1,0 +1,71 @@
+"""Connections. A peer sees bytes in order; nothing here knows of requests.
+
+Receiving is by buffer: `Peer.buffer()` says where the next bytes may go, `Peer.received(n)` that n arrived, so a
+large request is received straight into its final place. Sending is in order across `send` and `send_file`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from strandline.base.buffers import Buffer
+from strandline.ports.disk import File
+
+
+class Connection(Protocol):
+    @property
+    def peer_address(self) -> str: ...
+
+    def send(self, data: Buffer) -> None: ...
+
+    def send_file(self, file: File, position: int, size: int) -> None:
+        """Sends a region of a file, and retains the file for as long as that takes."""
+        ...
+
+    def unsent_bytes(self) -> int:
+        """What has been handed over and not yet taken by the operating system."""
+        ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def close(self) -> None:
+        """After what has been handed over is sent."""
+        ...
+
+    def abort(self) -> None:
+        """At once."""
+        ...
+
+
+class Peer(Protocol):
+    def connected(self, connection: Connection) -> None: ...
+
+    def buffer(self) -> memoryview:
+        """Where the next received bytes go; never empty."""
+        ...
+
+    def received(self, size: int) -> None: ...
+
+    def drained(self) -> None:
+        """Everything handed over has been taken by the operating system after it once had not."""
+        ...
+
+    def lost(self, error: Exception | None) -> None: ...
+
+
+class Listener(Protocol):
+    @property
+    def port(self) -> int:
+        """The real one, also where 0 was asked for."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Network(Protocol):
+    async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> Listener: ...
+
+    async def connect(self, host: str, port: int, peer: Peer) -> None: ...

@@ -1,0 +1,97 @@
+"""Cuts a stream of bytes into frames: a length of four bytes, then as many bytes.
+
+Small frames are received many at a time into one buffer and copied out. A frame that does not fit is received straight
+into a buffer of its own, which the owner allows with `begin_large` when it has the memory: until then `wanted` says how
+much that would take. A length that is negative or above the limit raises before anything is allocated.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SMALL_BYTES: Final = 64 * 1024
+_LENGTH_BYTES: Final = 4
+
+
+class BadFrame(ValueError):
+    """A length that cannot be; the connection is closed."""
+
+
+class FrameReader:
+    __slots__ = (
+        "_large",
+        "_large_fill",
+        "_small",
+        "_small_end",
+        "_small_start",
+        "_small_view",
+        "size_max",
+        "wanted",
+    )
+
+    def __init__(self, size_max: int) -> None:
+        self.size_max = size_max
+        self.wanted = 0
+        self._small = bytearray(SMALL_BYTES)
+        self._small_view = memoryview(self._small)
+        self._small_start = 0
+        self._small_end = 0
+        self._large: memoryview | None = None
+        self._large_fill = 0
+
+    def buffer(self) -> memoryview:
+        """Where the next received bytes go."""
+        if self._large is not None and self._large_fill < len(self._large):
+            return self._large[self._large_fill :]
+        if self._small_end == SMALL_BYTES:
+            self._compact()
+        return self._small_view[self._small_end :]
+
+    def received(self, size: int) -> None:
+        if self._large is not None and self._large_fill < len(self._large):
+            self._large_fill += size
+        else:
+            self._small_end += size
+
+    def next_frame(self) -> memoryview | None:
+        """The next complete frame, without its length; None until more is received."""
+        large = self._large
+        if large is not None:
+            if self._large_fill < len(large):
+                return None
+            self._large = None
+            return large
+        start, end = self._small_start, self._small_end
+        if end - start < _LENGTH_BYTES:
+            return None
+        small = self._small
+        size = int.from_bytes(small[start : start + _LENGTH_BYTES], "big", signed=True)
+        if not 0 <= size <= self.size_max:
+            raise BadFrame(f"a frame of {size} bytes, where 0 to {self.size_max} are allowed")
+        body = start + _LENGTH_BYTES
+        if body + size <= end:
+            self._small_start = body + size
+            frame = memoryview(bytes(self._small_view[body : body + size]))
+            if self._small_start == end:
+                self._small_start = self._small_end = 0
+            return frame
+        if size + _LENGTH_BYTES > SMALL_BYTES:
+            self.wanted = size
+        return None
+
+    def begin_large(self) -> None:
+        """Receives the frame that was wanted; call it once `next_frame` has set `wanted`."""
+        assert self.wanted
+        body, end = self._small_start + _LENGTH_BYTES, self._small_end
+        self._large = memoryview(bytearray(self.wanted))
+        self.wanted = 0
+        self._large_fill = end - body
+        self._large[: end - body] = self._small_view[body:end]
+        self._small_start = self._small_end = 0
+
+    def _compact(self) -> None:
+        """Makes room behind an incomplete small frame."""
+        start, end = self._small_start, self._small_end
+        assert start > 0, "a full buffer without a complete frame has become a large one"
+        self._small_view[: end - start] = self._small_view[start:end]
+        self._small_start, self._small_end = 0, end - start

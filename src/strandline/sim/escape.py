@@ -1,0 +1,61 @@
+"""Keeps the real world out: while a simulation runs, the real clock, sockets, threads, files and chance all raise.
+
+Deterministic code has no use for them, so whoever calls one has left the simulation and its run could not be repeated.
+They are sealed by replacing the attributes of their modules for as long as the loop runs, which reaches everyone who
+calls them as `time.time()`. Who imported the function itself is out of reach; the tidy test forbids that import.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import random
+import socket
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn
+
+
+class EscapedSimulation(AssertionError):
+    """Simulated code reached for the real world."""
+
+
+_SEALED: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
+    (time, ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")),
+    (socket, ("socket", "socketpair", "create_connection", "create_server", "getaddrinfo")),
+    (threading.Thread, ("start",)),
+    (subprocess, ("Popen",)),
+    (os, ("open", "urandom", "getrandom", "fork", "kill")),
+    (builtins, ("open",)),
+    (
+        random,
+        ("random", "randrange", "randint", "choice", "shuffle", "uniform", "getrandbits", "SystemRandom"),
+    ),
+    (uuid, ("uuid1", "uuid4")),
+)
+
+
+def refusal(name: str) -> Callable[..., NoReturn]:
+    def refuse(*args: object, **keywords: object) -> NoReturn:
+        raise EscapedSimulation(f"{name} was called inside the simulation")
+
+    return refuse
+
+
+@contextmanager
+def sealed() -> Iterator[None]:
+    originals: list[tuple[Any, str, Any]] = []
+    try:
+        for holder, names in _SEALED:
+            for name in names:
+                if hasattr(holder, name):  # not every platform has each
+                    originals.append((holder, name, getattr(holder, name)))
+                    setattr(holder, name, refusal(f"{holder.__name__}.{name}"))
+        yield
+    finally:
+        for holder, name, original in reversed(originals):
+            setattr(holder, name, original)

@@ -1,0 +1,167 @@
+"""A client that speaks the wire protocol and nothing more: requests by message, answers by correlation id.
+
+It keeps no metadata, retries nothing and hides nothing, so a workload sees exactly what the broker did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from typing import Any, Final, TypeVar, cast
+
+from strandline.broker.handlers import TABLE
+from strandline.ports.network import Connection, Network
+from strandline.rpc.frames import FrameReader
+from strandline.wire.codec import decode_from, encode
+from strandline.wire.headers import (
+    RequestHeader,
+    ResponseHeader,
+    request_header_version,
+    response_header_version,
+)
+from strandline.wire.schema import Request, Response
+
+R = TypeVar("R", bound=Response)
+
+ANSWER_BYTES_MAX: Final = 100 * 1024 * 1024
+ANSWER_SECONDS_MAX: Final = 30.0
+
+
+class Disconnected(Exception):
+    """The connection is gone; whether an unanswered request was carried out is unknown."""
+
+
+class _Sent:
+    __slots__ = ("answer", "correlation_id", "request", "version")
+
+    def __init__(
+        self, correlation_id: int, request: Request, version: int, answer: asyncio.Future[Any]
+    ) -> None:
+        self.correlation_id = correlation_id
+        self.request = request
+        self.version = version
+        self.answer = answer
+
+
+class WireClient:
+    """One connection. It is the network's peer itself."""
+
+    def __init__(self, client_id: str = "sim") -> None:
+        self._client_id = client_id
+        self._frames = FrameReader(ANSWER_BYTES_MAX)
+        self._connection: Connection | None = None
+        self._sent: deque[_Sent] = deque()
+        self._correlation_id = 0
+        self.buffer = self._frames.buffer
+
+    @classmethod
+    async def connect(cls, network: Network, host: str, port: int, client_id: str = "sim") -> WireClient:
+        client = cls(client_id)
+        try:
+            await network.connect(host, port, client)
+        except OSError as error:
+            raise Disconnected(str(error)) from error
+        return client
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None
+
+    @property
+    def connection(self) -> Connection:
+        if self._connection is None:
+            raise Disconnected("not connected")
+        return self._connection
+
+    def send(self, request: Request, version: int | None = None) -> asyncio.Future[Any]:
+        """Sends without waiting; the future gives the response. Several may be under way."""
+        connection = self.connection
+        key = request.API_KEY
+        version = TABLE[key].version_max if version is None else version
+        self._correlation_id += 1
+        header = RequestHeader(
+            request_api_key=key,
+            request_api_version=version,
+            correlation_id=self._correlation_id,
+            client_id=self._client_id,
+        )
+        frame = encode(header, request_header_version(request.FLEXIBLE, version)) + encode(request, version)
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._sent.append(_Sent(self._correlation_id, request, version, answer))
+        connection.send(len(frame).to_bytes(4, "big") + frame)
+        return answer
+
+    async def request(
+        self,
+        request: Request,
+        response_class: type[R],
+        *,
+        version: int | None = None,
+        seconds_max: float = ANSWER_SECONDS_MAX,
+    ) -> R:
+        """The response; raises Disconnected if none comes in time or the connection breaks."""
+        try:
+            answer = await asyncio.wait_for(self.send(request, version), seconds_max)
+        except TimeoutError as error:
+            self.abort()
+            raise Disconnected(f"no answer within {seconds_max} s") from error
+        assert isinstance(answer, response_class)
+        return answer
+
+    def send_unanswered(self, request: Request, version: int | None = None) -> None:
+        """For acks=0."""
+        self.send(request, version)
+        self._sent.pop()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def abort(self) -> None:
+        if self._connection is not None:
+            self._connection.abort()
+
+    # Called by the network
+
+    def connected(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def received(self, size: int) -> None:
+        self._frames.received(size)
+        while True:
+            frame = self._frames.next_frame()
+            if frame is not None:
+                self._answered(frame)
+            elif self._frames.wanted:
+                self._frames.begin_large()
+            else:
+                return
+
+    def drained(self) -> None:
+        pass
+
+    def lost(self, error: Exception | None) -> None:
+        self._connection = None
+        while self._sent:
+            sent = self._sent.popleft()
+            if not sent.answer.done():
+                sent.answer.set_exception(Disconnected(str(error or "closed by the other side")))
+                sent.answer.exception()  # whoever stopped waiting has no need of it
+
+    def _answered(self, frame: memoryview) -> None:
+        sent = self._sent.popleft()
+        version = response_header_version(sent.request.API_KEY, sent.request.FLEXIBLE, sent.version)
+        header, position = decode_from(ResponseHeader, version, frame, 0)
+        assert header.correlation_id == sent.correlation_id, "answers come in the order of their requests"
+        response, end = decode_from(_response_class(sent.request), sent.version, frame, position)
+        assert end == len(frame), f"{len(frame) - end} bytes behind a {type(response).__name__}"
+        if not sent.answer.done():
+            sent.answer.set_result(response)
+
+
+def _response_class(request: Request) -> type[Response]:
+    """By name: `FetchResponse` stands beside `FetchRequest`."""
+    kind = type(request)
+    name = kind.__name__.removesuffix("Request") + "Response"
+    return cast("type[Response]", getattr(sys.modules[kind.__module__], name))

@@ -1,0 +1,264 @@
+"""What clients do in a simulation, and what they remember of it.
+
+A `Producer` writes batches to one partition and keeps a history: what it was told, and what it was never told. An
+idempotent one repeats a batch until it is acknowledged, over as many connections as that takes, with up to five under
+way; one without idempotence never repeats, so that nothing it wrote can be there twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import Future
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from strandline.base.errors import ErrorCode, error_name, is_retriable
+from strandline.sim.clock import EPOCH_MS
+from strandline.sim.wire_client import Disconnected, WireClient
+from strandline.sim.world import SimulatedNode, World
+from strandline.wire.api.k00_produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from strandline.wire.api.k19_create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from strandline.wire.record_batch import Record, build_batch, next_sequence
+
+ACKS_ALL: Final = -1
+IN_FLIGHT_MAX: Final = 5
+_BY_NAME: Final = 12  # the last Produce version that names topics
+_ANSWER_SECONDS_MAX: Final = 3.0
+_RETRY_SECONDS: Final = 0.1
+_PAUSE_SECONDS_MAX: Final = 0.02
+_VALUE_BYTES: Final = (20, 200, 2000, 9000)
+
+
+class Refused(AssertionError):
+    """An answer that this workload has no use for."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SentBatch:
+    """A batch and what became of it. Without a base offset its place is unknown; unless acknowledged, its fate is."""
+
+    producer: str
+    number: int
+    values: tuple[bytes, ...]
+    sequence: int
+    is_idempotent: bool
+    is_acknowledged: bool = False
+    base_offset: int = -1
+    sent_count: int = 0
+
+
+async def create_topic(
+    client: WireClient, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None
+) -> None:
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=1,
+        assignments=(),
+        configs=tuple(
+            CreatableTopicConfig(name=key, value=value) for key, value in sorted((configs or {}).items())
+        ),
+    )
+    response = await client.request(CreateTopicsRequest(topics=(topic,)), CreateTopicsResponse)
+    code = response.topics[0].error_code
+    if code != ErrorCode.NONE:
+        raise Refused(f"{name}: {error_name(code)}: {response.topics[0].error_message}")
+
+
+async def new_producer_id(client: WireClient) -> int:
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
+    response = await client.request(request, InitProducerIdResponse)
+    if response.error_code != ErrorCode.NONE:
+        raise Refused(error_name(response.error_code))
+    return response.producer_id
+
+
+def produce_request(
+    topic: str, partition: int, batch: bytes, *, acks: int = ACKS_ALL, timeout_ms: int = 30_000
+) -> ProduceRequest:
+    data = PartitionProduceData(index=partition, records=batch)
+    return ProduceRequest(
+        acks=acks, timeout_ms=timeout_ms, topic_data=(TopicProduceData(name=topic, partition_data=(data,)),)
+    )
+
+
+def batch_of(
+    values: Sequence[bytes], timestamp_ms: int, *, producer_id: int = -1, epoch: int = -1, sequence: int = -1
+) -> bytes:
+    return build_batch(
+        [Record(offset, timestamp_ms, None, value) for offset, value in enumerate(values)],
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+    )
+
+
+async def produce(
+    client: WireClient, topic: str, partition: int, values: Sequence[bytes], *, timestamp_ms: int = EPOCH_MS
+) -> int:
+    """One batch without idempotence; its base offset."""
+    request = produce_request(topic, partition, batch_of(values, timestamp_ms))
+    response = await client.request(request, ProduceResponse, version=_BY_NAME)
+    answer = response.responses[0].partition_responses[0]
+    if answer.error_code != ErrorCode.NONE:
+        raise Refused(f"{error_name(answer.error_code)}: {answer.error_message}")
+    return answer.base_offset
+
+
+class Producer:
+    def __init__(
+        self,
+        world: World,
+        node: SimulatedNode,
+        name: str,
+        topic: str,
+        partition: int,
+        *,
+        is_idempotent: bool,
+        value_bytes: Sequence[int] = _VALUE_BYTES,
+    ) -> None:
+        self._world = world
+        self._node = node
+        self.name = name
+        self.topic = topic
+        self.partition = partition
+        self.is_idempotent = is_idempotent
+        self.history: list[SentBatch] = []
+        self.refusals: list[int] = []  # error codes, in the order in which they came
+        self._value_bytes = value_bytes
+        self._chance = world.generator("producer", name)
+        self._in_flight_max = self._chance.randint(1, IN_FLIGHT_MAX) if is_idempotent else 1
+        self._client: WireClient | None = None
+        self._producer_id = -1
+        self._sequence = 0
+        # Sent and not answered, or to be sent again; the future is there while it is under way.
+        self._pending: deque[tuple[SentBatch, Future[Any] | None]] = deque()
+        self._is_stopping = False
+
+    @property
+    def acknowledged(self) -> list[SentBatch]:
+        return [batch for batch in self.history if batch.is_acknowledged]
+
+    def stop(self) -> None:
+        """No new batches; an idempotent producer still repeats those that it has no answer for."""
+        self._is_stopping = True
+
+    async def run(self, *, batches_max: int = 1 << 30) -> None:
+        while self._pending or not (self._is_stopping or len(self.history) >= batches_max):
+            try:
+                await self._connect()
+                self._fill(batches_max)
+                if self._pending:
+                    await self._take_answer()
+            except Disconnected:
+                await self._reconnect()
+        if self._client is not None:
+            self._client.close()
+
+    async def _connect(self) -> None:
+        if self._client is None or not self._client.is_connected:
+            self._client = await self._world.connect(self._node, self.name)
+        if self.is_idempotent and self._producer_id < 0:
+            self._producer_id = await new_producer_id(self._client)
+
+    def _fill(self, batches_max: int) -> None:
+        """Sends again what has to be, in order, and something new while there is room."""
+        assert self._client is not None
+        for place, (batch, under_way) in enumerate(self._pending):
+            if under_way is None:
+                self._pending[place] = (batch, self._send(batch))
+        while len(self._pending) < self._in_flight_max and not self._is_stopping:
+            if len(self.history) >= batches_max:
+                return
+            batch = self._new_batch()
+            self._pending.append((batch, self._send(batch)))
+
+    def _new_batch(self) -> SentBatch:
+        number = len(self.history)
+        size = self._chance.choice(self._value_bytes)
+        values = tuple(
+            f"{self.name} {number} {place} ".encode().ljust(size, b".")
+            for place in range(self._chance.randint(1, 4))
+        )
+        batch = SentBatch(
+            producer=self.name,
+            number=number,
+            values=values,
+            sequence=self._sequence if self.is_idempotent else -1,
+            is_idempotent=self.is_idempotent,
+        )
+        self._sequence = next_sequence(self._sequence, len(values))
+        self.history.append(batch)
+        return batch
+
+    def _send(self, batch: SentBatch) -> Future[Any]:
+        assert self._client is not None
+        batch.sent_count += 1
+        data = batch_of(
+            batch.values,
+            EPOCH_MS + int(self._world.loop.time() * 1000),
+            producer_id=self._producer_id,
+            epoch=0 if self.is_idempotent else -1,
+            sequence=batch.sequence,
+        )
+        return self._client.send(produce_request(self.topic, self.partition, data), _BY_NAME)
+
+    async def _take_answer(self) -> None:
+        batch, under_way = self._pending[0]
+        assert under_way is not None
+        response = await _answer(under_way)
+        answer = response.responses[0].partition_responses[0]
+        code = answer.error_code
+        if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            batch.is_acknowledged = True
+            batch.base_offset = answer.base_offset
+            self._pending.popleft()
+            await asyncio.sleep(_PAUSE_SECONDS_MAX * self._chance.random() ** 2)
+            return
+        self.refusals.append(code)
+        if not is_retriable(code):
+            raise Refused(f"{self.name} batch {batch.number}: {error_name(code)}: {answer.error_message}")
+        await self._refused()
+
+    async def _refused(self) -> None:
+        """Those behind the refused batch are out of order now: their answers are of no interest."""
+        for _, under_way in list(self._pending)[1:]:
+            assert under_way is not None
+            await _answer(under_way)
+        self._forget_answers()
+        await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _reconnect(self) -> None:
+        if self._client is not None:
+            self._client.abort()
+        self._client = None
+        self._forget_answers()
+        await asyncio.sleep(_RETRY_SECONDS * (0.5 + self._chance.random()))
+
+    def _forget_answers(self) -> None:
+        if self.is_idempotent:
+            self._pending = deque((batch, None) for batch, _ in self._pending)
+        else:
+            self._pending.clear()
+
+
+async def _answer(under_way: Future[Any]) -> ProduceResponse:
+    try:
+        answer = await asyncio.wait_for(asyncio.shield(under_way), _ANSWER_SECONDS_MAX)
+    except TimeoutError as error:
+        raise Disconnected("no answer in time") from error
+    assert isinstance(answer, ProduceResponse)
+    return answer

@@ -1,0 +1,238 @@
+"""A simulated world: one loop, one seed, and the nodes, disks, wires and clients in it.
+
+    def test_a_kill_loses_nothing(seed):
+        with World(seed) as world:
+            world.run(scenario(world))
+
+    async def scenario(world):
+        node = world.add_node()
+        await node.start()
+        client = await world.connect(node)
+        ...
+        node.kill()
+        await node.start()
+
+A node is started, stopped, killed, cut from power and started again; its volume stays. Whatever happens is decided by
+the seed and by what the scenario does. A node that halts by itself fails the run, unless the scenario said that it may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final, TypeVar
+
+from strandline.base.ids import uuid_text
+from strandline.broker.broker import Broker, Ports, bootstrap_file
+from strandline.config import BrokerConfig
+from strandline.sim.clock import SimulatedClock
+from strandline.sim.disk import SimulatedDisk
+from strandline.sim.disk_faults import DiskFaults
+from strandline.sim.life import Life
+from strandline.sim.loop import simulated_loop
+from strandline.sim.network import SimulatedNetwork
+from strandline.sim.process import SimulatedProcess
+from strandline.sim.random import Generator, SimulatedRandom, generator
+from strandline.sim.trace import Trace
+from strandline.sim.volume import Volume
+from strandline.sim.wire_client import WireClient
+from strandline.sim.workers import SimulatedWorkers
+from strandline.storage.directory import format_directory, is_formatted
+from strandline.telemetry.events import Events
+
+T = TypeVar("T")
+
+DATA: Final = "/data"
+PORT: Final = 9092
+CLIENT_HOST: Final = "clients"
+# An hour: whatever waits longer than that waits for ever.
+VIRTUAL_SECONDS_MAX: Final = 3600.0
+_TRACE_LINES_SHOWN: Final = 40
+
+
+class World:
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.trace = Trace()
+        self.loop = simulated_loop(self.trace)
+        self.network = SimulatedNetwork(self.loop, seed, self.trace)
+        self.clients = self.network.host(CLIENT_HOST)
+        self.chance = self.generator("scenario")
+        self.nodes: dict[int, SimulatedNode] = {}
+
+    def generator(self, *purpose: object) -> Generator:
+        return generator(self.seed, *purpose)
+
+    def add_node(
+        self,
+        node_id: int = 1,
+        *,
+        settings: Mapping[str, str] | None = None,
+        open_files_max: int = 1024,
+        capacity_bytes: int = 1 << 40,
+    ) -> SimulatedNode:
+        """A node that is not started yet; settings are laid over those of a one-node cluster."""
+        volume = Volume(self.generator("volume", node_id), capacity_bytes=capacity_bytes)
+        given = one_node_settings(node_id) | dict(settings or {})
+        node = self.nodes[node_id] = SimulatedNode(self, node_id, given, volume, open_files_max)
+        return node
+
+    async def connect(self, node: SimulatedNode, client_id: str = "sim") -> WireClient:
+        """Raises wire_client.Disconnected where nobody listens."""
+        return await WireClient.connect(self.clients, node.host, PORT, client_id)
+
+    def start_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        return self.loop.create_task(work)
+
+    def run(self, main: Coroutine[Any, Any, T], *, virtual_seconds_max: float = VIRTUAL_SECONDS_MAX) -> T:
+        """Runs a scenario to its end. An error says which seed it was and what happened last."""
+        try:
+            return self.loop.run_until_complete(main, seconds_max=virtual_seconds_max)
+        except BaseException as error:
+            error.add_note(f"the seed was {self.seed}, the virtual time {self.loop.time():.6f} s")
+            error.add_note(f"the last events:\n{self.trace.tail(_TRACE_LINES_SHOWN)}")
+            for node in self.nodes.values():
+                error.add_note(f"node {node.node_id} said:\n" + "\n".join(node.said[-_TRACE_LINES_SHOWN:]))
+            raise
+
+    @property
+    def trace_hash(self) -> str:
+        return self.trace.hexdigest()
+
+    def close(self) -> None:
+        self.loop.close()
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class SimulatedNode:
+    """A machine with one broker: its volume and faults outlive the broker's lives."""
+
+    def __init__(
+        self, world: World, node_id: int, settings: Mapping[str, str], volume: Volume, open_files_max: int
+    ) -> None:
+        self._world = world
+        self.node_id = node_id
+        self.host = host_name(node_id)
+        self.config = BrokerConfig(settings)
+        self.volume = volume
+        self.faults = DiskFaults()
+        self.clock = SimulatedClock(world.loop)
+        self.said: list[str] = []  # every event line of every life
+        self.halts: list[str] = []
+        self.may_halt = False
+        self._open_files_max = open_files_max
+        self._lives = 0
+        self.life = Life(f"{self.host}, not started")
+        self.life.end("not started")
+        self.broker: Broker
+        self.workers: SimulatedWorkers
+        self.disk: SimulatedDisk
+
+    @property
+    def is_running(self) -> bool:
+        return self.life.is_alive
+
+    async def start(self) -> None:
+        """A new life: formats what is empty and starts the broker. Raises NodeHalted if it ends before that."""
+        assert not self.life.is_alive, "it runs already"
+        self._world.network.power_back(self.host)
+        await self._begin_life().run(self._start())
+
+    async def _start(self) -> None:
+        self._format_if_empty()
+        await self.broker.start()
+
+    def _begin_life(self) -> Life:
+        world, number = self._world, self._lives
+        self._lives += 1
+        life = self.life = Life(f"{self.host}, life {number}")
+        life.on_end(self._ended)
+        self.workers = SimulatedWorkers(world.loop, world.generator("workers", self.node_id, number))
+        self.disk = SimulatedDisk(
+            self.volume, life, self.faults, world.generator("disk", self.node_id, number), world.trace
+        )
+        ports = Ports(
+            disk=self.disk,
+            clock=self.clock,
+            random=SimulatedRandom(world.generator("random", self.node_id, number)),
+            workers=self.workers,
+            network=world.network.host(self.host, life),
+            process=SimulatedProcess(life, self._halted),
+            open_files_max=self._open_files_max,
+        )
+        events = Events(self._say, self.clock.wall_ms, node=self.node_id, level="debug")
+        self.broker = life.context.run(Broker, ports, self.config, events)
+        return life
+
+    def _format_if_empty(self) -> None:
+        """As the real launcher does for the empty directories of a one-node configuration."""
+        random = SimulatedRandom(self._world.generator("format", self.node_id))
+        if all(is_formatted(self.disk, path) for path in self.config.log_dirs):
+            return
+        cluster_id = uuid_text(random.uuid())
+        for path in self.config.log_dirs:
+            if not is_formatted(self.disk, path):
+                format_directory(
+                    self.disk, path, cluster_id=cluster_id, node_id=self.node_id, directory_id=random.uuid()
+                )
+        name, contents = bootstrap_file(self.clock.wall_ms(), random, self.config)
+        self.disk.write_whole(f"{self.config.log_dirs[0]}/{name}", contents)
+
+    async def stop(self) -> None:
+        """A clean shutdown, and the end of the process."""
+        await self.life.run(self.broker.stop())
+        self.life.end("stopped")
+
+    def kill(self) -> None:
+        """kill -9: nothing more runs, and what was written stays written."""
+        self._world.trace.note("kill", self.host)
+        self.life.end("killed")
+
+    def cut_power(self) -> None:
+        """The machine is off at once; what was not synced is kept or lost by chance."""
+        self._world.trace.note("power cut", self.host)
+        self.life.end("power cut", power_cut=True)
+
+    def kill_amid_disk_operation(self, number: int) -> None:
+        """Killed during the disk operation that comes after `number` others."""
+        self.faults.kill_amid_operation(number)
+
+    def _ended(self) -> None:
+        self.volume.crash(power_cut=self.life.lost_power)
+
+    def _say(self, line: str) -> None:
+        self._world.trace.note("say", line)
+        self.said.append(line)
+
+    def _halted(self, reason: str) -> None:
+        self.halts.append(reason)
+        if not self.may_halt:
+            self._world.loop.fail(AssertionError(f"{self.host} halted: {reason}"))
+
+
+def host_name(node_id: int) -> str:
+    return f"node-{node_id}"
+
+
+def one_node_settings(node_id: int) -> dict[str, str]:
+    """What `strandline up` runs with, in the simulated world's addresses."""
+    host = host_name(node_id)
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(node_id),
+        "listeners": f"PLAINTEXT://{host}:{PORT},CONTROLLER://{host}:0",
+        "advertised.listeners": f"PLAINTEXT://{host}:{PORT}",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": f"{node_id}@{host}:1",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": DATA,
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+    }

@@ -1,0 +1,158 @@
+"""A log directory: the partitions in it, its identity, and what is checkpointed for all of them.
+
+`meta.properties` says which node and cluster the directory belongs to. Three checkpoints hold an offset for each
+partition: up to where it is on the device, its high watermark, its log start. They are kept in memory too, so that a
+partition that is never opened keeps its entries. A marker file says that the last end was a clean one.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from strandline.base.ids import TopicPartition, parse_uuid, uuid_text
+from strandline.ports.disk import Disk
+from strandline.storage import checkpoints, names
+from strandline.storage.checkpoints import MalformedCheckpoint
+
+_META_VERSION: Final = "1"
+
+
+class UnusableDirectory(Exception):
+    """A log directory that this node must not use, with what to do about it."""
+
+
+def format_directory(disk: Disk, path: str, *, cluster_id: str, node_id: int, directory_id: bytes) -> None:
+    disk.make_directory(path)
+    properties = {
+        "version": _META_VERSION,
+        "cluster.id": cluster_id,
+        "node.id": str(node_id),
+        "directory.id": uuid_text(directory_id),
+    }
+    disk.write_whole(f"{path}/{names.META_PROPERTIES}", checkpoints.render_properties(properties))
+
+
+def is_formatted(disk: Disk, path: str) -> bool:
+    return disk.exists(f"{path}/{names.META_PROPERTIES}")
+
+
+class LogDirectory:
+    def __init__(self, disk: Disk, path: str, node_id: int) -> None:
+        """Takes the directory for this node; raises UnusableDirectory if it is another's or in use."""
+        self._disk = disk
+        self.path = path
+        if not disk.lock(f"{path}/{names.LOCK}"):
+            raise UnusableDirectory(
+                f"{path} is in use by another process; stop it or choose another directory"
+            )
+        try:
+            meta = checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))
+            if meta.get("node.id") != str(node_id):
+                raise UnusableDirectory(
+                    f"{path} belongs to node {meta.get('node.id')}, and this is node {node_id}"
+                )
+            self.cluster_id = meta["cluster.id"]
+            self.directory_id = parse_uuid(meta["directory.id"])
+        except (OSError, KeyError, ValueError) as error:
+            self.release()
+            raise UnusableDirectory(f"{path}/{names.META_PROPERTIES} cannot be used: {error!r}") from error
+        except UnusableDirectory:
+            self.release()
+            raise
+        self.offline_because: str | None = None
+        self.notes: list[str] = []
+        self.recovery_points = self._load(names.RECOVERY_POINTS)
+        self.high_watermarks = self._load(names.HIGH_WATERMARKS)
+        self.log_starts = self._load(names.LOG_STARTS)
+        self.clean_epoch = self._take_clean_marker()
+
+    @property
+    def is_clean(self) -> bool:
+        return self.clean_epoch is not None
+
+    def _load(self, name: str) -> dict[TopicPartition, int]:
+        path = f"{self.path}/{name}"
+        if not self._disk.exists(path):
+            return {}
+        try:
+            return checkpoints.parse_offsets(self._disk.read(path))
+        except MalformedCheckpoint as error:
+            self.notes.append(f"{path}: {error}; ignored, logs are read from their beginning")
+            return {}
+
+    def _take_clean_marker(self) -> int | None:
+        """The broker epoch of the clean end, or None; the marker is gone afterwards."""
+        path = f"{self.path}/{names.CLEAN_SHUTDOWN}"
+        if not self._disk.exists(path):
+            return None
+        try:
+            epoch = int(json.loads(self._disk.read(path) or b"{}").get("brokerEpoch", -1))
+        except (ValueError, AttributeError):
+            epoch = -1
+        self._disk.remove(path)
+        return epoch
+
+    def mark_clean(self, broker_epoch: int) -> None:
+        """The last act of a clean shutdown."""
+        content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()
+        self._disk.write_whole(f"{self.path}/{names.CLEAN_SHUTDOWN}", content)
+
+    def partitions(self) -> dict[TopicPartition, str]:
+        """Partitions that have a directory here; leftovers of deleted ones are not among them."""
+        found = {}
+        for name in self._disk.names(self.path):
+            if name.endswith((names.DELETED_DIRECTORY, names.STRAY_DIRECTORY)):
+                continue
+            partition = names.parse_partition_directory(name)
+            if partition is not None and self._disk.exists(f"{self.path}/{name}/{names.PARTITION_METADATA}"):
+                found[partition] = f"{self.path}/{name}"
+        return found
+
+    def deleted_directories(self) -> list[str]:
+        return [
+            f"{self.path}/{name}"
+            for name in self._disk.names(self.path)
+            if name.endswith(names.DELETED_DIRECTORY)
+        ]
+
+    def topic_id_of(self, directory: str) -> bytes | None:
+        try:
+            return checkpoints.parse_partition_metadata(
+                self._disk.read(f"{directory}/{names.PARTITION_METADATA}")
+            )
+        except (OSError, ValueError):
+            return None
+
+    def create_partition(self, partition: TopicPartition, topic_id: bytes) -> str:
+        directory = f"{self.path}/{names.partition_directory(partition)}"
+        self._disk.make_directory(directory)
+        self._disk.write_whole(
+            f"{directory}/{names.PARTITION_METADATA}",
+            checkpoints.render_partition_metadata(topic_id),
+            sync=False,
+        )
+        return directory
+
+    def set_aside(self, partition: TopicPartition, directory: str, unique: str) -> str:
+        """Renames a deleted partition's directory; returns the new path, to be removed after a delay."""
+        doomed = f"{self.path}/{names.deleted_directory(partition, unique)}"
+        self._disk.rename(directory, doomed)
+        for offsets in (self.recovery_points, self.high_watermarks, self.log_starts):
+            offsets.pop(partition, None)
+        return doomed
+
+    def write_recovery_points(self) -> None:
+        self._write(names.RECOVERY_POINTS, self.recovery_points)
+
+    def write_high_watermarks(self) -> None:
+        self._write(names.HIGH_WATERMARKS, self.high_watermarks)
+
+    def write_log_starts(self) -> None:
+        self._write(names.LOG_STARTS, {tp: offset for tp, offset in self.log_starts.items() if offset > 0})
+
+    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        self._disk.write_whole(f"{self.path}/{name}", checkpoints.render_offsets(offsets))
+
+    def release(self) -> None:
+        self._disk.unlock(f"{self.path}/{names.LOCK}")

@@ -1,0 +1,72 @@
+"""Which leader epoch began at which offset (KIP-101, KIP-279): what truncation after a leader change goes by."""
+
+from __future__ import annotations
+
+from strandline.ports.disk import Disk
+from strandline.storage import checkpoints
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_OFFSET = -1
+
+
+class LeaderEpochs:
+    """(epoch, start offset), both strictly ascending, written to the checkpoint on every change."""
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+        self.entries: list[tuple[int, int]] = []
+        if disk.exists(path):
+            self.entries = checkpoints.parse_epochs(disk.read(path))
+
+    @property
+    def latest_epoch(self) -> int:
+        return self.entries[-1][0] if self.entries else UNDEFINED_EPOCH
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Notes that `epoch` began at `start_offset`; entries that contradict it are dropped."""
+        if epoch < 0 or (self.entries and self.entries[-1][0] == epoch):
+            return
+        kept = [(e, o) for e, o in self.entries if e < epoch and o < start_offset]
+        self._set([*kept, (epoch, start_offset)])
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """The largest epoch at or below `epoch` and where it ended; both undefined if there is none such."""
+        if epoch == UNDEFINED_EPOCH or not self.entries:
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        if epoch == self.entries[-1][0]:
+            return epoch, log_end_offset
+        later = [(e, o) for e, o in self.entries if e > epoch]
+        if not later:
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET  # an epoch from the future
+        earlier = [e for e, _ in self.entries if e <= epoch]
+        # Nothing is known of epochs before the first: it began where the log begins.
+        return (earlier[-1] if earlier else epoch), later[0][1]
+
+    def epoch_at(self, offset: int) -> int:
+        found = UNDEFINED_EPOCH
+        for epoch, start in self.entries:
+            if start > offset:
+                break
+            found = epoch
+        return found
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        kept = [(e, o) for e, o in self.entries if o < end_offset]
+        if len(kept) != len(self.entries):
+            self._set(kept)
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Keeps the epoch that `start_offset` belongs to, moved to begin there."""
+        before = [(e, o) for e, o in self.entries if o <= start_offset]
+        if before and (len(before) > 1 or before[0][1] < start_offset):
+            after = [(e, o) for e, o in self.entries if o > start_offset]
+            self._set([(before[-1][0], start_offset), *after])
+
+    def clear(self) -> None:
+        if self.entries:
+            self._set([])
+
+    def _set(self, entries: list[tuple[int, int]]) -> None:
+        self.entries = entries
+        self._disk.write_whole(self._path, checkpoints.render_epochs(entries), sync=False)

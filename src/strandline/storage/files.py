@@ -1,0 +1,36 @@
+"""Open files, at most `capacity` of them: the least recently used one is closed when room is needed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from strandline.ports.disk import Disk, File
+
+
+class FileTable:
+    def __init__(self, disk: Disk, capacity: int) -> None:
+        assert capacity > 0
+        self._disk = disk
+        self._capacity = capacity
+        self._open: OrderedDict[str, File] = OrderedDict()
+
+    def get(self, path: str, *, create: bool = False) -> File:
+        file = self._open.get(path)
+        if file is not None:
+            self._open.move_to_end(path)
+            return file
+        while len(self._open) >= self._capacity:
+            _, oldest = self._open.popitem(last=False)
+            oldest.close()
+        file = self._open[path] = self._disk.open(path, create=create)
+        return file
+
+    def forget(self, path: str) -> None:
+        """Before the file is renamed or removed."""
+        file = self._open.pop(path, None)
+        if file is not None:
+            file.close()
+
+    def close(self) -> None:
+        while self._open:
+            self._open.popitem()[1].close()

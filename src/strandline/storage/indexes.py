@@ -1,0 +1,179 @@
+"""Sparse indexes: offset to position (8 bytes an entry) and timestamp to offset (12 bytes an entry).
+
+The index of the active segment is in memory and written through with positioned writes (a write through a mapping
+dies with SIGBUS on a full disk). A closed index is mapped read-only when it is first asked. Offsets are stored
+relative to the segment's base offset. An index is only an accelerator: recovery rebuilds it from the log.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from strandline.base.buffers import Buffer
+from strandline.ports.disk import Disk
+from strandline.storage.files import FileTable
+
+RELATIVE_OFFSET_MAX: Final = 0x7FFFFFFF
+
+
+class CorruptIndex(ValueError):
+    """An index whose contents cannot be right; it is rebuilt from the log."""
+
+
+class _Index:
+    """Entries of one size, found by binary search on their first field."""
+
+    ENTRY: Struct
+    __slots__ = ("_data", "_disk", "_files", "base_offset", "count", "is_active", "path")
+
+    def __init__(self, disk: Disk, files: FileTable, path: str, base_offset: int) -> None:
+        self._disk = disk
+        self._files = files
+        self.path = path
+        self.base_offset = base_offset
+        self._data: Buffer = b""
+        self.count = -1  # not loaded yet
+        self.is_active = False
+
+    def start_empty(self) -> None:
+        self._data = bytearray()
+        self.count = 0
+        self.is_active = True
+
+    def load(self) -> None:
+        """Makes the entries readable; sizes that are no multiple of an entry are refused."""
+        if self.count >= 0:
+            return
+        try:
+            data = self._disk.map(self.path)
+        except FileNotFoundError as error:
+            raise CorruptIndex(f"{self.path} is missing") from error
+        if len(data) % self.ENTRY.size:
+            raise CorruptIndex(f"{self.path} has {len(data)} bytes, no multiple of {self.ENTRY.size}")
+        self._data = data
+        self.count = len(data) // self.ENTRY.size
+
+    def activate(self) -> None:
+        """Takes the entries into memory so that more can be appended."""
+        self.load()
+        if not self.is_active:
+            self._data = bytearray(self._data)
+            self.is_active = True
+
+    def close(self) -> None:
+        """No more appends; what was in memory is mapped again when asked for."""
+        self._files.forget(self.path)
+        self._data = b""
+        self.count = -1
+        self.is_active = False
+
+    def replace(self, data: bytes) -> None:
+        self._files.forget(self.path)
+        self._disk.write_whole(self.path, data, sync=False)
+        self._data = bytearray(data)
+        self.count = len(data) // self.ENTRY.size
+        self.is_active = True
+
+    def contents(self) -> bytes:
+        self.load()
+        return bytes(self._data)
+
+    def _append(self, entry: bytes) -> None:
+        data = self._data
+        assert isinstance(data, bytearray)
+        position = len(data)
+        self._files.get(self.path, create=True).write_at(position, (entry,))
+        data += entry
+        self.count += 1
+
+    def _cut(self, count: int) -> None:
+        if count < self.count:
+            self.activate()
+            data = self._data
+            assert isinstance(data, bytearray)
+            size = count * self.ENTRY.size
+            self._files.get(self.path, create=True).truncate(size)
+            del data[size:]
+            self.count = count
+
+    def _last_not_above(self, target: int) -> int:
+        """The index of the last entry whose first field is at most `target`, or -1."""
+        self.load()
+        unpack, size, data = self.ENTRY.unpack_from, self.ENTRY.size, self._data
+        low, high = 0, self.count
+        while low < high:
+            middle = (low + high) // 2
+            if unpack(data, middle * size)[0] <= target:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+
+class OffsetIndex(_Index):
+    """(relative offset of a batch's last record, position of the batch), both ascending."""
+
+    ENTRY = Struct(">ii")
+    __slots__ = ()
+
+    def append(self, offset: int, position: int) -> None:
+        relative = offset - self.base_offset
+        assert 0 <= relative <= RELATIVE_OFFSET_MAX
+        self._append(self.ENTRY.pack(relative, position))
+
+    def position_before(self, offset: int) -> int:
+        """A batch boundary at or before the batch that holds `offset`."""
+        at = self._last_not_above(offset - self.base_offset)
+        return 0 if at < 0 else int(self.ENTRY.unpack_from(self._data, at * 8)[1])
+
+    def last_position(self) -> int:
+        self.load()
+        return 0 if not self.count else int(self.ENTRY.unpack_from(self._data, (self.count - 1) * 8)[1])
+
+    def truncate_to(self, offset: int) -> None:
+        """Drops entries at or above `offset`."""
+        self._cut(self._last_not_above(offset - self.base_offset - 1) + 1)
+
+    def check(self, log_size: int) -> None:
+        self.load()
+        if self.count:
+            relative, position = self.ENTRY.unpack_from(self._data, (self.count - 1) * 8)
+            if relative < 0 or not 0 <= position < max(log_size, 1):
+                raise CorruptIndex(f"{self.path} points to position {position} of a log of {log_size} bytes")
+
+
+class TimeIndex(_Index):
+    """(largest timestamp so far, relative offset of the batch that has it), both ascending."""
+
+    ENTRY = Struct(">qi")
+    __slots__ = ()
+
+    def append_if_later(self, timestamp: int, offset: int) -> None:
+        if self.count == 0 or timestamp > self.ENTRY.unpack_from(self._data, (self.count - 1) * 12)[0]:
+            self._append(self.ENTRY.pack(timestamp, offset - self.base_offset))
+
+    def last(self) -> tuple[int, int]:
+        """The last entry's timestamp and offset; (-1, base offset) where there is none."""
+        self.load()
+        if not self.count:
+            return -1, self.base_offset
+        timestamp, relative = self.ENTRY.unpack_from(self._data, (self.count - 1) * 12)
+        return timestamp, relative + self.base_offset
+
+    def offset_before(self, timestamp: int) -> int:
+        """An offset before which every timestamp is smaller than `timestamp`."""
+        at = self._last_not_above(timestamp - 1)
+        return (
+            self.base_offset
+            if at < 0
+            else int(self.ENTRY.unpack_from(self._data, at * 12)[1]) + self.base_offset
+        )
+
+    def truncate_to(self, offset: int) -> None:
+        """Drops entries at or above `offset`; offsets ascend with timestamps, so this cuts a tail."""
+        self.load()
+        relative, count = offset - self.base_offset, self.count
+        while count and self.ENTRY.unpack_from(self._data, (count - 1) * 12)[1] >= relative:
+            count -= 1
+        self._cut(count)

@@ -1,0 +1,328 @@
+"""One partition's log: segments in order, the last of which is appended to.
+
+Rules:
+1. Offsets only grow. `log_end_offset` is the next one; `log_start_offset` the first that can be read.
+2. A batch is one write. If the write fails, the file is cut back to its old length and nothing has changed; if even
+   that fails, the error leaves no doubt and the caller takes the log directory offline.
+3. A segment is rolled before an append that would exceed its size, its age, its indexes or its range of offsets.
+4. `recovery_point`: everything below it is on the device, with indexes, epochs and producer snapshots of it. It moves
+   only after `flushed`, which the caller calls when a worker has synced what `flush_work` listed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from strandline.base.buffers import Buffer
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.config import TopicConfig
+from strandline.ports.disk import Disk
+from strandline.storage import names
+from strandline.storage.epochs import LeaderEpochs
+from strandline.storage.files import FileTable
+from strandline.storage.opening import OpenedLog
+from strandline.storage.producer_state import ProducerTable, render_snapshot
+from strandline.storage.segment import Place, Segment, Slice
+from strandline.wire.record_batch import BatchHeader, read_header, records_in
+
+PREFIX: Final = Struct(">qii")  # base offset, length, leader epoch: what the leader writes into a batch
+PREFIX_BYTES: Final = PREFIX.size
+_INDEX_ENTRY_BYTES: Final = 8
+_TIME_ENTRY_BYTES: Final = 12
+
+
+class FlushWork(NamedTuple):
+    """What has to be synced so that everything below `end_offset` is on the device."""
+
+    paths: tuple[str, ...]
+    directory: str
+    end_offset: int
+
+    def run(self, disk: Disk) -> None:
+        """Blocks; in a worker."""
+        for path in self.paths:
+            if disk.exists(path):
+                file = disk.open(path)
+                try:
+                    file.sync()
+                finally:
+                    file.close()
+        disk.sync_directory(self.directory)
+
+
+class Log:
+    def __init__(
+        self,
+        disk: Disk,
+        files: FileTable,
+        directory: str,
+        partition: TopicPartition,
+        config: TopicConfig,
+        opened: OpenedLog,
+        recovery_point: int,
+        now_ms: int,
+    ) -> None:
+        self._disk = disk
+        self._files = files
+        self.directory = directory
+        self.partition = partition
+        self.config = config
+        self.producers: ProducerTable = opened.producers
+        self.epochs = LeaderEpochs(disk, f"{directory}/{names.LEADER_EPOCHS}")
+        self.log_start_offset = opened.start_offset
+        self.log_end_offset = opened.end_offset
+        self.recovery_point = min(recovery_point, opened.end_offset)
+        self.segments = [Segment(disk, files, directory, base, size) for base, size in opened.segments]
+        self._bases = [base for base, _ in opened.segments]
+        self._active_since_ms = now_ms
+        self.unflushed_count = 0
+        if self.segments:
+            self.segments[-1].resume()
+        else:
+            self._add_segment(opened.end_offset, now_ms)
+        self.active = self.segments[-1]
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    def segment_ends(self) -> list[int]:
+        """The offset behind each segment's last."""
+        return [*self._bases[1:], self.log_end_offset]
+
+    # Appending
+
+    def append(
+        self, batch: memoryview, header: BatchHeader, base_offset: int, leader_epoch: int, now_ms: int
+    ) -> None:
+        """Appends a checked batch at `base_offset`, which and the epoch are written into its first bytes."""
+        size = header.length + 12
+        last_offset = base_offset + header.last_offset_delta
+        segment = self._segment_for(size, last_offset, header.max_timestamp, now_ms)
+        if leader_epoch > self.epochs.latest_epoch:
+            self.epochs.assign(leader_epoch, base_offset)
+        prefix = PREFIX.pack(base_offset, header.length, leader_epoch)
+        segment.append(
+            (prefix, batch[PREFIX_BYTES:]),
+            size,
+            last_offset,
+            header.max_timestamp,
+            self.config.index_interval_bytes,
+        )
+        self.log_end_offset = last_offset + 1
+        self.unflushed_count += header.last_offset_delta + 1
+
+    def append_replicated(self, batch: Buffer, header: BatchHeader, now_ms: int) -> None:
+        """Appends a leader's batch as it is, offsets and epoch included."""
+        assert header.base_offset >= self.log_end_offset, "replicated batches arrive in order"
+        segment = self._segment_for(header.size, header.last_offset, header.max_timestamp, now_ms)
+        if header.leader_epoch > self.epochs.latest_epoch:
+            self.epochs.assign(header.leader_epoch, header.base_offset)
+        segment.append(
+            (batch,), header.size, header.last_offset, header.max_timestamp, self.config.index_interval_bytes
+        )
+        self.log_end_offset = header.next_offset
+        self.unflushed_count += header.last_offset_delta + 1
+
+    def _segment_for(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:
+        config = self.config
+        if size > config.segment_bytes:
+            raise KafkaError(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"The batch for {self.partition} has {size} bytes, more than segment.bytes={config.segment_bytes}.",
+            )
+        active = self.active
+        if (
+            active.size + size > config.segment_bytes
+            or (active.size > 0 and self._age_ms(active, max_timestamp, now_ms) > config.segment_ms)
+            or active.offset_index.count >= config.segment_index_bytes // _INDEX_ENTRY_BYTES
+            or active.time_index.count >= config.segment_index_bytes // _TIME_ENTRY_BYTES - 1
+            or last_offset - active.base_offset > 0x7FFFFFFF
+        ):
+            return self.roll(now_ms)
+        return active
+
+    def _age_ms(self, segment: Segment, max_timestamp: int, now_ms: int) -> int:
+        """By the records' own timestamps where they have them, so that replaying old data rolls as it once did."""
+        if segment.first_timestamp is not None and segment.first_timestamp >= 0:
+            return max_timestamp - segment.first_timestamp
+        return now_ms - self._active_since_ms
+
+    def roll(self, now_ms: int) -> Segment:
+        """Closes the active segment and begins one at the log's end."""
+        if self.active.size == 0 and self.active.base_offset == self.log_end_offset:
+            return self.active
+        self.active.finish()
+        self.write_producer_snapshot()
+        return self._add_segment(self.log_end_offset, now_ms)
+
+    def _add_segment(self, base_offset: int, now_ms: int) -> Segment:
+        preallocate = self.config.segment_bytes if self.config.preallocate else 0
+        segment = Segment.create(self._disk, self._files, self.directory, base_offset, preallocate)
+        self.segments.append(segment)
+        self._bases.append(base_offset)
+        self._active_since_ms = now_ms
+        self.active = segment
+        return segment
+
+    def write_producer_snapshot(self) -> None:
+        path = f"{self.directory}/{names.segment_file(self.log_end_offset, names.SNAPSHOT)}"
+        self._disk.write_whole(path, render_snapshot(self.producers.entries()), sync=False)
+
+    # Reading
+
+    def segment_of(self, offset: int) -> Segment:
+        """The segment that holds `offset`, or would."""
+        return self.segments[max(bisect_right(self._bases, offset) - 1, 0)]
+
+    def read(self, offset: int, upper_offset: int, size_max: int, *, whole_first_batch: bool) -> Slice | None:
+        """Up to `size_max` bytes of batches from `offset` on, all below `upper_offset`; None if there are none.
+
+        The last batch may be cut off, as clients expect; the first is given whole where `whole_first_batch` says so,
+        and otherwise not at all if it does not fit.
+        """
+        assert self.log_start_offset <= offset <= self.log_end_offset
+        number = max(bisect_right(self._bases, offset) - 1, 0)
+        while offset < upper_offset and number < len(self.segments):
+            segment = self.segments[number]
+            place = segment.find(offset) if segment.size else None
+            if place is None:  # compaction may leave nothing of this segment from here on
+                number += 1
+                continue
+            if place.base_offset >= upper_offset:
+                return None
+            end = segment.size
+            following = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end_offset
+            if upper_offset < following:
+                end = segment.position_of(upper_offset)
+            if place.size > size_max and not whole_first_batch:
+                return None
+            size = min(end - place.position, max(size_max, place.size))
+            return Slice(segment.file(), place.position, size) if size > 0 else None
+        return None
+
+    def places(self, offset: int) -> Iterator[tuple[Segment, Place]]:
+        """Batches from the one that holds `offset` on."""
+        for segment in self.segments[max(bisect_right(self._bases, offset) - 1, 0) :]:
+            first = segment.find(offset) if segment.size else None
+            if first is not None:
+                for place in segment.walk(first.position):
+                    yield segment, place
+
+    def offset_by_time(self, timestamp: int, start_offset: int) -> tuple[int, int] | None:
+        """Timestamp and offset of the first record at or after `start_offset` that is not older than `timestamp`."""
+        for segment in self.segments:
+            if segment.largest_timestamp()[0] < timestamp:
+                continue
+            position = segment.offset_index.position_before(segment.time_index.offset_before(timestamp))
+            for place in segment.walk(position):
+                if place.last_offset < start_offset:
+                    continue
+                batch = segment.read_batch(place)
+                if read_header(batch).max_timestamp < timestamp:
+                    continue
+                for record in records_in(batch):
+                    if record.timestamp >= timestamp and record.offset >= start_offset:
+                        return record.timestamp, record.offset
+        return None
+
+    def offset_of_largest_timestamp(self) -> tuple[int, int] | None:
+        """Largest timestamp of the log and the first record that has it."""
+        best = max((segment.largest_timestamp() for segment in self.segments), key=lambda found: found[0])
+        if best[0] < 0:
+            return None
+        for segment, place in self.places(best[1]):
+            for record in records_in(segment.read_batch(place)):
+                if record.timestamp == best[0]:
+                    return record.timestamp, record.offset
+            break
+        return best
+
+    # Cutting
+
+    def truncate_to(self, offset: int) -> None:
+        """Removes everything at and above `offset`; producer state is rebuilt by the caller."""
+        if offset >= self.log_end_offset:
+            return
+        while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
+            segment = self.segments.pop()
+            self._bases.pop()
+            for path in segment.rename_for_deletion():
+                self._disk.remove(path)
+        self.active = self.segments[-1]
+        if self.active.base_offset > offset:
+            self.restart_at(offset)
+            return
+        self.active.truncate_to(offset)
+        self._forget_above(self.active.end_offset())
+
+    def restart_at(self, offset: int) -> None:
+        """Empties the log and has it begin at `offset`."""
+        for segment in self.segments:
+            for path in segment.rename_for_deletion():
+                self._disk.remove(path)
+        self.segments.clear()
+        self._bases.clear()
+        self._add_segment(offset, self._active_since_ms)
+        self.log_start_offset = offset
+        self._forget_above(offset)
+
+    def _forget_above(self, end_offset: int) -> None:
+        self.log_end_offset = end_offset
+        self.recovery_point = min(self.recovery_point, end_offset)
+        self.epochs.truncate_from_end(end_offset)
+        for name in self._disk.names(self.directory):
+            offset = names.base_offset_of(name)
+            if offset is not None and offset > end_offset and name.endswith(names.SNAPSHOT):
+                self._disk.remove(f"{self.directory}/{name}")
+
+    def advance_start(self, offset: int) -> None:
+        """Records below `offset` are gone for readers; whole segments of them go at the next retention check."""
+        if offset > self.log_start_offset:
+            assert offset <= self.log_end_offset
+            self.log_start_offset = offset
+            self.epochs.truncate_from_start(offset)
+
+    def drop_segments(self, segments: Sequence[Segment]) -> list[str]:
+        """Takes the oldest segments out of the log; returns the renamed files, to be removed after a delay."""
+        assert list(segments) == self.segments[: len(segments)], "only the oldest segments are dropped"
+        assert len(segments) < len(self.segments), "one segment stays"
+        paths = []
+        for segment in segments:
+            paths += segment.rename_for_deletion()
+        del self.segments[: len(segments)]
+        del self._bases[: len(segments)]
+        self.advance_start(self._bases[0])
+        for name in self._disk.names(self.directory):
+            offset = names.base_offset_of(name)
+            if offset is not None and offset < self._bases[0] and name.endswith(names.SNAPSHOT):
+                self._disk.remove(f"{self.directory}/{name}")
+        return paths
+
+    # Flushing and closing
+
+    def flush_work(self) -> FlushWork:
+        """What must be synced for the present end; hand it to a worker, then call `flushed`."""
+        paths = [f"{self.directory}/{names.LEADER_EPOCHS}"]
+        for segment in self.segments[max(bisect_right(self._bases, self.recovery_point) - 1, 0) :]:
+            paths += segment.paths()
+            paths.append(segment.path(names.SNAPSHOT))
+        self.unflushed_count = 0
+        return FlushWork(tuple(paths), self.directory, self.log_end_offset)
+
+    def flushed(self, end_offset: int) -> None:
+        self.recovery_point = max(self.recovery_point, min(end_offset, self.log_end_offset))
+
+    def close(self) -> None:
+        """Leaves the files so that the next start needs to read nothing but the tail."""
+        self.write_producer_snapshot()
+        if self.config.preallocate:
+            self.active.file().truncate(self.active.size)
+        for segment in self.segments:
+            segment.offset_index.close()
+            segment.time_index.close()
+            self._files.forget(segment.log_path)

@@ -1,0 +1,54 @@
+"""Names of files and directories, as Apache Kafka gives them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strandline.base.ids import TopicPartition
+
+LOG: Final = ".log"
+OFFSET_INDEX: Final = ".index"
+TIME_INDEX: Final = ".timeindex"
+TRANSACTION_INDEX: Final = ".txnindex"
+SNAPSHOT: Final = ".snapshot"
+DELETED: Final = ".deleted"
+CLEANED: Final = ".cleaned"
+SWAP: Final = ".swap"
+DELETED_DIRECTORY: Final = "-delete"
+STRAY_DIRECTORY: Final = "-stray"
+
+LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
+PARTITION_METADATA: Final = "partition.metadata"
+META_PROPERTIES: Final = "meta.properties"
+RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+LOG_STARTS: Final = "log-start-offset-checkpoint"
+CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+LOCK: Final = ".lock"
+
+
+def segment_file(base_offset: int, suffix: str) -> str:
+    return f"{base_offset:020d}{suffix}"
+
+
+def base_offset_of(name: str) -> int | None:
+    """The offset in front of the first dot, if this is the name of a segment's file."""
+    stem = name.partition(".")[0]
+    return int(stem) if len(stem) == 20 and stem.isascii() and stem.isdigit() else None
+
+
+def partition_directory(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"
+
+
+def parse_partition_directory(name: str) -> TopicPartition | None:
+    topic, dash, number = name.rpartition("-")
+    if not dash or not topic or not number.isdigit():
+        return None
+    return TopicPartition(topic, int(number))
+
+
+def deleted_directory(partition: TopicPartition, unique: str) -> str:
+    """`<topic>-<partition>.<unique>-delete`, the topic cut where the whole would be too long for a file system."""
+    suffix = f"-{partition.partition}.{unique}{DELETED_DIRECTORY}"
+    return partition.topic[: 255 - len(suffix)] + suffix

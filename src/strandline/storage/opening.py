@@ -1,0 +1,280 @@
+"""Opens what is on disk: finds the segments and the end of the log, and repairs what a crash left behind.
+
+After a clean shutdown only the last segment's tail is looked at. After any other end, everything from the recovery
+point on is read and checked: the log is cut at the first batch that is torn or whose CRC does not match, later
+segments are removed, indexes of what was read are rebuilt, and producer state is rebuilt from the newest usable
+snapshot and the headers behind it. Whatever was flushed is below the recovery point and is not touched.
+
+`open_log` blocks: for a log that may need repair it runs in a worker, from values to a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from strandline.ports.disk import Disk
+from strandline.storage import names
+from strandline.storage.checkpoints import MalformedCheckpoint
+from strandline.storage.epochs import LeaderEpochs
+from strandline.storage.files import FileTable
+from strandline.storage.indexes import CorruptIndex
+from strandline.storage.producer_state import CorruptSnapshot, ProducerTable, parse_snapshot
+from strandline.storage.segment import Segment
+from strandline.wire.record_batch import (
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    MAGIC,
+    BatchHeader,
+    checksum,
+    read_header,
+)
+
+_READ_BYTES: Final = 1024 * 1024
+_LEFTOVERS: Final = (names.DELETED, names.CLEANED, ".tmp")
+
+
+class OpenedLog(NamedTuple):
+    segments: tuple[tuple[int, int], ...]  # base offset and size
+    start_offset: int
+    end_offset: int
+    producers: ProducerTable
+    notes: tuple[str, ...]  # what was repaired, for the node's log
+
+
+class Opening(NamedTuple):
+    """What `open_log` needs to know."""
+
+    directory: str
+    is_clean: bool
+    recovery_point: int
+    start_offset: int
+    index_interval_bytes: int
+    new_producers: Callable[[], ProducerTable]
+
+
+def open_log(disk: Disk, opening: Opening) -> OpenedLog:
+    files = FileTable(disk, 8)
+    try:
+        return _Opener(disk, files, opening).run()
+    finally:
+        files.close()
+
+
+class _Opener:
+    def __init__(self, disk: Disk, files: FileTable, opening: Opening) -> None:
+        self._disk = disk
+        self._files = files
+        self._opening = opening
+        self._directory = opening.directory
+        self._notes: list[str] = []
+        self._recovered: list[Segment] = []
+
+    def run(self) -> OpenedLog:
+        segments = self._find_segments()
+        epochs_known = self._check_epochs()
+        if not self._opening.is_clean:
+            recovery_point = self._opening.recovery_point if epochs_known else 0
+            segments = self._recover(segments, recovery_point)
+        start = self._opening.start_offset
+        if segments:
+            self._rebuild_missing_indexes(segments)
+            end = segments[-1].end_offset()
+            start = max(start, segments[0].base_offset)
+        else:
+            end = start
+        if end < start:
+            # The log start was moved (records deleted) past data that did not survive: begin anew there.
+            self._notes.append(
+                f"{self._directory}: the log ends at {end}, before its start {start}; it begins anew"
+            )
+            for segment in segments:
+                segment.rename_for_deletion()
+            segments, end = [], start
+        producers = self._rebuild_producers(segments, end)
+        return OpenedLog(
+            tuple((s.base_offset, s.size) for s in segments), start, end, producers, tuple(self._notes)
+        )
+
+    def _find_segments(self) -> list[Segment]:
+        segments = []
+        for name in self._disk.names(self._directory):
+            path = f"{self._directory}/{name}"
+            if name.endswith(_LEFTOVERS):
+                self._disk.remove(path)
+                continue
+            base_offset = names.base_offset_of(name)
+            if base_offset is not None and name.endswith(names.LOG):
+                segments.append(
+                    Segment(self._disk, self._files, self._directory, base_offset, self._disk.size(path))
+                )
+        return segments
+
+    def _check_epochs(self) -> bool:
+        path = f"{self._directory}/{names.LEADER_EPOCHS}"
+        try:
+            LeaderEpochs(self._disk, path)
+        except MalformedCheckpoint as error:
+            self._notes.append(f"{path}: {error}; rebuilt from the log")
+            self._disk.remove(path)
+            return False
+        return True
+
+    def _recover(self, segments: list[Segment], recovery_point: int) -> list[Segment]:
+        first = 0
+        for number, segment in enumerate(segments):
+            if segment.base_offset <= recovery_point:
+                first = number
+        epochs = LeaderEpochs(self._disk, f"{self._directory}/{names.LEADER_EPOCHS}")
+        for number in range(first, len(segments)):
+            segment = segments[number]
+            problem = _Recovery(segment, self._files, epochs, self._opening.index_interval_bytes).run(
+                recovery_point
+            )
+            self._recovered.append(segment)
+            if problem is None and number + 1 < len(segments):
+                segment.finish()
+            if problem is not None:
+                for later in segments[number + 1 :]:
+                    self._notes.append(f"{later.log_path}: removed, the log was cut before it")
+                    later.rename_for_deletion()
+                self._notes.append(problem)
+                segments = segments[: number + 1]
+                break
+        if segments:
+            epochs.truncate_from_end(segments[-1].end_offset())
+        return segments
+
+    def _rebuild_missing_indexes(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            if segment in self._recovered:
+                continue
+            try:
+                if segment is segments[-1]:
+                    segment.offset_index.check(segment.size)
+                    segment.time_index.load()
+                elif not self._disk.exists(segment.offset_index.path) or not self._disk.exists(
+                    segment.time_index.path
+                ):
+                    raise CorruptIndex(f"{segment.offset_index.path} or its time index is missing")
+            except CorruptIndex as error:
+                self._notes.append(f"{error}; rebuilt")
+                epochs = LeaderEpochs(self._disk, f"{self._directory}/{names.LEADER_EPOCHS}")
+                problem = _Recovery(segment, self._files, epochs, self._opening.index_interval_bytes).run(0)
+                if problem is not None:
+                    self._notes.append(problem)
+                if segment is not segments[-1]:
+                    segment.finish()
+
+    def _rebuild_producers(self, segments: list[Segment], end: int) -> ProducerTable:
+        producers, known_to = self._load_newest_snapshot(end)
+        for segment in segments:
+            following = [s.base_offset for s in segments if s.base_offset > segment.base_offset]
+            if following and min(following) <= known_to:
+                continue
+            for position, header in segment.headers(segment.position_of(max(known_to, segment.base_offset))):
+                if header.last_offset >= known_to and header.producer_id >= 0:
+                    batch = self._files.get(segment.log_path).read_at(position, header.size)
+                    producers.replay(header, batch if header.is_control else None)
+        return producers
+
+    def _load_newest_snapshot(self, end: int) -> tuple[ProducerTable, int]:
+        offsets = []
+        for name in self._disk.names(self._directory):
+            offset = names.base_offset_of(name)
+            if offset is not None and name.endswith(names.SNAPSHOT):
+                if offset > end:
+                    self._disk.remove(f"{self._directory}/{name}")
+                else:
+                    offsets.append(offset)
+        for offset in reversed(offsets):
+            path = f"{self._directory}/{names.segment_file(offset, names.SNAPSHOT)}"
+            producers = self._opening.new_producers()
+            try:
+                producers.load(parse_snapshot(self._disk.read(path)))
+            except CorruptSnapshot as error:
+                self._notes.append(f"{path}: {error}; removed")
+                self._disk.remove(path)
+                continue
+            return producers, offset
+        return self._opening.new_producers(), 0
+
+
+class _Recovery:
+    """Reads one segment from the recovery point on, checks every batch, cuts what is not whole."""
+
+    def __init__(
+        self, segment: Segment, files: FileTable, epochs: LeaderEpochs, index_interval_bytes: int
+    ) -> None:
+        self._segment = segment
+        self._file = files.get(segment.log_path)
+        self._epochs = epochs
+        self._index_interval_bytes = index_interval_bytes
+
+    def run(self, recovery_point: int) -> str | None:
+        """What was cut, or None if every batch is whole."""
+        segment = self._segment
+        position = self._start(recovery_point)
+        expected = segment.base_offset
+        total = segment.size
+        problem = None
+        while position < total:
+            found = self._whole_batch(position, total, expected)
+            if isinstance(found, str):
+                problem = found
+                break
+            segment.note_batch(
+                position, found.size, found.last_offset, found.max_timestamp, self._index_interval_bytes
+            )
+            if found.leader_epoch > self._epochs.latest_epoch:
+                self._epochs.assign(found.leader_epoch, found.base_offset)
+            expected = found.next_offset
+            position += found.size
+        if problem is None:
+            return None
+        self._file.truncate(position)
+        segment.size = position
+        return f"{segment.log_path}: {problem} at position {position}; cut {total - position} bytes"
+
+    def _start(self, recovery_point: int) -> int:
+        """Keeps the index entries of what was flushed; position of the first batch to check."""
+        segment = self._segment
+        try:
+            segment.offset_index.check(segment.size)
+            segment.time_index.load()
+            if recovery_point > segment.base_offset:
+                segment.offset_index.truncate_to(recovery_point)
+                segment.time_index.truncate_to(recovery_point)
+                segment.resume_index_at_last_entry()
+                return segment.offset_index.last_position()
+        except CorruptIndex:
+            pass
+        segment.offset_index.replace(b"")
+        segment.time_index.replace(b"")
+        segment.resume_index_at_last_entry()
+        return 0
+
+    def _whole_batch(self, position: int, total: int, expected: int) -> BatchHeader | str:
+        if total - position < HEADER_BYTES:
+            return f"{total - position} bytes, too few for a batch"
+        header = read_header(self._read(position, HEADER_BYTES))
+        if header.length < HEADER_BYTES - LOG_OVERHEAD_BYTES or position + header.size > total:
+            return f"a batch of length {header.length} with {total - position} bytes left"
+        if header.magic != MAGIC:
+            return f"a batch of magic {header.magic}"
+        if header.base_offset < expected or header.last_offset_delta < 0:
+            return f"offset {header.base_offset} where at least {expected} is due"
+        if checksum(memoryview(self._read(position, header.size))) != header.crc:
+            return f"a wrong CRC in the batch at offset {header.base_offset}"
+        return header
+
+    def _read(self, position: int, size: int) -> bytes:
+        """Through a window, so that small batches cost no read each."""
+        start, window = self._window
+        if position < start or position + size > start + len(window):
+            window = self._file.read_at(position, max(size, _READ_BYTES))
+            self._window = (position, window)
+            start = position
+        return window[position - start : position - start + size]
+
+    _window: tuple[int, bytes] = (0, b"")

@@ -1,0 +1,242 @@
+"""One segment: a log file of record batches with its two indexes.
+
+An index entry is added when more than `index.interval.bytes` have been appended since the last one; it names the last
+offset of the batch about to be written and its position. A lookup therefore lands on a batch boundary at or before
+the wanted batch and walks headers from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from strandline.base.buffers import Buffer
+from strandline.ports.disk import Disk, File
+from strandline.storage import names
+from strandline.storage.files import FileTable
+from strandline.storage.indexes import RELATIVE_OFFSET_MAX, OffsetIndex, TimeIndex
+from strandline.wire.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, read_header
+
+# What one read fetches while walking headers: an index interval and a bit.
+_WALK_BYTES: Final = 8192
+_PLACE: Final = Struct(">qi11xi")  # base offset, length, last offset delta: where a batch is
+_PLACE_BYTES: Final = _PLACE.size
+
+
+class Place(NamedTuple):
+    """Where a batch lies."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+
+
+class Slice(NamedTuple):
+    """A region of a segment's file."""
+
+    file: File
+    position: int
+    size: int
+
+    def read(self) -> bytes:
+        return self.file.read_at(self.position, self.size)
+
+
+class Segment:
+    __slots__ = (
+        "_disk",
+        "_files",
+        "base_offset",
+        "bytes_since_index_entry",
+        "directory",
+        "first_timestamp",
+        "log_path",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "offset_index",
+        "size",
+        "time_index",
+    )
+
+    def __init__(self, disk: Disk, files: FileTable, directory: str, base_offset: int, size: int) -> None:
+        self._disk = disk
+        self._files = files
+        self.directory = directory
+        self.base_offset = base_offset
+        self.log_path = self.path(names.LOG)
+        self.offset_index = OffsetIndex(disk, files, self.path(names.OFFSET_INDEX), base_offset)
+        self.time_index = TimeIndex(disk, files, self.path(names.TIME_INDEX), base_offset)
+        self.size = size
+        self.bytes_since_index_entry = 0
+        # -2: a closed segment's largest timestamp is read from its time index when it is asked for
+        self.max_timestamp = -2
+        self.max_timestamp_offset = base_offset
+        self.first_timestamp: int | None = None
+
+    @classmethod
+    def create(
+        cls, disk: Disk, files: FileTable, directory: str, base_offset: int, preallocate: int
+    ) -> Segment:
+        segment = cls(disk, files, directory, base_offset, 0)
+        files.forget(segment.log_path)
+        file = files.get(segment.log_path, create=True)
+        file.truncate(0)
+        if preallocate:
+            file.preallocate(preallocate)
+        for index in (segment.offset_index, segment.time_index):
+            files.forget(index.path)
+            files.get(index.path, create=True).truncate(0)
+            index.start_empty()
+        segment.max_timestamp = -1
+        return segment
+
+    def path(self, suffix: str) -> str:
+        return f"{self.directory}/{names.segment_file(self.base_offset, suffix)}"
+
+    def paths(self) -> Sequence[str]:
+        suffixes = (names.LOG, names.OFFSET_INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX)
+        return [self.path(suffix) for suffix in suffixes]
+
+    def file(self) -> File:
+        return self._files.get(self.log_path)
+
+    def takes_offset(self, offset: int) -> bool:
+        return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
+
+    def append(
+        self,
+        parts: Sequence[Buffer],
+        size: int,
+        last_offset: int,
+        max_timestamp: int,
+        index_interval_bytes: int,
+    ) -> None:
+        """Writes one batch at the end. If that fails, the file is cut back and nothing has changed."""
+        position = self.size
+        file = self._files.get(self.log_path)
+        try:
+            file.write_at(position, parts)
+        except OSError:
+            file.truncate(position)
+            raise
+        self.size = position + size
+        self.note_batch(position, size, last_offset, max_timestamp, index_interval_bytes)
+
+    def note_batch(
+        self, position: int, size: int, last_offset: int, max_timestamp: int, index_interval_bytes: int
+    ) -> None:
+        """Indexes a batch that is in the file."""
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = last_offset
+        if self.bytes_since_index_entry > index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset)
+            self.bytes_since_index_entry = 0
+        self.bytes_since_index_entry += size
+        if self.first_timestamp is None:
+            self.first_timestamp = max_timestamp
+
+    def finish(self) -> None:
+        """No more appends: the largest timestamp becomes the time index's last entry."""
+        if self.max_timestamp >= 0:
+            self.time_index.activate()
+            self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset)
+        self.offset_index.close()
+        self.time_index.close()
+
+    def largest_timestamp(self) -> tuple[int, int]:
+        """The largest timestamp and the last offset of the batch that has it; (-1, base offset) if none is known."""
+        if self.max_timestamp == -2:
+            self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
+        return self.max_timestamp, self.max_timestamp_offset
+
+    def walk(self, position: int = 0) -> Iterator[Place]:
+        """Batches from a batch boundary on, headers only."""
+        file = self._files.get(self.log_path)
+        end = self.size
+        chunk = b""
+        chunk_at = position
+        while end - position >= _PLACE_BYTES:
+            if position + _PLACE_BYTES > chunk_at + len(chunk):
+                chunk_at = position
+                chunk = file.read_at(position, min(_WALK_BYTES, end - position))
+                if len(chunk) < _PLACE_BYTES:
+                    return
+            base_offset, length, last_delta = _PLACE.unpack_from(chunk, position - chunk_at)
+            size = length + LOG_OVERHEAD_BYTES
+            yield Place(position, size, base_offset, base_offset + last_delta)
+            position += size
+
+    def find(self, offset: int) -> Place | None:
+        """The first batch whose last offset is at or above `offset`."""
+        for place in self.walk(self.offset_index.position_before(offset)):
+            if place.last_offset >= offset:
+                return place
+        return None
+
+    def position_of(self, offset: int) -> int:
+        """Where the batch that holds `offset`, or the next one, begins; the end if there is none."""
+        place = self.find(offset)
+        return self.size if place is None else place.position
+
+    def read_batch(self, place: Place) -> bytes:
+        return self._files.get(self.log_path).read_at(place.position, place.size)
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and whole header of each batch from a batch boundary on."""
+        file = self._files.get(self.log_path)
+        while self.size - position >= HEADER_BYTES:
+            header = read_header(file.read_at(position, HEADER_BYTES))
+            yield position, header
+            position += header.size
+
+    def truncate_to(self, offset: int) -> None:
+        """Drops the batches from the one that holds `offset` on; the segment is active afterwards."""
+        position = self.position_of(offset)
+        self.offset_index.activate()
+        self.time_index.activate()
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self._files.get(self.log_path).truncate(position)
+        self.size = position
+        self.resume()
+
+    def resume_index_at_last_entry(self) -> None:
+        """State as if the batches behind the last index entry had not been seen."""
+        self.offset_index.activate()
+        self.time_index.activate()
+        self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
+        self.bytes_since_index_entry = 0
+        self.first_timestamp = None
+
+    def resume(self) -> None:
+        """Makes the segment active again: what appending needs is read back from indexes and headers."""
+        self.resume_index_at_last_entry()
+        for _, header in self.headers(self.offset_index.last_position()):
+            if header.max_timestamp > self.max_timestamp:
+                self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
+        if self.size:
+            self.bytes_since_index_entry = self.size - self.offset_index.last_position()
+            self.first_timestamp = next(self.headers())[1].max_timestamp
+
+    def end_offset(self) -> int:
+        """The offset behind the last batch."""
+        last = self.base_offset
+        for place in self.walk(self.offset_index.last_position()):
+            last = place.last_offset + 1
+        return last
+
+    def rename_for_deletion(self) -> list[str]:
+        """Gives the files their `.deleted` names, under which a restart removes them, and returns those."""
+        renamed = []
+        self.offset_index.close()
+        self.time_index.close()
+        for path in self.paths():
+            self._files.forget(path)
+            if self._disk.exists(path):
+                self._disk.rename(path, path + names.DELETED)
+                renamed.append(path + names.DELETED)
+        return renamed

@@ -1,0 +1,16 @@
+"""Counters and gauges by name, owned by a node."""
+
+from __future__ import annotations
+
+
+class Counters:
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+
+    def add(self, name: str, amount: int = 1) -> None:
+        self.values[name] = self.values.get(name, 0) + amount
+
+    def get(self, name: str) -> int:
+        return self.values.get(name, 0)

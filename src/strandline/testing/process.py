@@ -1,0 +1,93 @@
+"""A broker in a process of its own, for tests that block."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from strandline.node import launcher
+from strandline.testing.embedded import by_kafka_names
+
+READY_SECONDS_MAX = 20
+STOP_SECONDS_MAX = 20
+
+
+class BrokerProcess:
+    """Starts on construction of `start`; can be killed, stopped and started again on the same data."""
+
+    def __init__(self, data_dir: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.data_dir = data_dir
+        self._settings = launcher.embedded_settings(port=0, data=str(data_dir), host="127.0.0.1")
+        self._settings |= dict(settings or {})
+        self._config = data_dir.parent / f"{data_dir.name}.properties"
+        self._log = data_dir.parent / f"{data_dir.name}.stderr"
+        self._process: subprocess.Popen[str] | None = None
+        self.bootstrap = ""
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the broker is not running"
+        return self._process.pid
+
+    @property
+    def log_text(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    def start(self) -> None:
+        self._config.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
+        command = [sys.executable, "-m", "strandline.cli.main", "server", "--config", str(self._config)]
+        with self._log.open("a") as log:
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.startswith("ready bootstrap.servers="):
+            self._process.wait(READY_SECONDS_MAX)
+            raise RuntimeError(f"the broker did not start:\n{self.log_text}")
+        self.bootstrap = line.strip().partition("=")[2]
+        # A restart keeps the port, so that clients find the broker again.
+        port = self.bootstrap.rpartition(":")[2]
+        self._settings["listeners"] = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:0"
+        self._settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
+
+    def stop(self) -> int:
+        """A clean shutdown; the exit status."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """As `kill -9` does."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> int:
+        process = self._process
+        if process is None:
+            return 0
+        process.send_signal(number)
+        try:
+            status = process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise RuntimeError(f"the broker did not stop:\n{self.log_text}") from None
+        if process.stdout is not None:
+            process.stdout.close()
+        self._process = None
+        return status
+
+
+@contextmanager
+def running_broker(*, data_dir: Path | None = None, **settings: str) -> Iterator[BrokerProcess]:
+    """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`."""
+    home = Path(tempfile.mkdtemp(prefix="strandline-test-"))
+    process = BrokerProcess(data_dir or home / "data", by_kafka_names(settings))
+    try:
+        process.start()
+        yield process
+    finally:
+        process.stop()
+        shutil.rmtree(home, ignore_errors=True)

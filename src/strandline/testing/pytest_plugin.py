@@ -1,0 +1,30 @@
+"""Fixtures for users' tests; nothing is imported or started until one is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from strandline.testing.process import BrokerProcess
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def strandline_broker() -> Iterator[BrokerProcess]:
+    """A broker for the whole session; `.bootstrap` is what clients need."""
+    from strandline.testing.process import running_broker
+
+    with running_broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def strandline_topic(request: pytest.FixtureRequest) -> str:
+    """A topic name of this test's own; the broker creates the topic on first use."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in request.node.name)
+    return f"{plain[:200]}-{next(_numbers)}"

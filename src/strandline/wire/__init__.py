@@ -1,0 +1,1 @@
+"""Kafka's bytes: messages, records and batches, one version-free class each."""

@@ -1,0 +1,1 @@
+"""Requests and responses: one file per API key."""

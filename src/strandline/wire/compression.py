@@ -1,0 +1,121 @@
+"""The five codecs of a record batch, by the number in its attributes.
+
+Framing follows Apache Kafka's clients: gzip members, snappy in xerial's chunk framing (plain snappy is accepted),
+lz4 frames with independent blocks (Java refuses linked ones), zstd frames.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+from strandline.base.buffers import Buffer
+
+NONE: Final = 0
+GZIP: Final = 1
+SNAPPY: Final = 2
+LZ4: Final = 3
+ZSTD: Final = 4
+
+NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+CODES: Final = {name: code for code, name in enumerate(NAMES)}
+
+# What one batch may grow to. Kafka has no such bound; a batch of 1 MB that inflates to more is an attack on memory.
+DECOMPRESSED_BYTES_MAX: Final = 256 * 1024 * 1024
+
+_XERIAL_HEADER: Final = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
+_XERIAL_MAGIC: Final = _XERIAL_HEADER[:8]
+_XERIAL_CHUNK_BYTES: Final = 32 * 1024
+
+# Kafka's defaults for compression.gzip.level (-1 means zlib's 6), lz4.level and zstd.level.
+DEFAULT_LEVELS: Final = {GZIP: 6, LZ4: 9, ZSTD: 3}
+
+
+class CompressionError(ValueError):
+    """Bytes that do not decompress with the codec that the batch names."""
+
+
+def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
+    import cramjam  # on first use: a broker that recompresses nothing never loads it
+
+    if codec == NONE:
+        return bytes(data)
+    if codec == SNAPPY:
+        return _compress_xerial(memoryview(data))
+    if level is None:
+        level = DEFAULT_LEVELS[codec]
+    if codec == GZIP:
+        return bytes(cramjam.gzip.compress(data, level=6 if level < 0 else level))
+    if codec == ZSTD:
+        return bytes(cramjam.zstd.compress(data, level=level))
+    if codec == LZ4:
+        stream = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+        stream.compress(data)
+        return bytes(stream.finish())
+    raise CompressionError(f"unknown compression codec {codec}")
+
+
+def decompress(codec: int, data: Buffer, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytes:
+    import cramjam
+
+    if codec == NONE:
+        return bytes(data)
+    try:
+        if codec == SNAPPY:
+            return _decompress_snappy(memoryview(data), bytes_max)
+        if codec in DEFAULT_LEVELS:
+            return _decompress_bounded(getattr(cramjam, NAMES[codec]), data, bytes_max)
+        raise CompressionError(f"unknown compression codec {codec}")
+    except (cramjam.DecompressionError, struct.error, OSError) as error:
+        raise CompressionError(f"{NAMES[codec] if codec < len(NAMES) else codec}: {error}") from error
+
+
+def _decompress_bounded(module: Any, data: Buffer, bytes_max: int) -> bytes:
+    """Into a buffer of a likely size first and, if that was too small, into one of the largest size allowed."""
+    import cramjam
+
+    likely = min(bytes_max, 64 * 1024 + 8 * len(data))
+    for size in (likely, bytes_max):
+        room = bytearray(size)
+        try:
+            return bytes(memoryview(room)[: module.decompress_into(data, room)])
+        except (cramjam.DecompressionError, OSError):
+            if size == bytes_max:
+                raise
+    raise AssertionError("unreachable: the last size either fits or raises")
+
+
+def _compress_xerial(data: memoryview) -> bytes:
+    import cramjam
+
+    out = bytearray(_XERIAL_HEADER)
+    for start in range(0, len(data), _XERIAL_CHUNK_BYTES):
+        block = cramjam.snappy.compress_raw(data[start : start + _XERIAL_CHUNK_BYTES])
+        out += struct.pack(">i", len(block))
+        out += block
+    return bytes(out)
+
+
+def _decompress_snappy(data: memoryview, bytes_max: int) -> bytes:
+    import cramjam
+
+    if bytes(data[:8]) != _XERIAL_MAGIC:
+        return _decompress_raw_snappy(cramjam, data, bytes_max)
+    out = bytearray()
+    position = len(_XERIAL_HEADER)
+    while position < len(data):
+        (size,) = struct.unpack_from(">i", data, position)
+        position += 4
+        if size < 0 or position + size > len(data):
+            raise CompressionError(f"snappy: a block of {size} bytes with {len(data) - position} left")
+        out += _decompress_raw_snappy(cramjam, data[position : position + size], bytes_max - len(out))
+        position += size
+    return bytes(out)
+
+
+def _decompress_raw_snappy(cramjam: object, block: memoryview, bytes_max: int) -> bytes:
+    snappy = cramjam.snappy  # type: ignore[attr-defined]
+    size = snappy.decompress_raw_len(block)
+    if size > bytes_max:
+        raise CompressionError(f"snappy: a block of {size} bytes where {bytes_max} are allowed")
+    return bytes(snappy.decompress_raw(block))

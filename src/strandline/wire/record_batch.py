@@ -1,0 +1,313 @@
+"""Record batch version 2: the unit in which records are sent, stored and fetched.
+
+    base offset int64 | length int32 | partition leader epoch int32 | magic int8 | crc uint32 | attributes int16 |
+    last offset delta int32 | base timestamp int64 | max timestamp int64 | producer id int64 | producer epoch int16 |
+    base sequence int32 | record count int32 | records
+
+The CRC (Castagnoli) covers everything from the attributes on, so a leader writes base offset and leader epoch into a
+batch without touching the rest. Brokers look at headers; only what asks for keys, values or single timestamps
+decodes records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from strandline.base.buffers import Buffer
+from strandline.wire import compression
+
+HEADER: Final = Struct(">qiibIhiqqqhii")
+HEADER_BYTES: Final = HEADER.size
+assert HEADER_BYTES == 61
+LOG_OVERHEAD_BYTES: Final = 12  # base offset and length, which `length` itself does not count
+LENGTH_POSITION: Final = 8
+EPOCH_POSITION: Final = 12
+MAGIC_POSITION: Final = 16
+CRC_POSITION: Final = 17
+ATTRIBUTES_POSITION: Final = 21
+MAX_TIMESTAMP_POSITION: Final = 35
+
+CODEC_MASK: Final = 0x07
+LOG_APPEND_TIME_FLAG: Final = 0x08
+TRANSACTIONAL_FLAG: Final = 0x10
+CONTROL_FLAG: Final = 0x20
+DELETE_HORIZON_FLAG: Final = 0x40
+
+MAGIC: Final = 2
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_TIMESTAMP: Final = -1
+NO_LEADER_EPOCH: Final = -1
+
+Header = tuple[bytes, bytes | None]
+
+
+class CorruptBatch(ValueError):
+    """Bytes that are not a well-formed record batch."""
+
+
+class BatchHeader(NamedTuple):
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        return self.length + LOG_OVERHEAD_BYTES
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        return (
+            next_sequence(self.base_sequence, self.last_offset_delta)
+            if self.base_sequence >= 0
+            else NO_SEQUENCE
+        )
+
+    @property
+    def codec(self) -> int:
+        return self.attributes & CODEC_MASK
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL_FLAG)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL_FLAG)
+
+    @property
+    def uses_log_append_time(self) -> bool:
+        return bool(self.attributes & LOG_APPEND_TIME_FLAG)
+
+
+class Record(NamedTuple):
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+def next_sequence(sequence: int, count: int) -> int:
+    """Sequences run from 0 to 2^31 - 1 and wrap to 0."""
+    return (sequence + count) & 0x7FFFFFFF
+
+
+def read_header(data: Buffer, position: int = 0) -> BatchHeader:
+    return BatchHeader._make(HEADER.unpack_from(data, position))
+
+
+def checksum(batch: memoryview) -> int:
+    """What the CRC field of this whole batch should hold."""
+    return crc32c(batch[ATTRIBUTES_POSITION:])
+
+
+def headers_in(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of each complete batch; a cut-off tail ends the walk, as clients expect of a fetch."""
+    position = 0
+    end = len(data)
+    while end - position >= HEADER_BYTES:
+        header = read_header(data, position)
+        if header.length < HEADER_BYTES - LOG_OVERHEAD_BYTES:
+            raise CorruptBatch(f"a batch of length {header.length} at position {position}")
+        if position + header.size > end:
+            return
+        yield position, header
+        position += header.size
+
+
+def read_varint(b: Buffer, p: int) -> tuple[int, int]:
+    """A zigzag varint and the position behind it."""
+    byte = b[p]
+    p += 1
+    value = byte & 0x7F
+    shift = 7
+    while byte >= 0x80:
+        if shift > 63:
+            raise CorruptBatch("a varint of more than 10 bytes")
+        byte = b[p]
+        p += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return (value >> 1) ^ -(value & 1), p
+
+
+def varint(value: int) -> bytes:
+    value = (value << 1) ^ (value >> 63)
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append((value & 0x7F) | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def records_in(batch: Buffer) -> list[Record]:
+    """Every record of one batch, decompressed. Raises CorruptBatch where the contents do not fit the header."""
+    view = memoryview(batch)
+    header = read_header(view)
+    body = view[HEADER_BYTES : header.size]
+    try:
+        data = bytes(body) if header.codec == compression.NONE else compression.decompress(header.codec, body)
+        return _decode_records(header, data)
+    except (IndexError, compression.CompressionError) as error:
+        raise CorruptBatch(f"records of the batch at offset {header.base_offset}: {error}") from error
+
+
+def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
+    if header.record_count < 0:
+        raise CorruptBatch(f"a batch with {header.record_count} records")
+    found: list[Record] = []
+    p = 0
+    append_time = header.max_timestamp if header.uses_log_append_time else None
+    for _ in range(header.record_count):
+        size, p = read_varint(data, p)
+        end = p + size
+        if size < 0 or end > len(data):
+            raise CorruptBatch(f"a record of {size} bytes with {len(data) - p} left")
+        timestamp_delta, p = read_varint(data, p + 1)  # one byte of attributes, unused by Kafka
+        offset_delta, p = read_varint(data, p)
+        key, p = _read_nullable(data, p, end)
+        value, p = _read_nullable(data, p, end)
+        headers, p = _read_headers(data, p, end)
+        if p != end:
+            raise CorruptBatch(f"a record whose fields end {end - p} bytes before its length says")
+        timestamp = header.base_timestamp + timestamp_delta if append_time is None else append_time
+        found.append(Record(header.base_offset + offset_delta, timestamp, key, value, headers))
+    if p != len(data):
+        raise CorruptBatch(f"{len(data) - p} bytes behind the last record")
+    return found
+
+
+def _read_nullable(data: bytes, p: int, end: int) -> tuple[bytes | None, int]:
+    size, p = read_varint(data, p)
+    if size < 0:
+        if size != -1:
+            raise CorruptBatch(f"a length of {size}")
+        return None, p
+    if p + size > end:
+        raise CorruptBatch(f"a field of {size} bytes with {end - p} left in its record")
+    return data[p : p + size], p + size
+
+
+def _read_headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
+    count, p = read_varint(data, p)
+    if count == 0:
+        return (), p
+    if count < 0 or count > end - p:
+        raise CorruptBatch(f"{count} headers with {end - p} bytes left in their record")
+    headers: list[Header] = []
+    for _ in range(count):
+        key, p = _read_nullable(data, p, end)
+        if key is None:
+            raise CorruptBatch("a header without a key")
+        value, p = _read_nullable(data, p, end)
+        headers.append((key, value))
+    return tuple(headers), p
+
+
+def encode_record(
+    offset_delta: int,
+    timestamp_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Iterable[Header] = (),
+) -> bytes:
+    body = bytearray(b"\x00")
+    body += varint(timestamp_delta)
+    body += varint(offset_delta)
+    _append_nullable(body, key)
+    _append_nullable(body, value)
+    headers = tuple(headers)
+    body += varint(len(headers))
+    for name, content in headers:
+        _append_nullable(body, name)
+        _append_nullable(body, content)
+    return varint(len(body)) + bytes(body)
+
+
+def _append_nullable(out: bytearray, value: bytes | None) -> None:
+    if value is None:
+        out += b"\x01"  # -1 in zigzag
+    else:
+        out += varint(len(value))
+        out += value
+
+
+def build_batch(
+    records: Iterable[Record],
+    *,
+    base_offset: int | None = None,
+    last_offset: int | None = None,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    attributes: int = 0,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    compression_level: int | None = None,
+) -> bytes:
+    """A batch of these records, whose offsets are kept; the codec is in `attributes`."""
+    records = list(records)
+    first = records[0].offset if base_offset is None else base_offset
+    last = records[-1].offset if last_offset is None else last_offset
+    base_timestamp = records[0].timestamp
+    body = b"".join(
+        encode_record(r.offset - first, r.timestamp - base_timestamp, r.key, r.value, r.headers)
+        for r in records
+    )
+    codec = attributes & CODEC_MASK
+    if codec:
+        body = compression.compress(codec, body, compression_level)
+    return seal(
+        BatchHeader(
+            base_offset=first,
+            length=HEADER_BYTES - LOG_OVERHEAD_BYTES + len(body),
+            leader_epoch=leader_epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=attributes,
+            last_offset_delta=last - first,
+            base_timestamp=base_timestamp,
+            max_timestamp=max(r.timestamp for r in records),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            record_count=len(records),
+        ),
+        body,
+    )
+
+
+def seal(header: BatchHeader, body: bytes) -> bytes:
+    """Header and body as bytes, with the CRC computed."""
+    batch = bytearray(HEADER.pack(*header))
+    batch += body
+    batch[CRC_POSITION : CRC_POSITION + 4] = crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]).to_bytes(
+        4, "big"
+    )
+    return bytes(batch)

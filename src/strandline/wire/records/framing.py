@@ -1,0 +1,72 @@
+"""How a record of the metadata log is put into a record batch's value, and what keys control records have.
+
+A metadata record is: frame version 1, API key and version as unsigned varints, then the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from strandline.wire import record_batch
+from strandline.wire.codec import decode, encode_into
+from strandline.wire.compiler import DecodeError, read_uvarint, uvarint
+from strandline.wire.record_batch import CONTROL_FLAG, Record
+from strandline.wire.records import metadata
+from strandline.wire.schema import Message
+
+_FRAME_VERSION: Final = 1
+
+ABORT: Final = 0
+COMMIT: Final = 1
+LEADER_CHANGE: Final = 2
+SNAPSHOT_HEADER: Final = 3
+SNAPSHOT_FOOTER: Final = 4
+KRAFT_VERSION: Final = 5
+KRAFT_VOTERS: Final = 6
+
+# The version in which each record is written, where it is not 0.
+_WRITTEN_VERSIONS: Final[dict[type[Message], int]] = {
+    metadata.RegisterBrokerRecord: 3,
+    metadata.PartitionRecord: 1,
+    metadata.PartitionChangeRecord: 1,
+    metadata.BrokerRegistrationChangeRecord: 2,
+}
+
+_BY_KEY: Final[dict[int, type[Message]]] = {
+    cls.API_KEY: cls
+    for cls in vars(metadata).values()
+    if isinstance(cls, type) and issubclass(cls, Message) and cls.API_KEY >= 0
+}
+
+
+def encode_metadata_record(message: Message) -> bytes:
+    version = _WRITTEN_VERSIONS.get(type(message), 0)
+    out = bytearray(uvarint(_FRAME_VERSION) + uvarint(message.API_KEY) + uvarint(version))
+    encode_into(message, version, out)
+    return bytes(out)
+
+
+def decode_metadata_record(value: bytes) -> Message | None:
+    """None for a record of a kind that this version does not know."""
+    frame, position = read_uvarint(value, 0)
+    if frame != _FRAME_VERSION:
+        raise DecodeError(f"a metadata record of frame version {frame}")
+    key, position = read_uvarint(value, position)
+    version, position = read_uvarint(value, position)
+    cls = _BY_KEY.get(key)
+    return None if cls is None else decode(cls, version, value, position)
+
+
+def metadata_batch(messages: Iterable[Message], base_offset: int, epoch: int, timestamp: int) -> bytes:
+    records = [
+        Record(base_offset + number, timestamp, None, encode_metadata_record(message))
+        for number, message in enumerate(messages)
+    ]
+    return record_batch.build_batch(records, leader_epoch=epoch)
+
+
+def control_batch(kind: int, content: bytes, base_offset: int, epoch: int, timestamp: int) -> bytes:
+    key = (0).to_bytes(2, "big") + kind.to_bytes(2, "big")
+    record = Record(base_offset, timestamp, key, content)
+    return record_batch.build_batch([record], leader_epoch=epoch, attributes=CONTROL_FLAG)

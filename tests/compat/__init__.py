@@ -1,0 +1,1 @@
+"""Real clients and Apache Kafka's own tools against a broker."""

@@ -1,0 +1,33 @@
+"""What the script for the oracle consists of: steps, each a request that may look at earlier answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from strandline.wire.api import k19_create_topics as create_topics
+from strandline.wire.schema import Request, Response
+
+T0 = 1_700_000_000_000
+
+Run = dict[str, Response]
+
+
+class Step(NamedTuple):
+    name: str
+    version: int
+    build: Callable[[Run], Request]
+
+
+def each_version(
+    cls: type[Request], name: str, build: Callable[[Run], Request], low: int = 0
+) -> Iterator[Step]:
+    for version in range(max(cls.VERSIONS.low, low), cls.VERSIONS.high + 1):
+        yield Step(f"{name} v{version}", version, build)
+
+
+def topic_id(run: Run, topic: str) -> bytes:
+    created = run.get("CreateTopics: main topic")
+    if topic == "main" and isinstance(created, create_topics.CreateTopicsResponse):
+        return created.topics[0].topic_id
+    return b"\x07" * 16

@@ -1,0 +1,236 @@
+"""Fetches what the tests need and pip does not install: `python -m tests.oracle.fetch`.
+
+Each oracle is taken from the machine where it has one, and otherwise fetched into the cache outside the tree.
+What cannot be fetched makes its tests skip, which is fine on a user's machine; with
+STRANDLINE_REQUIRE_ORACLES=1 it is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from tests.oracle import cache, debian
+from tests.oracle.debian import CannotFetchError
+
+# The newest release whose artifacts resolve whole.
+KAFKA_VERSION = "4.3.1"
+KAFKA_COORDINATES = (
+    ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
+    ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
+    ("org.slf4j", "slf4j-simple", "1.7.36"),
+)
+# Kafka's clients run on Java 11, but its broker and tools need 17.
+JAVA_VERSION_MIN = 17
+JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-21-jdk-headless", "default-jdk-headless")
+MAVEN_TIMEOUT_S = 900
+
+
+class Oracle(ABC):
+    """Something to compare Strandline with."""
+
+    name: str
+    why_missing: str
+
+    @abstractmethod
+    def locate(self) -> Path | None:
+        """Where it is, or None. Quick, and changes nothing."""
+
+    @abstractmethod
+    def fetch(self) -> None:
+        """Put it where `locate` finds it, or raise CannotFetchError."""
+
+
+class JavaOracle(Oracle):
+    """The `java` executable of a JDK: the tests also run Java sources, which a JRE cannot."""
+
+    name = "java"
+    why_missing = f"no JDK {JAVA_VERSION_MIN} or newer in JAVA_HOME, on PATH or in the cache of oracles"
+
+    def locate(self) -> Path | None:
+        candidates = []
+        if home := os.environ.get("JAVA_HOME"):
+            candidates.append(Path(home) / "bin" / "java")
+        if found := shutil.which("java"):
+            candidates.append(Path(found))
+        if unpacked := cache.newest_installed("java"):
+            candidates.append(_java_in(unpacked))
+        return next((path.resolve() for path in candidates if _is_jdk(path.resolve())), None)
+
+    def fetch(self) -> None:
+        reasons = []
+        for package in JAVA_PACKAGES:
+            try:
+                with debian.planned(package) as plan:
+                    cache.install(f"java-{plan.version}", lambda into, plan=plan: _unpack_java(plan, into))
+                return
+            except CannotFetchError as reason:
+                reasons.append(str(reason))
+        raise CannotFetchError("; ".join(reasons))
+
+
+class KafkaJarsOracle(Oracle):
+    """A directory with the jars of Apache Kafka's broker, tools and clients."""
+
+    name = "kafka-jars"
+    why_missing = f"Apache Kafka {KAFKA_VERSION}'s jars are not in the cache of oracles (Maven fetches them)"
+
+    def locate(self) -> Path | None:
+        return cache.installed(f"{self.name}-{KAFKA_VERSION}")
+
+    def fetch(self) -> None:
+        java = JAVA.locate()
+        if java is None:
+            raise CannotFetchError(f"Maven needs Java, and there is {JAVA.why_missing}")
+        cache.install(f"{self.name}-{KAFKA_VERSION}", lambda into: _copy_dependencies(java, into))
+
+
+class KcatOracle(Oracle):
+    """The `kcat` command."""
+
+    name = "kcat"
+    why_missing = "kcat is neither on PATH nor in the cache of oracles"
+
+    def locate(self) -> Path | None:
+        if found := shutil.which("kcat"):
+            return Path(found)
+        unpacked = cache.newest_installed("kcat")
+        return unpacked / "kcat" if unpacked else None
+
+    def fetch(self) -> None:
+        with debian.planned("kcat") as plan:
+            cache.install(f"kcat-{plan.version}", lambda into: _unpack_kcat(plan, into))
+
+
+JAVA = JavaOracle()
+KAFKA_JARS = KafkaJarsOracle()
+KCAT = KcatOracle()
+ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KCAT)
+
+
+def oracles_are_required() -> bool:
+    return os.environ.get("STRANDLINE_REQUIRE_ORACLES") == "1"
+
+
+def main() -> int:
+    missing = [oracle for oracle in ORACLES if not _ensure(oracle)]
+    return 1 if missing and oracles_are_required() else 0
+
+
+def _ensure(oracle: Oracle) -> bool:
+    if oracle.locate() is not None:
+        print(f"{oracle.name}: found")
+        return True
+    print(f"{oracle.name}: fetching", flush=True)
+    try:
+        oracle.fetch()
+    except (CannotFetchError, OSError, subprocess.SubprocessError) as reason:
+        print(f"{oracle.name}: cannot be fetched: {reason}", flush=True)
+        return False
+    assert oracle.locate() is not None, f"{oracle.name} was fetched but cannot be found"
+    print(f"{oracle.name}: fetched", flush=True)
+    return True
+
+
+def _is_jdk(java: Path) -> bool:
+    if not (java.is_file() and (java.parent / "javac").exists()):
+        return False
+    release = java.parent.parent / "release"
+    version = re.search(
+        r'^JAVA_VERSION="(\d+)', release.read_text() if release.exists() else "", re.MULTILINE
+    )
+    return version is not None and int(version[1]) >= JAVA_VERSION_MIN
+
+
+def _java_in(root: Path) -> Path:
+    """The unpacked `java`, which the package offers under several names."""
+    return min(root.glob("usr/lib/jvm/*/bin/java")).resolve()
+
+
+def _unpack_java(plan: debian.Plan, into: Path) -> None:
+    plan.unpack(into)
+    java = _java_in(into)
+    trusted = java.parent.parent / "lib" / "security" / "cacerts"
+    if trusted.exists():
+        return
+    # The package builds its trust store when it is installed; unpacked, it has none, and Maven needs one.
+    bundle = ssl.get_default_verify_paths().cafile
+    if bundle is None:
+        raise CannotFetchError("this machine has no bundle of CA certificates")
+    trusted.unlink(missing_ok=True)
+    source = Path(__file__).parent / "java" / "TrustStore.java"
+    subprocess.run(
+        [str(java), str(source), bundle, str(trusted)], capture_output=True, timeout=60, check=True
+    )
+
+
+def _copy_dependencies(java: Path, into: Path) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        pom = Path(scratch) / "pom.xml"
+        pom.write_text(_pom())
+        done = subprocess.run(
+            [
+                *(str(_maven()), "-B", "-q", "-ntp", "-Dstyle.color=never", "-f", str(pom)),
+                "dependency:copy-dependencies",
+                *("-DincludeScope=runtime", f"-DoutputDirectory={into}"),
+            ],
+            env={**os.environ, "JAVA_HOME": str(java.parent.parent)},
+            capture_output=True,
+            text=True,
+            timeout=MAVEN_TIMEOUT_S,
+            check=False,
+        )
+    if done.returncode != 0:
+        errors = [line for line in done.stdout.splitlines() if "ERROR" in line] or [done.stderr.strip()]
+        raise CannotFetchError(f"Maven failed: {errors[0]}")
+
+
+def _maven() -> Path:
+    """The machine's Maven, or the distribution's, unpacked. Only a tool of this module, so no oracle."""
+    if found := shutil.which("mvn"):
+        return Path(found)
+    with debian.planned("maven") as plan:
+        return cache.install(f"maven-{plan.version}", plan.unpack) / "usr/share/maven/bin/mvn"
+
+
+def _pom() -> str:
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version></dependency>"
+        for group, artifact, version in KAFKA_COORDINATES
+    )
+    return (
+        "<project><modelVersion>4.0.0</modelVersion><groupId>strandline</groupId>"
+        "<artifactId>oracles</artifactId><version>1</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
+
+
+def _unpack_kcat(plan: debian.Plan, into: Path) -> None:
+    root = into / "root"
+    root.mkdir()
+    plan.unpack(root)
+    # Relative to the wrapper: the directory is renamed after it is built.
+    libraries = ":".join(f"$here/{path.relative_to(into)}" for path in debian.library_directories(root))
+    wrapper = into / "kcat"
+    wrapper.write_text(
+        "#!/bin/sh\n"
+        'here=$(dirname "$(readlink -f "$0")")\n'
+        f'LD_LIBRARY_PATH="{libraries}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}" '
+        'exec "$here/root/usr/bin/kcat" "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    tried = subprocess.run([str(wrapper), "-V"], capture_output=True, text=True, timeout=30, check=False)
+    if tried.returncode != 0:
+        raise CannotFetchError(f"the unpacked kcat does not run: {tried.stderr.strip()}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""What a test says when it cannot go on without an oracle."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.fetch import Oracle, oracles_are_required
+
+
+def require(oracle: Oracle) -> Path:
+    """Where the oracle is. Without it the test skips, or fails where oracles are required."""
+    found = oracle.locate()
+    if found is None:
+        _give_up(f"{oracle.why_missing}; `python -m tests.oracle.fetch` fetches it")
+    assert found is not None
+    return found
+
+
+def require_module(name: str, *, install: str) -> None:
+    """The same for an optional Python package that a client needs, for a codec for instance."""
+    if find_spec(name) is None:
+        _give_up(f"the Python package {install} is not installed")
+
+
+def _give_up(reason: str) -> None:
+    if oracles_are_required():
+        pytest.fail(reason)
+    pytest.skip(reason)

@@ -1,0 +1,24 @@
+"""Reference pages say what the code says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strandline.broker.handlers import TABLE
+from strandline.cli.docs import pages
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+HANDLERS = Path(__file__).parents[2] / "src" / "strandline" / "broker" / "api"
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_page_is_what_the_code_generates(name: str) -> None:
+    assert (REFERENCE / name).read_text() == pages()[name], "run `make docs`"
+
+
+def test_every_handler_has_one_row_and_one_file() -> None:
+    files = {path.stem for path in HANDLERS.glob("k*.py")}
+    assert files == {api.module for api in TABLE.values()}
+    assert all(api.module.startswith(f"k{api.key:02d}_") for api in TABLE.values())
