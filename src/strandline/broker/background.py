@@ -43,6 +43,7 @@ class Background:
             )
         )
         start(self._every(self._ms("producer.id.expiration.check.interval.ms"), self.expire_producers))
+        start(self._every(self._ms("offsets.retention.check.interval.ms"), self.expire_offsets))
         start(self._every(lambda: 1000, self.flush_by_time))
         start(self._every(lambda: int(_REMOVAL_SECONDS * 1000), self.remove_deleted))
         start(self._every(self._idle_check_ms, self.close_idle))
@@ -174,6 +175,9 @@ class Background:
         oldest = self._broker.clock.wall_ms() - age_ms
         for replica in self._broker.replicas.all_open():
             replica.producers.expire(oldest)
+
+    async def expire_offsets(self) -> None:
+        self._broker.groups.expire_offsets()
 
     async def close_idle(self) -> None:
         limit_ms = self._ms("connections.max.idle.ms")()

@@ -10,6 +10,7 @@ from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
 from strandline.broker.connection import ClientConnection
 from strandline.broker.fetch_sessions import FetchSessions
+from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers import Handlers
 from strandline.broker.metadata_log import BOOTSTRAP_FILE, MetadataLog, render_bootstrap
 from strandline.broker.producer_ids import ProducerIds
@@ -65,7 +66,7 @@ class Broker:
         self.clock = ports.clock
         self.workers = ports.workers
         self._network = ports.network
-        self._random = ports.random
+        self.random = ports.random
         self._process = ports.process
         self._files = FileTable(ports.disk, ports.open_files_max)
         self.node_id = config.node_id
@@ -83,6 +84,7 @@ class Broker:
         self.fetch_bytes_max = config.int("fetch.max.bytes")
         self.partitions_per_answer_max = config.int("max.request.partition.size.limit")
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
+        self.groups = GroupCoordinator(self)
         self.background = Background(self)
         self._listeners: list[OpenListener] = []
         self._waiter_key = 0
@@ -110,11 +112,12 @@ class Broker:
             files=self._files,
             workers=self.workers,
             clock=self.clock,
-            random=self._random,
+            random=self.random,
             events=self.events,
         )
         self._open_metadata(directories[0])
         await self._register(was_clean=all(directory.is_clean for directory in directories))
+        self.groups.load_what_is_there()
         self.background.start()
 
     def _open_metadata(self, directory: LogDirectory) -> None:
@@ -145,7 +148,7 @@ class Broker:
         bound = await self._listen()
         registration = Registration(
             broker_id=self.node_id,
-            incarnation=self._random.uuid(),
+            incarnation=self.random.uuid(),
             endpoints=bound,
             features=(
                 BrokerFeature(
@@ -191,6 +194,7 @@ class Broker:
         for listener in self._listeners:
             listener.close()
         self.connections.close_all()
+        self.groups.stop()
         await self.tasks.close()
         clean = True
         for replica in self.replicas.all_open():
@@ -230,6 +234,7 @@ class Broker:
         """The image is consistent again: let what follows it follow."""
         for topic in self._removed_topics:
             self.replicas.topic_removed(topic)
+            self.groups.topic_removed(topic)
         self._removed_topics.clear()
         if self._configs_changed:
             self._configs_changed = False

@@ -19,6 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from strandline.base.buffers import Buffer
+from strandline.groups.members import Caller
 from strandline.ports.network import Connection
 from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.storage.segment import Slice
@@ -61,6 +62,11 @@ class RequestContext:
         self.client_id = client_id
         self.body = body
         self.position = position  # where the message begins, behind the header
+
+    def caller(self) -> Caller:
+        """Who asks, as the groups' coordinator notes it."""
+        host = self.connection.peer_address.rpartition(":")[0].strip("[]")
+        return Caller(self.client_id or "", f"/{host}", self.api_version)
 
 
 class Dispatch(Protocol):

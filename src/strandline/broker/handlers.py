@@ -39,7 +39,15 @@ TABLE: Final = {
         Api(1, "Fetch", 4, 18, 12, "k01_fetch"),
         Api(2, "ListOffsets", 1, 11, 6, "k02_list_offsets"),
         Api(3, "Metadata", 0, 13, 9, "k03_metadata"),
+        Api(8, "OffsetCommit", 2, 10, 8, "k08_offset_commit"),
+        Api(9, "OffsetFetch", 1, 10, 6, "k09_offset_fetch"),
         Api(10, "FindCoordinator", 0, 6, 3, "k10_find_coordinator"),
+        Api(11, "JoinGroup", 0, 9, 6, "k11_join_group"),
+        Api(12, "Heartbeat", 0, 4, 4, "k12_heartbeat"),
+        Api(13, "LeaveGroup", 0, 5, 4, "k13_leave_group"),
+        Api(14, "SyncGroup", 0, 5, 4, "k14_sync_group"),
+        Api(15, "DescribeGroups", 0, 6, 5, "k15_describe_groups"),
+        Api(16, "ListGroups", 0, 5, 3, "k16_list_groups"),
         Api(API_VERSIONS, "ApiVersions", 0, 4, 3, "k18_api_versions"),
         Api(19, "CreateTopics", 2, 7, 5, "k19_create_topics"),
         Api(20, "DeleteTopics", 1, 6, 4, "k20_delete_topics"),
@@ -50,7 +58,9 @@ TABLE: Final = {
         Api(33, "AlterConfigs", 0, 2, 2, "k33_alter_configs"),
         Api(35, "DescribeLogDirs", 1, 5, 2, "k35_describe_log_dirs"),
         Api(37, "CreatePartitions", 0, 3, 2, "k37_create_partitions"),
+        Api(42, "DeleteGroups", 0, 2, 2, "k42_delete_groups"),
         Api(44, "IncrementalAlterConfigs", 0, 1, 1, "k44_incremental_alter_configs"),
+        Api(47, "OffsetDelete", 0, 0, 1, "k47_offset_delete"),
         Api(60, "DescribeCluster", 0, 2, 0, "k60_describe_cluster"),
         Api(61, "DescribeProducers", 0, 0, 0, "k61_describe_producers"),
         Api(74, "ListConfigResources", 0, 1, 0, "k74_list_config_resources"),
@@ -116,10 +126,27 @@ def _by_message(module: Any) -> Handle:
             return (encode(response, context.api_version),)
         if isinstance(response, Coroutine):
             return _encoded_later(response, context.api_version)
-        assert not isinstance(response, asyncio.Future)
-        return None
+        assert isinstance(response, asyncio.Future)
+        if response.done():
+            return (encode(response.result(), context.api_version),)
+        return _encoded_when_done(response, context.api_version)
 
     return handle_bytes
+
+
+def _encoded_when_done(response: asyncio.Future[Message], version: int) -> asyncio.Future[Body | None]:
+    encoded: asyncio.Future[Body | None] = asyncio.get_running_loop().create_future()
+
+    def encode_it(done: asyncio.Future[Message]) -> None:
+        if done.cancelled() or encoded.done():
+            return
+        try:
+            encoded.set_result((encode(done.result(), version),))
+        except Exception as error:
+            encoded.set_exception(error)
+
+    response.add_done_callback(encode_it)
+    return encoded
 
 
 async def _encoded_later(response: Coroutine[Any, Any, Message], version: int) -> Body:

@@ -99,7 +99,11 @@ class Replica:
     def append(self, batch: memoryview, header: BatchHeader, acks: int, now_ms: int) -> Appended:
         """Appends a batch that `intake` has checked; raises KafkaError, or OSError if the disk refuses."""
         if acks == ACKS_ALL:
-            self.leader.check_acks_all(self.config.min_insync_replicas)
+            try:
+                self.leader.check_acks_all(self.config.min_insync_replicas)
+            except KafkaError:
+                self._refused(header)
+                raise
         append_time = header.max_timestamp if header.uses_log_append_time else -1
         if header.producer_id >= 0:
             repeated = self.producers.check(header)
@@ -107,13 +111,21 @@ class Replica:
                 return Appended(repeated.first_offset, repeated.last_offset, repeated.timestamp)
         log = self.log
         base_offset = log.log_end_offset
-        log.append(batch, header, base_offset, self.leader.epoch, now_ms)
+        try:
+            log.append(batch, header, base_offset, self.leader.epoch, now_ms)
+        except OSError:
+            self._refused(header)
+            raise
         if header.producer_id >= 0:
             self.producers.appended(header, base_offset)
         if self.leader.appended(log.log_end_offset, self.config.min_insync_replicas) and self._wakers:
             for wake in list(self._wakers.values()):
                 wake()
         return Appended(base_offset, log.log_end_offset - 1, append_time)
+
+    def _refused(self, header: BatchHeader) -> None:
+        if header.producer_id >= 0:
+            self.producers.refused(header)
 
     def wake_on_advance(self, key: int, wake: Callable[[], None]) -> None:
         self._wakers[key] = wake

@@ -107,30 +107,51 @@ class Replicas:
                 break
             await pending
         done = self._opening[partition] = asyncio.get_running_loop().create_future()
+        topic_id = self._image.topics[topic].topic_id
         try:
-            return await self._open(partition, self._image.topics[topic].topic_id, state)
-        except OSError as error:
-            raise self.disk_error(self._on_disk[partition][0], error) from error
+            directory, path = self._place(partition, topic_id)
+            try:
+                return await self._open(partition, topic_id, state, directory, path)
+            except OSError as error:
+                self._check_present(partition, path)
+                raise self.disk_error(directory, error) from error
         finally:
             del self._opening[partition]
             done.set_result(None)
 
-    async def _open(self, partition: TopicPartition, topic_id: bytes, state: PartitionState) -> Replica:
+    def _place(self, partition: TopicPartition, topic_id: bytes) -> tuple[LogDirectory, str]:
+        """Where the partition is; made if it is nowhere."""
         if partition not in self._on_disk:
             directory = self._directory_for_new()
-            self._on_disk[partition] = (directory, "")
-            self._on_disk[partition] = (directory, directory.create_partition(partition, topic_id))
-        directory, path = self._on_disk[partition]
+            try:
+                path = directory.create_partition(partition, topic_id)
+            except OSError as error:
+                raise self.disk_error(directory, error) from error
+            self._on_disk[partition] = (directory, path)
+        return self._on_disk[partition]
+
+    def _check_present(self, partition: TopicPartition, path: str) -> None:
+        """After a wait: the topic may have been deleted meanwhile, and its directory renamed."""
+        if self._on_disk.get(partition, (None, ""))[1] != path:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition} has been deleted.")
+
+    async def _open(
+        self,
+        partition: TopicPartition,
+        topic_id: bytes,
+        state: PartitionState,
+        directory: LogDirectory,
+        path: str,
+    ) -> Replica:
         if directory.offline_because is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline.")
-        config = self._configs.topic(partition.topic)
         recovery_point = directory.recovery_points.get(partition, 0)
         opening = Opening(
             directory=path,
             is_clean=directory.is_clean,
             recovery_point=recovery_point,
             start_offset=directory.log_starts.get(partition, 0),
-            index_interval_bytes=config.index_interval_bytes,
+            index_interval_bytes=self._configs.topic(partition.topic).index_interval_bytes,
             new_producers=Producers,
         )
         opened: OpenedLog
@@ -138,11 +159,18 @@ class Replicas:
             opened = open_log(self._disk, opening)
         else:
             opened = await self._workers.run(open_log, self._disk, opening)
+            self._check_present(partition, path)
+        config = self._configs.topic(partition.topic)
         for note in opened.notes:
             self._events.warn("repaired", what=note)
         now = self._clock.wall_ms()
         log = Log(self._disk, self._files, path, partition, config, opened, recovery_point, now)
-        log.epochs.assign(state.leader_epoch, log.log_end_offset)
+        try:
+            log.epochs.assign(state.leader_epoch, log.log_end_offset)
+        except OSError as error:
+            if not _is_full(error):
+                raise
+            # Reading goes on with a full disk; the epoch is noted by its first append.
         replica = Replica(
             partition, topic_id, config, directory, log, self._leader(partition, state, log), now
         )
@@ -173,7 +201,7 @@ class Replicas:
 
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
         """What a failed read or write means: a full disk passes, anything else takes the directory offline."""
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if _is_full(error):
             self._events.error("disk full", directory=directory.path)
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"No room is left in {directory.path}.")
         if directory.offline_because is None:
@@ -245,3 +273,7 @@ class Replicas:
                     # Its directory is made when it is first used.
                     found[self.directories[0]].append((TopicPartition(topic.name, index), 0))
         return found
+
+
+def _is_full(error: OSError) -> bool:
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)

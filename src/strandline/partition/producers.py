@@ -3,10 +3,12 @@
 1. A batch of an epoch older than the producer's is refused (INVALID_PRODUCER_EPOCH).
 2. A batch that equals one of the last five is a retry: it is answered with its original offset, nothing is appended.
 3. A batch whose sequences are all behind those five is an older retry: DUPLICATE_SEQUENCE_NUMBER, which clients count
-   as success. (Apache Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER, which makes some clients fail.)
+   as success. (Apache Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER, which makes some clients fail.) One from before the
+   sequence with which the producer is known to have begun was never written, and is not called a success.
 4. Within an epoch a batch must follow its predecessor without a gap; a new epoch begins with sequence 0. Otherwise
    OUT_OF_ORDER_SEQUENCE_NUMBER.
-5. A producer of which nothing is known may begin with any sequence: its earlier records may have been deleted.
+5. A producer of which nothing is known may begin with any sequence: its earlier records may have been deleted. But if
+   its first batch was refused (a full disk, too few replicas), those sent behind that one must not take its place.
 6. State is a function of the log: `appended` and `replay` do the same, so that every replica and every restart
    arrives at it.
 """
@@ -23,6 +25,8 @@ from strandline.wire.record_batch import NO_SEQUENCE, BatchHeader, next_sequence
 
 # As many as a producer may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
 BATCHES_REMEMBERED: Final = 5
+# Producers whose first batch was refused: they try again within moments or never.
+REFUSED_REMEMBERED: Final = 1000
 _SEQUENCE_HALF: Final = 1 << 30
 
 
@@ -35,10 +39,13 @@ class AppendedBatch(NamedTuple):
 
 
 class _Producer:
-    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "txn_first_offset")
+    __slots__ = ("batches", "began_with", "coordinator_epoch", "epoch", "last_timestamp", "txn_first_offset")
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, epoch: int, began_with: int) -> None:
         self.epoch = epoch
+        self.began_with = (
+            began_with  # the first sequence of the epoch, as far as is known; 0 once they wrapped
+        )
         self.batches: deque[AppendedBatch] = deque(maxlen=BATCHES_REMEMBERED)
         self.last_timestamp = -1
         self.coordinator_epoch = -1
@@ -48,6 +55,8 @@ class _Producer:
 class Producers:
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
+        # Epoch and sequence of the first batch of a producer that nothing else is known of; not a part of the state.
+        self._refused: dict[int, tuple[int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -56,6 +65,9 @@ class Producers:
         """The earlier batch that this one repeats, or None if it may be appended. Raises KafkaError otherwise."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
+            epoch, sequence = self._refused.get(header.producer_id, (-1, 0))
+            if epoch == header.producer_epoch and header.base_sequence != sequence:
+                raise _out_of_order(header, f"the refused first batch has sequence {sequence}")
             return None
         if header.producer_epoch < producer.epoch:
             raise KafkaError(
@@ -76,23 +88,36 @@ class Producers:
         for batch in producer.batches:
             if batch.first_sequence == first and batch.last_sequence == last:
                 return batch
-        if (newest.last_sequence - last) & 0x7FFFFFFF < _SEQUENCE_HALF:
+        if (newest.last_sequence - last) & 0x7FFFFFFF < _SEQUENCE_HALF and first >= producer.began_with:
             raise KafkaError(
                 ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
                 f"Producer {header.producer_id} sent sequences {first} to {last} again, after {newest.last_sequence}.",
             )
         raise _out_of_order(header, f"the last sequence was {newest.last_sequence}")
 
+    def refused(self, header: BatchHeader) -> None:
+        """Notes a batch that could not be appended, if it is the producer's first."""
+        earlier, _ = self._refused.get(header.producer_id, (-1, 0))
+        if header.producer_id not in self._producers and header.producer_epoch > earlier:
+            self._refused[header.producer_id] = (header.producer_epoch, header.base_sequence)
+            if len(self._refused) > REFUSED_REMEMBERED:
+                del self._refused[next(iter(self._refused))]
+
     def appended(self, header: BatchHeader, first_offset: int) -> None:
         """Notes a data batch that has been appended at `first_offset`."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
-            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch)
+            producer = _Producer(header.producer_epoch, header.base_sequence)
+            self._producers[header.producer_id] = producer
+            self._refused.pop(header.producer_id, None)
         elif producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch
+            producer.began_with = header.base_sequence
             producer.batches.clear()
         last_offset = first_offset + header.last_offset_delta
         last_sequence = next_sequence(header.base_sequence, header.last_offset_delta)
+        if last_sequence < producer.began_with:
+            producer.began_with = 0
         producer.batches.append(
             AppendedBatch(
                 header.base_sequence, last_sequence, first_offset, last_offset, header.max_timestamp
@@ -110,7 +135,8 @@ class Producers:
 
     def load(self, states: Iterable[ProducerEntry]) -> None:
         for state in states:
-            producer = self._producers[state.producer_id] = _Producer(state.epoch)
+            # A snapshot does not say with what the producer began: sequences begin with 0.
+            producer = self._producers[state.producer_id] = _Producer(state.epoch, 0)
             producer.last_timestamp = state.timestamp
             producer.coordinator_epoch = state.coordinator_epoch
             producer.txn_first_offset = state.current_txn_first_offset

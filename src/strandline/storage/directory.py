@@ -31,6 +31,7 @@ def format_directory(disk: Disk, path: str, *, cluster_id: str, node_id: int, di
         "directory.id": uuid_text(directory_id),
     }
     disk.write_whole(f"{path}/{names.META_PROPERTIES}", checkpoints.render_properties(properties))
+    disk.sync_directory(names.directory_of(path))
 
 
 def is_formatted(disk: Disk, path: str) -> bool:
@@ -91,6 +92,8 @@ class LogDirectory:
         except (ValueError, AttributeError):
             epoch = -1
         self._disk.remove(path)
+        # If the removal did not survive a power cut, the next start would take the unclean end for a clean one.
+        self._disk.sync_directory(self.path)
         return epoch
 
     def mark_clean(self, broker_epoch: int) -> None:

@@ -68,5 +68,5 @@ class LeaderEpochs:
             self._set([])
 
     def _set(self, entries: list[tuple[int, int]]) -> None:
-        self.entries = entries
         self._disk.write_whole(self._path, checkpoints.render_epochs(entries), sync=False)
+        self.entries = entries

@@ -83,7 +83,12 @@ class _Index:
         data = self._data
         assert isinstance(data, bytearray)
         position = len(data)
-        self._files.get(self.path, create=True).write_at(position, (entry,))
+        file = self._files.get(self.path, create=True)
+        try:
+            file.write_at(position, (entry,))
+        except OSError:
+            file.truncate(position)  # a part of an entry makes an index unreadable
+            raise
         data += entry
         self.count += 1
 
@@ -96,6 +101,15 @@ class _Index:
             self._files.get(self.path, create=True).truncate(size)
             del data[size:]
             self.count = count
+
+    def cut_at_disorder(self) -> None:
+        """Drops everything from the first entry that does not ascend: zeros where a power cut took a page."""
+        previous = None
+        for number, entry in enumerate(self.ENTRY.iter_unpack(self.contents())):
+            if previous is not None and entry[0] <= previous:
+                self._cut(number)
+                return
+            previous = entry[0]
 
     def _last_not_above(self, target: int) -> int:
         """The index of the last entry whose first field is at most `target`, or -1."""

@@ -11,7 +11,7 @@ Rules:
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
@@ -39,19 +39,22 @@ class FlushWork(NamedTuple):
     """What has to be synced so that everything below `end_offset` is on the device."""
 
     paths: tuple[str, ...]
-    directory: str
+    directories: tuple[str, ...]
     end_offset: int
 
     def run(self, disk: Disk) -> None:
         """Blocks; in a worker."""
         for path in self.paths:
-            if disk.exists(path):
+            try:
                 file = disk.open(path)
-                try:
-                    file.sync()
-                finally:
-                    file.close()
-        disk.sync_directory(self.directory)
+            except FileNotFoundError:
+                continue  # it never was there, or it has been deleted meanwhile
+            try:
+                file.sync()
+            finally:
+                file.close()
+        for directory in self.directories:
+            disk.sync_directory(directory)
 
 
 class Log:
@@ -79,7 +82,7 @@ class Log:
         self.segments = [Segment(disk, files, directory, base, size) for base, size in opened.segments]
         self._bases = [base for base, _ in opened.segments]
         self._active_since_ms = now_ms
-        self.unflushed_count = 0
+        self._is_directory_synced = False
         if self.segments:
             self.segments[-1].resume()
         else:
@@ -89,6 +92,11 @@ class Log:
     @property
     def size(self) -> int:
         return sum(segment.size for segment in self.segments)
+
+    @property
+    def unflushed_count(self) -> int:
+        """Offsets that a power cut could take back; what is being flushed counts until it is flushed."""
+        return self.log_end_offset - self.recovery_point
 
     def segment_ends(self) -> list[int]:
         """The offset behind each segment's last."""
@@ -114,7 +122,6 @@ class Log:
             self.config.index_interval_bytes,
         )
         self.log_end_offset = last_offset + 1
-        self.unflushed_count += header.last_offset_delta + 1
 
     def append_replicated(self, batch: Buffer, header: BatchHeader, now_ms: int) -> None:
         """Appends a leader's batch as it is, offsets and epoch included."""
@@ -126,7 +133,6 @@ class Log:
             (batch,), header.size, header.last_offset, header.max_timestamp, self.config.index_interval_bytes
         )
         self.log_end_offset = header.next_offset
-        self.unflushed_count += header.last_offset_delta + 1
 
     def _segment_for(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:
         config = self.config
@@ -153,12 +159,15 @@ class Log:
         return now_ms - self._active_since_ms
 
     def roll(self, now_ms: int) -> Segment:
-        """Closes the active segment and begins one at the log's end."""
-        if self.active.size == 0 and self.active.base_offset == self.log_end_offset:
-            return self.active
-        self.active.finish()
+        """Closes the active segment and begins one at the log's end. If that fails, the old one stays active."""
+        closing = self.active
+        if closing.size == 0 and closing.base_offset == self.log_end_offset:
+            return closing
+        closing.complete_time_index()
         self.write_producer_snapshot()
-        return self._add_segment(self.log_end_offset, now_ms)
+        segment = self._add_segment(self.log_end_offset, now_ms)
+        closing.retire()
+        return segment
 
     def _add_segment(self, base_offset: int, now_ms: int) -> Segment:
         preallocate = self.config.segment_bytes if self.config.preallocate else 0
@@ -308,13 +317,19 @@ class Log:
     def flush_work(self) -> FlushWork:
         """What must be synced for the present end; hand it to a worker, then call `flushed`."""
         paths = [f"{self.directory}/{names.LEADER_EPOCHS}"]
-        for segment in self.segments[max(bisect_right(self._bases, self.recovery_point) - 1, 0) :]:
+        # A segment that ends at the recovery point is among them: closing it wrote to its time index.
+        for segment in self.segments[max(bisect_left(self._bases, self.recovery_point) - 1, 0) :]:
             paths += segment.paths()
             paths.append(segment.path(names.SNAPSHOT))
-        self.unflushed_count = 0
-        return FlushWork(tuple(paths), self.directory, self.log_end_offset)
+        directories = [self.directory]
+        if not self._is_directory_synced:
+            # A new partition's directory is made without a sync: it has to be found again, and its topic's id in it.
+            paths.append(f"{self.directory}/{names.PARTITION_METADATA}")
+            directories.append(names.directory_of(self.directory))
+        return FlushWork(tuple(paths), tuple(directories), self.log_end_offset)
 
     def flushed(self, end_offset: int) -> None:
+        self._is_directory_synced = True
         self.recovery_point = max(self.recovery_point, min(end_offset, self.log_end_offset))
 
     def close(self) -> None:

@@ -27,6 +27,12 @@ CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 LOCK: Final = ".lock"
 
 
+def directory_of(path: str) -> str:
+    """The directory that holds `path`."""
+    above, slash, _ = path.rstrip("/").rpartition("/")
+    return above or slash or "."
+
+
 def segment_file(base_offset: int, suffix: str) -> str:
     return f"{base_offset:020d}{suffix}"
 

@@ -133,7 +133,11 @@ class _Opener:
             )
             self._recovered.append(segment)
             if problem is None and number + 1 < len(segments):
-                segment.finish()
+                following = segments[number + 1].base_offset
+                if segment.end_offset() == following:
+                    segment.finish()
+                else:
+                    problem = f"{segment.log_path}: it ends at {segment.end_offset()}, and the next begins at {following}"
             if problem is not None:
                 for later in segments[number + 1 :]:
                     self._notes.append(f"{later.log_path}: removed, the log was cut before it")
@@ -243,8 +247,9 @@ class _Recovery:
             segment.offset_index.check(segment.size)
             segment.time_index.load()
             if recovery_point > segment.base_offset:
-                segment.offset_index.truncate_to(recovery_point)
-                segment.time_index.truncate_to(recovery_point)
+                for index in (segment.offset_index, segment.time_index):
+                    index.cut_at_disorder()
+                    index.truncate_to(recovery_point)
                 segment.resume_index_at_last_entry()
                 return segment.offset_index.last_position()
         except CorruptIndex:

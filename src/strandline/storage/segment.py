@@ -8,6 +8,7 @@ the wanted batch and walks headers from there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -80,17 +81,28 @@ class Segment:
         cls, disk: Disk, files: FileTable, directory: str, base_offset: int, preallocate: int
     ) -> Segment:
         segment = cls(disk, files, directory, base_offset, 0)
-        files.forget(segment.log_path)
-        file = files.get(segment.log_path, create=True)
+        try:
+            segment._create_files(preallocate)
+        except OSError:
+            # Left behind, an empty segment would be the log's end at the next start, whatever came before it.
+            for path in segment.paths():
+                files.forget(path)
+                with suppress(OSError):
+                    disk.remove(path)
+            raise
+        segment.max_timestamp = -1
+        return segment
+
+    def _create_files(self, preallocate: int) -> None:
+        self._files.forget(self.log_path)
+        file = self._files.get(self.log_path, create=True)
         file.truncate(0)
         if preallocate:
             file.preallocate(preallocate)
-        for index in (segment.offset_index, segment.time_index):
-            files.forget(index.path)
-            files.get(index.path, create=True).truncate(0)
+        for index in (self.offset_index, self.time_index):
+            self._files.forget(index.path)
+            self._files.get(index.path, create=True).truncate(0)
             index.start_empty()
-        segment.max_timestamp = -1
-        return segment
 
     def path(self, suffix: str) -> str:
         return f"{self.directory}/{names.segment_file(self.base_offset, suffix)}"
@@ -118,32 +130,45 @@ class Segment:
         file = self._files.get(self.log_path)
         try:
             file.write_at(position, parts)
+            self.note_batch(position, size, last_offset, max_timestamp, index_interval_bytes)
         except OSError:
+            self.offset_index.truncate_to(last_offset)
             file.truncate(position)
             raise
         self.size = position + size
-        self.note_batch(position, size, last_offset, max_timestamp, index_interval_bytes)
 
     def note_batch(
         self, position: int, size: int, last_offset: int, max_timestamp: int, index_interval_bytes: int
     ) -> None:
-        """Indexes a batch that is in the file."""
-        if max_timestamp > self.max_timestamp:
-            self.max_timestamp = max_timestamp
-            self.max_timestamp_offset = last_offset
+        """Indexes a batch that is in the file. If that fails, only the offset index may have changed."""
+        latest, latest_offset = self.max_timestamp, self.max_timestamp_offset
+        if max_timestamp > latest:
+            latest, latest_offset = max_timestamp, last_offset
         if self.bytes_since_index_entry > index_interval_bytes:
             self.offset_index.append(last_offset, position)
-            self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset)
+            self.time_index.append_if_later(latest, latest_offset)
             self.bytes_since_index_entry = 0
+        self.max_timestamp, self.max_timestamp_offset = latest, latest_offset
         self.bytes_since_index_entry += size
         if self.first_timestamp is None:
             self.first_timestamp = max_timestamp
 
     def finish(self) -> None:
-        """No more appends: the largest timestamp becomes the time index's last entry."""
+        """No more appends."""
+        self.complete_time_index()
+        self.retire()
+
+    def complete_time_index(self) -> None:
+        """The largest timestamp becomes the last entry. The segment can still be appended to."""
         if self.max_timestamp >= 0:
             self.time_index.activate()
             self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset)
+
+    def retire(self) -> None:
+        """Gives back preallocated room, which a start would take for torn batches, and closes the indexes."""
+        file = self._files.get(self.log_path)
+        if file.size() > self.size:
+            file.truncate(self.size)
         self.offset_index.close()
         self.time_index.close()
 

@@ -1,14 +1,18 @@
-"""FindCoordinator (key 10), versions 0 to 6.
+"""FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group.
 
-Differs from Kafka: there are no coordinators yet, so every key gets COORDINATOR_NOT_AVAILABLE.
+The first request makes `__consumer_offsets`. Errors: INVALID_GROUP_ID, COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for
+an unknown type of key. Differs from Kafka: there are no transactions and no share groups yet, so their keys get
+COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import RequestContext
+from strandline.broker.group_coordinator import OFFSETS_TOPIC
+from strandline.broker.metadata_answers import brokers_seen_by
 from strandline.wire.api.k10_find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -19,18 +23,49 @@ if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 REQUEST = FindCoordinatorRequest
-_WHY = "Consumer groups and transactions are not supported yet; assign partitions instead of subscribing."
+_GROUP: Final = 0
+_TRANSACTION: Final = 1
+_SHARE: Final = 2
 
 
-def handle(
+async def handle(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     if context.api_version < 4:
-        return FindCoordinatorResponse(error_code=code, error_message=_WHY, node_id=-1, host="", port=-1)
-    return FindCoordinatorResponse(
-        coordinators=tuple(
-            Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=_WHY)
-            for key in request.coordinator_keys
+        found = await _find(broker, context, request.key_type, request.key)
+        return FindCoordinatorResponse(
+            error_code=found.error_code,
+            error_message=found.error_message,
+            node_id=found.node_id,
+            host=found.host,
+            port=found.port,
         )
-    )
+    coordinators = [await _find(broker, context, request.key_type, key) for key in request.coordinator_keys]
+    return FindCoordinatorResponse(coordinators=tuple(coordinators))
+
+
+async def _find(broker: Broker, context: RequestContext, kind: int, key: str) -> Coordinator:
+    try:
+        if kind in (_TRANSACTION, _SHARE):
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Transactions are not supported yet.")
+        if kind != _GROUP:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no coordinator of type {kind}.")
+        await broker.groups.ensure_topic()
+        partition = broker.groups.partition_of(key)
+        leader = broker.image.topics[OFFSETS_TOPIC].partitions[partition].leader
+        for node in brokers_seen_by(broker, context.connection.listener):
+            if node.node_id == leader:
+                return Coordinator(
+                    key=key,
+                    node_id=leader,
+                    host=node.host,
+                    port=node.port,
+                    error_code=ErrorCode.NONE,
+                    # Kafka says this in words, and only to those who ask for several.
+                    error_message="NONE" if context.api_version < 4 else "",
+                )
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator has no leader at the moment.")
+    except KafkaError as error:
+        return Coordinator(
+            key=key, node_id=-1, host="", port=-1, error_code=error.code, error_message=error.message
+        )

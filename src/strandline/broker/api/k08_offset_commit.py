@@ -1,0 +1,98 @@
+"""OffsetCommit (key 8), versions 2 to 10: a group's progress, answered once it is written.
+
+Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (10), OFFSET_METADATA_TOO_LARGE, and for all of them
+ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS, INVALID_GROUP_ID, NOT_COORDINATOR,
+COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.groups.offset_requests import OffsetToCommit
+from strandline.wire.api.k08_offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = OffsetCommitRequest
+_TOPIC_IDS_FROM: Final = 10
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | asyncio.Future[OffsetCommitResponse]:
+    wanted: list[OffsetToCommit] = []
+    response = _prepare(broker, context, request, wanted)
+    answer: asyncio.Future[OffsetCommitResponse] = asyncio.get_running_loop().create_future()
+    try:
+        runtime = broker.groups.shard_of(request.group_id)
+        outcome, codes = runtime.shard.offset_requests.commit(
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            request.retention_time_ms,
+            wanted,
+            runtime.now(),
+        )
+    except KafkaError as error:
+        _fill(response, [int(error.code)] * len(wanted))
+        return response
+    _fill(response, codes)
+    runtime.run(outcome.answer(answer, response))
+    return answer
+
+
+_PENDING: Final = 1 << 14  # an error code that no one has: the place of one that is not known yet
+
+
+def _prepare(
+    broker: Broker, context: RequestContext, request: OffsetCommitRequest, wanted: list[OffsetToCommit]
+) -> OffsetCommitResponse:
+    """The answer with what is wrong already; the rest goes to `wanted`, in order."""
+    topics = []
+    for topic in request.topics:
+        by_id = context.api_version >= _TOPIC_IDS_FROM
+        name = broker.topic_name(topic.topic_id) if by_id else topic.name
+        known = broker.image.topics.get(name)
+        partitions = []
+        for partition in topic.partitions:
+            code: int = _PENDING
+            if known is None:
+                code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif partition.partition_index not in known.partitions:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                wanted.append(
+                    OffsetToCommit(
+                        name,
+                        partition.partition_index,
+                        partition.committed_offset,
+                        partition.committed_leader_epoch,
+                        partition.committed_metadata,
+                    )
+                )
+            partitions.append(
+                OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
+            )
+        topics.append(
+            OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
+        )
+    return OffsetCommitResponse(topics=tuple(topics))
+
+
+def _fill(response: OffsetCommitResponse, codes: list[int]) -> None:
+    following = iter(codes)
+    for topic in response.topics:
+        for partition in topic.partitions:
+            if partition.error_code == _PENDING:
+                partition.error_code = next(following)

@@ -1,0 +1,136 @@
+"""OffsetFetch (key 9), versions 1 to 10: committed offsets, of several groups from version 8.
+
+Topics of null mean all that the group has. A partition without a committed offset has offset -1 and no error. Errors by
+group: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
+STALE_MEMBER_EPOCH; by partition UNKNOWN_TOPIC_ID (10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.groups.offsets import CommittedOffset
+from strandline.groups.shard import GroupShard
+from strandline.wire.api.k09_offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = OffsetFetchRequest
+_SEVERAL_GROUPS_FROM: Final = 8
+_TOPIC_IDS_FROM: Final = 10
+_NONE: Final = CommittedOffset(-1, -1, "", -1)
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse | Coroutine[Any, Any, OffsetFetchResponse]:
+    if context.api_version >= _SEVERAL_GROUPS_FROM:
+        return OffsetFetchResponse(groups=tuple(_group(broker, context, group) for group in request.groups))
+    topics = None
+    if request.topics is not None:
+        topics = tuple(
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        )
+    answer = _group(broker, context, OffsetFetchRequestGroup(group_id=request.group_id, topics=topics))
+    return OffsetFetchResponse(
+        topics=tuple(_old_topic(topic) for topic in answer.topics), error_code=answer.error_code
+    )
+
+
+def _old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(
+        name=topic.name,
+        partitions=tuple(
+            OffsetFetchResponsePartition(
+                partition_index=partition.partition_index,
+                committed_offset=partition.committed_offset,
+                committed_leader_epoch=partition.committed_leader_epoch,
+                metadata=partition.metadata,
+                error_code=partition.error_code,
+            )
+            for partition in topic.partitions
+        ),
+    )
+
+
+def _group(
+    broker: Broker, context: RequestContext, asked: OffsetFetchRequestGroup
+) -> OffsetFetchResponseGroup:
+    try:
+        shard = broker.groups.shard_of(asked.group_id).shard
+        shard.offset_requests.check_fetch(asked.group_id, asked.member_id, asked.member_epoch)
+    except KafkaError as error:
+        return OffsetFetchResponseGroup(
+            group_id=asked.group_id, error_code=error.code, topics=_refused(asked, error.code)
+        )
+    if asked.topics is None:
+        topics = tuple(
+            _topic(broker, shard, asked.group_id, name, tuple(partitions))
+            for name, partitions in shard.offsets.of_group(asked.group_id).items()
+        )
+    else:
+        topics = tuple(_asked_topic(broker, context, shard, asked.group_id, topic) for topic in asked.topics)
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+def _refused(asked: OffsetFetchRequestGroup, code: int) -> tuple[OffsetFetchResponseTopics, ...]:
+    """Versions before 2 have no code for the whole: each partition says it."""
+    return tuple(
+        OffsetFetchResponseTopics(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=tuple(_partition(index, _NONE, code) for index in topic.partition_indexes),
+        )
+        for topic in asked.topics or ()
+    )
+
+
+def _asked_topic(
+    broker: Broker, context: RequestContext, shard: GroupShard, group_id: str, topic: OffsetFetchRequestTopics
+) -> OffsetFetchResponseTopics:
+    if context.api_version < _TOPIC_IDS_FROM:
+        return _topic(broker, shard, group_id, topic.name, topic.partition_indexes)
+    name = broker.topic_name(topic.topic_id)
+    if name:
+        return _topic(broker, shard, group_id, name, topic.partition_indexes)
+    unknown = tuple(_partition(index, _NONE, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes)
+    return OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=unknown)
+
+
+def _topic(
+    broker: Broker, shard: GroupShard, group_id: str, name: str, indexes: tuple[int, ...]
+) -> OffsetFetchResponseTopics:
+    known = broker.image.topics.get(name)
+    return OffsetFetchResponseTopics(
+        name=name,
+        topic_id=known.topic_id if known is not None else bytes(16),
+        partitions=tuple(
+            _partition(index, shard.offsets.get(group_id, name, index) or _NONE, ErrorCode.NONE)
+            for index in indexes
+        ),
+    )
+
+
+def _partition(index: int, committed: CommittedOffset, code: int) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        error_code=code,
+    )

@@ -1,0 +1,30 @@
+"""Heartbeat (key 12), versions 0 to 4: a member of a classic group is alive.
+
+Errors: REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, INVALID_GROUP_ID,
+NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE. While the group is loaded it is told that all is well, as Kafka does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.groups.outcome import Outcome
+from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = HeartbeatRequest
+
+
+def handle(broker: Broker, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+    try:
+        runtime = broker.groups.shard_of(request.group_id)
+    except KafkaError as error:
+        is_loading = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else error.code)
+    response = runtime.shard.heartbeat(request, runtime.now())
+    runtime.run(Outcome())
+    return response

@@ -1,0 +1,83 @@
+"""DescribeGroups (key 15), versions 0 to 6: members, assignments and state of classic groups.
+
+A group that does not exist is Dead, with GROUP_ID_NOT_FOUND from version 6. Errors by group: INVALID_GROUP_ID,
+NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.broker.metadata_answers import NOT_ASKED
+from strandline.groups.classic_group import DEAD, STABLE, ClassicGroup
+from strandline.wire.api.k15_describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = DescribeGroupsRequest
+# Read, delete, describe, describe and alter configs: what Kafka knows for groups.
+GROUP_OPERATIONS: Final = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+_NOT_FOUND_FROM: Final = 6
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse:
+    groups = []
+    for group_id in request.groups:
+        try:
+            runtime = await broker.groups.loaded_shard_of(group_id)
+            described = _describe(group_id, runtime.shard.groups.get(group_id), context.api_version)
+        except KafkaError as error:
+            described = _absent(group_id, "", error.code, error.message)
+        if request.include_authorized_operations:
+            described.authorized_operations = GROUP_OPERATIONS if described.error_code == 0 else NOT_ASKED
+        groups.append(described)
+    return DescribeGroupsResponse(groups=tuple(groups))
+
+
+def _absent(group_id: str, state: str, code: int, message: str | None) -> DescribedGroup:
+    return DescribedGroup(
+        error_code=code,
+        error_message=message,
+        group_id=group_id,
+        group_state=state,
+        protocol_type="",
+        protocol_data="",
+        members=(),
+    )
+
+
+def _describe(group_id: str, group: ClassicGroup | None, version: int) -> DescribedGroup:
+    if group is None:
+        if version < _NOT_FOUND_FROM:
+            return _absent(group_id, DEAD, ErrorCode.NONE, None)
+        return _absent(group_id, DEAD, ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    is_stable = group.state == STABLE
+    return DescribedGroup(
+        error_code=ErrorCode.NONE,
+        group_id=group_id,
+        group_state=group.state,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol or "") if is_stable else "",
+        members=tuple(
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                # What a member wants and has is known once its group is stable.
+                member_metadata=member.metadata_for(group.protocol or "") if is_stable else b"",
+                member_assignment=member.assignment if is_stable else b"",
+            )
+            for member in group.members.values()
+        ),
+    )

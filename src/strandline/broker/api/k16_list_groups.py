@@ -1,0 +1,38 @@
+"""ListGroups (key 16), versions 0 to 5: the groups that this broker coordinates, by state and type.
+
+Errors: COORDINATOR_LOAD_IN_PROGRESS while any of them is loaded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import ErrorCode
+from strandline.broker.connection import RequestContext
+from strandline.wire.api.k16_list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = ListGroupsRequest
+
+
+def handle(broker: Broker, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+    if broker.groups.is_loading:
+        return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, groups=())
+    states = {state.lower() for state in request.states_filter}
+    types = {kind.lower() for kind in request.types_filter}
+    listed = []
+    for runtime in broker.groups.shards():
+        for group in runtime.shard.groups.values():
+            if (states and group.state.lower() not in states) or (types and "classic" not in types):
+                continue
+            listed.append(
+                ListedGroup(
+                    group_id=group.group_id,
+                    protocol_type=group.protocol_type or "",
+                    group_state=group.state,
+                    group_type="classic",
+                )
+            )
+    return ListGroupsResponse(error_code=ErrorCode.NONE, groups=tuple(listed))

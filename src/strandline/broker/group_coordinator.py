@@ -1,0 +1,328 @@
+"""Gives the groups' machines their log: finds or loads the shard of a group, appends what it decides, answers.
+
+1. A group belongs to the partition of `__consumer_offsets` that the hash of its name gives; this broker coordinates it
+   while it leads that partition.
+2. A shard is loaded by replaying its partition, before it answers anything; meanwhile COORDINATOR_LOAD_IN_PROGRESS.
+3. Records of one decision are one batch, applied when appended, and answered when the high watermark has passed them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.replica import Replica
+from strandline.groups.classic import ClassicProtocol
+from strandline.groups.outcome import After, Outcome
+from strandline.groups.settings import GroupSettings, Moment
+from strandline.groups.shard import GroupShard
+from strandline.partition.leader import ACKS_ALL
+from strandline.wire import compression
+from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from strandline.wire.record_batch import Record, build_batch, read_header, records_in
+from strandline.wire.records.offsets_framing import decode_entry, encode_key, encode_value
+from strandline.wire.schema import Struct
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+# What a failed append means to a member: whether to find the coordinator again or just to try again.
+_APPEND_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+_LOAD_BATCHES_PER_TURN: Final = 200
+
+
+def java_hash(text: str) -> int:
+    """String.hashCode of Java, made positive as Kafka does it."""
+    value = 0
+    data = text.encode("utf-16-be")
+    for position in range(0, len(data), 2):
+        value = (31 * value + (data[position] << 8 | data[position + 1])) & 0xFFFFFFFF
+    signed = value - (1 << 32) if value >= 1 << 31 else value
+    return 0 if signed == -(1 << 31) else abs(signed)
+
+
+class ShardRuntime:
+    """One loaded shard: what it decides is carried out here."""
+
+    def __init__(self, broker: Broker, replica: Replica, shard: GroupShard, codec: int) -> None:
+        self._broker = broker
+        self._replica = replica
+        self.shard = shard
+        self._codec = codec
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: float | None = None
+        self.is_stopped = False
+
+    def now(self) -> Moment:
+        return Moment(self._broker.clock.monotonic(), self._broker.clock.wall_ms())
+
+    def run(self, outcome: Outcome) -> None:
+        """Writes what has to be written, then gives the answers."""
+        while True:
+            following = self._write(outcome) if outcome.entries else None
+            if following is None and not outcome.entries:
+                _give(outcome)
+            if following is None:
+                break
+            outcome = following
+        self._arm()
+
+    def _write(self, outcome: Outcome) -> Outcome | None:
+        """Appends and applies; gives the answers once committed. What to run next, if that is known already."""
+        now = self.now()
+        try:
+            end_offset = self._append(outcome, now.wall_ms)
+        except (KafkaError, OSError) as error:
+            return self._not_written(outcome, error, now)
+        for entry in outcome.entries:
+            self.shard.apply(entry.key, entry.value)
+        if self._replica.high_watermark >= end_offset:
+            return self._written(outcome)
+        self._when_committed(end_offset, lambda: self._finish(outcome))
+        return None
+
+    def _append(self, outcome: Outcome, now_ms: int) -> int:
+        records = [
+            Record(number, now_ms, encode_key(e.key), None if e.value is None else encode_value(e.value))
+            for number, e in enumerate(outcome.entries)
+        ]
+        batch = build_batch(records, attributes=self._codec)
+        self._replica.check_online()
+        return self._replica.append(memoryview(batch), read_header(batch), ACKS_ALL, now_ms).last_offset + 1
+
+    def _when_committed(self, end_offset: int, act: Callable[[], None]) -> None:
+        key = self._broker.next_waiter_key()
+
+        def look() -> None:
+            if self._replica.high_watermark >= end_offset:
+                self._replica.forget_waker(key)
+                act()
+
+        self._replica.wake_on_advance(key, look)
+
+    def _finish(self, outcome: Outcome) -> None:
+        following = self._written(outcome)
+        if following is not None:
+            self.run(following)
+
+    def _written(self, outcome: Outcome) -> Outcome | None:
+        _give(outcome)
+        return None if outcome.after is None else self.shard.written(outcome.after, self.now())
+
+    def _not_written(self, outcome: Outcome, error: KafkaError | OSError, now: Moment) -> Outcome | None:
+        if isinstance(error, OSError):
+            error = self._broker.replicas.disk_error(self._replica.directory, error)
+        code = _APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code))
+        for token, response in outcome.answers:
+            _fail(response, code)
+            _resolve(token, response)
+        after: After | None = outcome.after
+        return None if after is None else self.shard.write_failed(after, code, now)
+
+    # Time
+
+    def _arm(self) -> None:
+        deadline = self.shard.next_deadline()
+        if deadline == self._timer_at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_at = deadline
+        if deadline is not None and not self.is_stopped:
+            delay = max(deadline - self._broker.clock.monotonic(), 0)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = self._timer_at = None
+        for outcome in self.shard.expire(self.now()):
+            self.run(outcome)
+        self._arm()
+
+    def stop(self) -> None:
+        self.is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+class GroupCoordinator:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        config = broker.config
+        self.settings = GroupSettings(
+            session_timeout_min_ms=config.int("group.min.session.timeout.ms"),
+            session_timeout_max_ms=config.int("group.max.session.timeout.ms"),
+            initial_rebalance_delay_ms=config.int("group.initial.rebalance.delay.ms"),
+            group_size_max=config.int("group.max.size"),
+            new_member_join_timeout_ms=300_000,
+            offset_metadata_bytes_max=config.int("offset.metadata.max.bytes"),
+            offsets_retention_ms=config.int("offsets.retention.minutes") * 60_000,
+            consumer_session_timeout_ms=config.int("group.consumer.session.timeout.ms"),
+            consumer_heartbeat_interval_ms=config.int("group.consumer.heartbeat.interval.ms"),
+            consumer_group_size_max=config.int("group.consumer.max.size"),
+            consumer_assignors=config.strings("group.consumer.assignors"),
+            migration_policy=config.text("group.consumer.migration.policy"),
+            consumer_regex_refresh_interval_ms=config.int("group.consumer.regex.refresh.interval.ms"),
+        )
+        self._shards: dict[int, ShardRuntime] = {}
+        self._loading: dict[int, asyncio.Task[None]] = {}
+
+    # Finding a group's shard
+
+    def partition_of(self, group_id: str) -> int:
+        topic = self._broker.image.topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"There is no topic {OFFSETS_TOPIC} yet.")
+        return java_hash(group_id) % len(topic.partitions)
+
+    def shard_of(self, group_id: str) -> ShardRuntime:
+        """Raises KafkaError unless this broker coordinates the group and has loaded it."""
+        partition = self.partition_of(group_id)
+        runtime = self._shards.get(partition)
+        if runtime is not None:
+            return runtime
+        self._check_leads(partition)
+        if partition not in self._loading:
+            self._start_loading(partition)
+        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The group's offsets are being loaded.")
+
+    async def loaded_shard_of(self, group_id: str) -> ShardRuntime:
+        """The same, waiting for a load that this request itself begins: a small one takes less than a retry."""
+        partition = self.partition_of(group_id)
+        if partition not in self._shards and partition not in self._loading:
+            self._check_leads(partition)
+            await self._start_loading(partition)
+        return self.shard_of(group_id)
+
+    def shards(self) -> list[ShardRuntime]:
+        return [self._shards[partition] for partition in sorted(self._shards)]
+
+    @property
+    def is_loading(self) -> bool:
+        return bool(self._loading)
+
+    def _check_leads(self, partition: int) -> None:
+        if self._broker.image.topics[OFFSETS_TOPIC].partitions[partition].leader != self._broker.node_id:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, "Another broker coordinates this group.")
+
+    def _start_loading(self, partition: int) -> asyncio.Task[None]:
+        task = self._broker.tasks.start(self._load(partition))
+        self._loading[partition] = task
+        return task
+
+    def load_what_is_there(self) -> None:
+        """At start: groups exist before anyone asks for them."""
+        topic = self._broker.image.topics.get(OFFSETS_TOPIC)
+        for partition in sorted(topic.partitions) if topic is not None else ():
+            if self._broker.replicas.has_data(OFFSETS_TOPIC, partition) and partition not in self._loading:
+                self._start_loading(partition)
+
+    async def _load(self, partition: int) -> None:
+        try:
+            replica = await self._broker.replicas.open(OFFSETS_TOPIC, partition)
+            shard = GroupShard(self.settings, self._broker.random)
+            await self._replay(replica, shard)
+            codec = int(self._broker.config.int("offsets.topic.compression.codec"))
+            runtime = ShardRuntime(self._broker, replica, shard, codec if codec <= compression.ZSTD else 0)
+            shard.loaded(runtime.now())
+            self._shards[partition] = runtime
+            runtime.run(Outcome())
+        except KafkaError as error:
+            self._broker.events.warn("groups not loaded", partition=partition, error=error)
+        finally:
+            self._loading.pop(partition, None)
+
+    async def _replay(self, replica: Replica, shard: GroupShard) -> None:
+        for count, (segment, place) in enumerate(replica.log.places(replica.log.log_start_offset)):
+            batch = segment.read_batch(place)
+            if not read_header(batch).is_control:
+                for record in records_in(batch):
+                    entry = decode_entry(record.key or b"\xff\xff", record.value)
+                    if entry is not None:
+                        shard.replay(*entry)
+            if count % _LOAD_BATCHES_PER_TURN == 0:
+                await asyncio.sleep(0)
+
+    # The topic
+
+    async def ensure_topic(self) -> None:
+        """Makes `__consumer_offsets` when the first group is looked for."""
+        if OFFSETS_TOPIC in self._broker.image.topics:
+            return
+        config = self._broker.config
+        settings = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(config.int("offsets.topic.segment.bytes")),
+        }
+        request = CreateTopicsRequest(
+            topics=(
+                CreatableTopic(
+                    name=OFFSETS_TOPIC,
+                    num_partitions=config.int("offsets.topic.num.partitions"),
+                    replication_factor=config.int("offsets.topic.replication.factor"),
+                    assignments=(),
+                    configs=tuple(
+                        CreatableTopicConfig(name=name, value=value) for name, value in settings.items()
+                    ),
+                ),
+            )
+        )
+        response = await self._broker.metadata.commit(self._broker.controller.plan_create_topics(request))
+        result = response.topics[0]
+        if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            self._broker.events.warn(
+                "internal topic not created", topic=OFFSETS_TOPIC, why=result.error_message
+            )
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, result.error_message or "")
+
+    def topic_removed(self, topic: str) -> None:
+        """Offsets of a topic that is gone must not be found by one that is made later under the same name."""
+        for runtime in self.shards():
+            entries = [
+                entry
+                for group_id in runtime.shard.offsets.groups()
+                for entry in runtime.shard.offsets.tombstones(group_id, [topic])
+            ]
+            if entries:
+                runtime.run(Outcome(entries=entries))
+
+    def expire_offsets(self) -> None:
+        for runtime in self.shards():
+            runtime.run(runtime.shard.expire_offsets(runtime.now()))
+
+    def protocols(self) -> list[ClassicProtocol]:
+        return [runtime.shard.classic for runtime in self.shards()]
+
+    def stop(self) -> None:
+        for runtime in self.shards():
+            runtime.stop()
+
+
+def _give(outcome: Outcome) -> None:
+    for token, response in outcome.answers:
+        _resolve(token, response)
+
+
+def _resolve(token: Any, response: Struct) -> None:
+    """A token is the future that the request's handler returned."""
+    if not token.done():
+        token.set_result(response)
+
+
+def _fail(response: Any, code: int) -> None:
+    """Turns an answer that was meant to be given into one that says that it could not be written."""
+    if hasattr(response, "error_code"):
+        response.error_code = code
+    for topic in getattr(response, "topics", ()):
+        for partition in topic.partitions:
+            partition.error_code = code

@@ -1,0 +1,25 @@
+"""Who asks, and what new members are called."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from strandline.ports.random import Random
+
+
+class Caller(NamedTuple):
+    """The client behind a request."""
+
+    client_id: str
+    client_host: str
+    api_version: int
+
+
+def member_id_for(prefix: str, random: Random) -> str:
+    return f"{prefix}-{uuid_string(random.uuid())}"
+
+
+def uuid_string(uuid: bytes) -> str:
+    """The form with dashes, as member ids have it."""
+    text = uuid.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

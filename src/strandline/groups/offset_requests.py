@@ -1,0 +1,134 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete: who may commit, what is answered, what has expired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, ClassicGroup
+from strandline.groups.offsets import CommittedOffset
+from strandline.groups.outcome import Entry, Outcome
+from strandline.groups.settings import Moment
+from strandline.groups.subscriptions import subscribed_topics
+from strandline.wire.records.offsets_topic import OffsetCommitKey
+
+if TYPE_CHECKING:
+    from strandline.groups.shard import GroupShard
+
+CONSUMER_PROTOCOL: Final = "consumer"
+
+
+class OffsetToCommit(NamedTuple):
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str | None
+
+
+class OffsetRequests:
+    def __init__(self, shard: GroupShard) -> None:
+        self._shard = shard
+
+    def commit(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        retention_ms: int,
+        offsets: list[OffsetToCommit],
+        now: Moment,
+    ) -> tuple[Outcome, list[int]]:
+        """Records of what may be committed, and an error code for each offset. Raises KafkaError for all of them."""
+        self._check_commit(group_id, member_id, instance_id, generation, now)
+        outcome = Outcome()
+        codes = []
+        expire_ms = now.wall_ms + retention_ms if retention_ms >= 0 else -1
+        for asked in offsets:
+            metadata = asked.metadata or ""
+            if len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
+                codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                continue
+            committed = CommittedOffset(asked.offset, asked.leader_epoch, metadata, now.wall_ms, expire_ms)
+            outcome.entries.append(
+                self._shard.offsets.entry(group_id, asked.topic, asked.partition, committed)
+            )
+            codes.append(int(ErrorCode.NONE))
+        return outcome, codes
+
+    def _check_commit(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int, now: Moment
+    ) -> None:
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        group = self._shard.groups.get(group_id)
+        if group is None:
+            if generation >= 0:
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+            # Offsets without members: an admin's reset, or a consumer that assigns its partitions itself.
+            group = self._shard.groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
+        if group.state == DEAD:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if generation < 0 and group.state == EMPTY:
+            return
+        if generation < 0 and not member_id and instance_id is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        group.check_member(member_id, instance_id)
+        if generation != group.generation:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        if group.state == COMPLETING_REBALANCE:
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        self._shard.classic.heard_of(group, member_id, now)
+
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
+        """Members of consumer groups say who they are; a classic group gives its offsets to anyone."""
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+
+    def delete(self, group_id: str, partitions: list[tuple[str, int]]) -> tuple[Outcome, list[int]]:
+        """Tombstones and an error code for each partition. Raises KafkaError for all of them."""
+        group = self._shard.groups.get(group_id)
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        if group.state != EMPTY and group.protocol_type != CONSUMER_PROTOCOL:
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+        subscribed = subscribed_topics(group)
+        outcome = Outcome()
+        codes = []
+        for topic, partition in partitions:
+            if subscribed is None or topic in subscribed:
+                codes.append(int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC))
+                continue
+            codes.append(int(ErrorCode.NONE))
+            if self._shard.offsets.get(group_id, topic, partition) is not None:
+                key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
+                outcome.entries.append(Entry(key, None))
+        return outcome, codes
+
+    def expired(self, group_id: str, now: Moment) -> list[Entry]:
+        shard = self._shard
+        group = shard.groups.get(group_id)
+        if group is None or (group.state == EMPTY and group.protocol_type is None):
+            # Nobody ever joined: each offset counts from its own commit.
+            return shard.offsets.expired(
+                group_id,
+                since_ms=lambda committed: committed.commit_ms,
+                is_subscribed=lambda topic: False,
+                retention_ms=shard.settings.offsets_retention_ms,
+                now_ms=now.wall_ms,
+            )
+        subscribed = subscribed_topics(group)
+        empty_since_ms = group.state_since_ms
+        is_empty = group.state == EMPTY
+        return shard.offsets.expired(
+            group_id,
+            since_ms=lambda committed: (
+                max(empty_since_ms, committed.commit_ms) if is_empty else committed.commit_ms
+            ),
+            is_subscribed=lambda topic: not is_empty and (subscribed is None or topic in subscribed),
+            retention_ms=shard.settings.offsets_retention_ms,
+            now_ms=now.wall_ms,
+        )

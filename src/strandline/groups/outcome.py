@@ -1,0 +1,42 @@
+"""What a coordinator's core decides: answers to give, records to write, and what to do once they are written.
+
+The shell gives `answers` at once, unless there are records: then it appends those as one batch, applies them, and gives
+the answers when they are committed. `after` comes back to the core through `written` or `write_failed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from strandline.wire.schema import Message, Struct
+
+# Whatever the shell needs to find the waiting request again; the core never looks at it.
+Token = object
+
+
+class Entry(NamedTuple):
+    """A record of `__consumer_offsets`; a value of None deletes the key."""
+
+    key: Message
+    value: Message | None
+
+
+class After(NamedTuple):
+    """What the core wants to be told when the records of an outcome are written."""
+
+    what: str
+    group_id: str
+    member_id: str = ""
+    generation: int = -1
+
+
+@dataclass(slots=True)
+class Outcome:
+    answers: list[tuple[Token, Struct]] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    after: After | None = None
+
+    def answer(self, token: Token, response: Struct) -> Outcome:
+        self.answers.append((token, response))
+        return self
