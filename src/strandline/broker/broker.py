@@ -212,7 +212,7 @@ class Broker:
         await self.metadata.close()
         self._files.close()
         for directory in self.replicas.directories:
-            if clean and directory.offline_because is None:
+            if clean and directory.offline_because is None and self.replicas.is_repaired(directory):
                 directory.mark_clean(self.broker_epoch)
             directory.release()
         self.events.info("stopped", node=self.node_id, clean=clean)
@@ -296,6 +296,11 @@ class Broker:
         try:
             await self.workers.run(work.run, self.disk)
         except OSError as error:
+            if self.replicas.get(*replica.partition) is not replica:
+                # Its directory was renamed under the sync; the disk is sound.
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{replica.partition} has been deleted."
+                ) from error
             raise self.replicas.sync_failed(replica.directory, error) from error
         replica.log.flushed(work.end_offset)
 

@@ -276,13 +276,18 @@ class ClientConnection:
             head.append(0)
             size += 1
         _ANSWER_HEAD.pack_into(head, 0, size, context.correlation_id)
-        for part in answer:
-            if type(part) is Slice:
-                connection.send(head)
-                connection.send_file(part.file, part.position, part.size)
-                head = bytearray()
-            else:
-                head += part  # type: ignore[arg-type]
+        try:
+            for part in answer:
+                if type(part) is Slice:
+                    connection.send(head)
+                    connection.send_file(part.file, part.position, part.size)
+                    head = bytearray()
+                else:
+                    head += part  # type: ignore[arg-type]
+        except OSError as error:
+            # The answer's size has been sent, so nothing else can follow. The next read of that log deals with the disk.
+            self._fail(f"records cannot be read: {error}")
+            return
         if head:
             connection.send(head)
 

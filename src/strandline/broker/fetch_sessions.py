@@ -34,6 +34,7 @@ class SessionPartition:
         "fetch_offset",
         "index",
         "last_fetched_epoch",
+        "opening_error",
         "size_max",
         "told_high_watermark",
         "told_log_start",
@@ -47,6 +48,7 @@ class SessionPartition:
         self.index = index
         self.told_high_watermark = -1
         self.told_log_start = -1
+        self.opening_error = 0  # why it could not be opened when it was last asked for
 
     def update(self, asked: FetchPartition) -> None:
         self.fetch_offset = asked.fetch_offset

@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.replica import Replica
+from strandline.controller.image import ClusterImage
 from strandline.groups.classic import ClassicProtocol
 from strandline.groups.outcome import After, Outcome
 from strandline.groups.settings import GroupSettings, Moment
@@ -48,6 +49,32 @@ def java_hash(text: str) -> int:
         value = (31 * value + (data[position] << 8 | data[position + 1])) & 0xFFFFFFFF
     signed = value - (1 << 32) if value >= 1 << 31 else value
     return 0 if signed == -(1 << 31) else abs(signed)
+
+
+class ImageTopics:
+    """The broker's image of topics, as groups look at it."""
+
+    def __init__(self, image: ClusterImage) -> None:
+        self._image = image
+
+    @property
+    def version(self) -> int:
+        return self._image.version
+
+    def names(self) -> Iterable[str]:
+        return self._image.topics
+
+    def topic_id(self, name: str) -> bytes | None:
+        topic = self._image.topics.get(name)
+        return None if topic is None else topic.topic_id
+
+    def name(self, topic_id: bytes) -> str:
+        topic = self._image.topics_by_id.get(topic_id)
+        return "" if topic is None else topic.name
+
+    def partition_count(self, name: str) -> int:
+        topic = self._image.topics.get(name)
+        return 0 if topic is None else len(topic.partitions)
 
 
 class ShardRuntime:
@@ -229,7 +256,7 @@ class GroupCoordinator:
     async def _load(self, partition: int) -> None:
         try:
             replica = await self._broker.replicas.open(OFFSETS_TOPIC, partition)
-            shard = GroupShard(self.settings, self._broker.random)
+            shard = GroupShard(self.settings, ImageTopics(self._broker.image), self._broker.random)
             await self._replay(replica, shard)
             codec = int(self._broker.config.int("offsets.topic.compression.codec"))
             runtime = ShardRuntime(self._broker, replica, shard, codec if codec <= compression.ZSTD else 0)

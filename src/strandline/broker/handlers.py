@@ -63,6 +63,8 @@ TABLE: Final = {
         Api(47, "OffsetDelete", 0, 0, 1, "k47_offset_delete"),
         Api(60, "DescribeCluster", 0, 2, 0, "k60_describe_cluster"),
         Api(61, "DescribeProducers", 0, 0, 0, "k61_describe_producers"),
+        Api(68, "ConsumerGroupHeartbeat", 0, 1, 0, "k68_consumer_group_heartbeat"),
+        Api(69, "ConsumerGroupDescribe", 0, 1, 0, "k69_consumer_group_describe"),
         Api(74, "ListConfigResources", 0, 1, 0, "k74_list_config_resources"),
         Api(75, "DescribeTopicPartitions", 0, 0, 0, "k75_describe_topic_partitions"),
     )

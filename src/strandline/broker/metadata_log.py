@@ -161,7 +161,7 @@ class MetadataLog:
             "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA",
             "data_version": 1,
         }
-        self._disk.write_whole(path, json.dumps(state).encode())
+        self._disk.write_whole(path, json.dumps(state, separators=(",", ":")).encode())
         return epoch
 
     def announce_leader(self) -> None:

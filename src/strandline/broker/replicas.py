@@ -105,7 +105,7 @@ class Replicas:
             pending = self._opening.get(partition)
             if pending is None:
                 break
-            await pending
+            await asyncio.shield(pending)  # whoever is cancelled here must not cancel it for the others
         done = self._opening[partition] = asyncio.get_running_loop().create_future()
         topic_id = self._image.topics[topic].topic_id
         try:
@@ -218,6 +218,14 @@ class Replicas:
         """A failed sync may have lost what it was to sync, also when the reason was a full disk."""
         return self.disk_error(directory, OSError(errno.EIO, f"sync failed: {error}"))
 
+    def is_repaired(self, directory: LogDirectory) -> bool:
+        """Whether every log in it is whole: after an unclean end only those are that have been opened since."""
+        return directory.is_clean or all(
+            self.get(*partition) is not None
+            for partition, (held, _) in self._on_disk.items()
+            if held is directory
+        )
+
     def has_data(self, topic: str, index: int) -> bool:
         return TopicPartition(topic, index) in self._on_disk
 
@@ -243,6 +251,8 @@ class Replicas:
         except OSError as error:
             self.disk_error(directory, error)
             return
+        if replica is not None:
+            replica.log.moved_to(doomed)
         self.doomed_directories.append((self._clock.wall_ms() + delay_ms, doomed))
 
     def configs_changed(self) -> None:

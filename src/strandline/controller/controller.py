@@ -36,6 +36,9 @@ METADATA_VERSION_FEATURE = "metadata.version"
 # 4.3-IV0, the newest that Apache Kafka 4.3 calls production-ready, and 3.3-IV3, the oldest it supports.
 METADATA_VERSION = 30
 METADATA_VERSION_MIN = 7
+# Whether groups of the consumer protocol (KIP-848) may exist: 1 is yes.
+GROUP_VERSION_FEATURE = "group.version"
+GROUP_VERSION = 1
 
 
 class Controller:
@@ -49,7 +52,10 @@ class Controller:
 
     def bootstrap_records(self) -> tuple[Message, ...]:
         """What a new metadata log begins with."""
-        return (FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=METADATA_VERSION),)
+        return (
+            FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=METADATA_VERSION),
+            FeatureLevelRecord(name=GROUP_VERSION_FEATURE, feature_level=GROUP_VERSION),
+        )
 
     def plan_register(self, registration: Registration, next_offset: int) -> Planned[int]:
         return brokers.plan_register(self.image, registration, next_offset)

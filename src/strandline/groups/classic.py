@@ -500,6 +500,16 @@ class ClassicProtocol:
         """A commit is as good as a heartbeat."""
         self._expect_heartbeat(group, member_id, group.members[member_id].session_timeout_ms, now)
 
+    def rebalance(self, group: ClassicGroup, now: Moment) -> Outcome:
+        """For a reason of the coordinator's own."""
+        return self._begin_rebalance(group, now, Outcome()) if group.can_rebalance else Outcome()
+
+    def forget_deadlines(self, group: ClassicGroup) -> None:
+        self._timers.cancel((JOIN, group.group_id))
+        self._timers.cancel((SYNC, group.group_id))
+        for member_id in (*group.members, *group.pending_members):
+            self._timers.cancel((SESSION, group.group_id, member_id))
+
     def loaded(self, group: ClassicGroup, now: Moment) -> None:
         """The group came from the log: its members get their whole session to be heard of."""
         for member in group.members.values():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, ClassicGroup
+from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.offsets import CommittedOffset
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.settings import Moment
@@ -63,6 +64,9 @@ class OffsetRequests:
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         group = self._shard.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            self._check_consumer_commit(group, member_id, generation)
+            return
         if group is None:
             if generation >= 0:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
@@ -81,10 +85,28 @@ class OffsetRequests:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         self._shard.classic.heard_of(group, member_id, now)
 
+    def _check_consumer_commit(self, group: ConsumerGroup, member_id: str, epoch: int) -> None:
+        if epoch < 0 and not group.members:
+            return
+        member = group.members.get(member_id)
+        if member is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if epoch != member.epoch:
+            # A classic member has a generation; a consumer learns its new epoch with its next heartbeat.
+            stale = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+            raise KafkaError(stale)
+
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
         """Members of consumer groups say who they are; a classic group gives its offsets to anyone."""
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        group = self._shard.groups.get(group_id)
+        if isinstance(group, ConsumerGroup) and member_id is not None and member_epoch >= 0:
+            member = group.members.get(member_id)
+            if member is None:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if member.epoch != member_epoch:
+                raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
 
     def delete(self, group_id: str, partitions: list[tuple[str, int]]) -> tuple[Outcome, list[int]]:
         """Tombstones and an error code for each partition. Raises KafkaError for all of them."""
@@ -93,9 +115,13 @@ class OffsetRequests:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        if group.state != EMPTY and group.protocol_type != CONSUMER_PROTOCOL:
+        if (
+            isinstance(group, ClassicGroup)
+            and group.state != EMPTY
+            and group.protocol_type != CONSUMER_PROTOCOL
+        ):
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-        subscribed = subscribed_topics(group)
+        subscribed = self._subscribed(group)
         outcome = Outcome()
         codes = []
         for topic, partition in partitions:
@@ -108,10 +134,18 @@ class OffsetRequests:
                 outcome.entries.append(Entry(key, None))
         return outcome, codes
 
+    def _subscribed(self, group: ClassicGroup | ConsumerGroup) -> set[str] | None:
+        if isinstance(group, ClassicGroup):
+            return subscribed_topics(group)
+        return set().union(*(group.subscribed_names(member) for member in group.members.values()))
+
     def expired(self, group_id: str, now: Moment) -> list[Entry]:
         shard = self._shard
         group = shard.groups.get(group_id)
-        if group is None or (group.state == EMPTY and group.protocol_type is None):
+        never_joined = (
+            isinstance(group, ClassicGroup) and group.state == EMPTY and group.protocol_type is None
+        )
+        if group is None or never_joined:
             # Nobody ever joined: each offset counts from its own commit.
             return shard.offsets.expired(
                 group_id,
@@ -120,9 +154,9 @@ class OffsetRequests:
                 retention_ms=shard.settings.offsets_retention_ms,
                 now_ms=now.wall_ms,
             )
-        subscribed = subscribed_topics(group)
-        empty_since_ms = group.state_since_ms
+        subscribed = self._subscribed(group)
         is_empty = group.state == EMPTY
+        empty_since_ms = group.state_since_ms if isinstance(group, ClassicGroup) else -1
         return shard.offsets.expired(
             group_id,
             since_ms=lambda committed: (

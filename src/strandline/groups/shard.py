@@ -9,110 +9,157 @@ members find the new one and join again.
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.groups import classic
+from strandline.groups import classic, consumer
+from strandline.groups import consumer_records as made
 from strandline.groups.classic import ClassicProtocol
-from strandline.groups.classic_group import DEAD, EMPTY, STABLE, ClassicGroup
+from strandline.groups.classic_group import DEAD, EMPTY, ClassicGroup
+from strandline.groups.classic_group import STABLE as CLASSIC_STABLE
+from strandline.groups.consumer import ConsumerProtocol
+from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
+from strandline.groups.mixed import Mixed
+from strandline.groups.mixed_requests import MixedRequests
 from strandline.groups.offset_requests import OffsetRequests
 from strandline.groups.offsets import Offsets
 from strandline.groups.outcome import After, Entry, Outcome, Token
 from strandline.groups.settings import GroupSettings, Moment
 from strandline.groups.timers import Timers
+from strandline.groups.topics import Topics
 from strandline.ports.random import Random
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
-from strandline.wire.records.offsets_topic import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
+from strandline.wire.api.k68_consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
 )
+from strandline.wire.records import offsets_topic as records
 from strandline.wire.schema import Message
+
+Group = ClassicGroup | ConsumerGroup
+DOWNGRADED = "downgraded"
 
 
 class GroupShard:
-    def __init__(self, settings: GroupSettings, random: Random) -> None:
+    def __init__(self, settings: GroupSettings, topics: Topics, random: Random) -> None:
         self.settings = settings
+        self.topics = topics
         self.timers = Timers()
         self.classic = ClassicProtocol(settings, self.timers, random)
-        self.groups: dict[str, ClassicGroup] = {}
+        self.consumer = ConsumerProtocol(settings, self.timers, random)
+        self.mixed = Mixed(settings, self.consumer, random)
+        self.mixed_requests = MixedRequests(self)
+        self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self.offset_requests = OffsetRequests(self)
+        # Classic groups that consumer groups are about to become, with what no record can say of them.
+        self._downgraded: dict[str, ClassicGroup] = {}
 
     # What is written down
 
     def apply(self, key: Message, value: Message | None) -> None:
         match key:
-            case OffsetCommitKey():
-                assert value is None or isinstance(value, OffsetCommitValue)
+            case records.OffsetCommitKey():
+                assert value is None or isinstance(value, records.OffsetCommitValue)
                 self.offsets.apply(key, value)
-            case GroupMetadataKey():
-                assert value is None or isinstance(value, GroupMetadataValue)
+            case records.GroupMetadataKey():
+                assert value is None or isinstance(value, records.GroupMetadataValue)
                 self._apply_classic(key.group, value)
             case _:
-                pass  # written by a newer version
+                self._apply_consumer(key, value)
 
-    def _apply_classic(self, group_id: str, value: GroupMetadataValue | None) -> None:
+    def _apply_classic(self, group_id: str, value: records.GroupMetadataValue | None) -> None:
         """On the coordinator that wrote it the group in memory is ahead of its record; elsewhere this makes it."""
+        group = self.groups.get(group_id)
         if value is None:
-            group = self.groups.pop(group_id, None)
-            if group is not None:
+            if isinstance(group, ClassicGroup):
+                del self.groups[group_id]
                 group.state = DEAD
-        elif group_id not in self.groups:
-            self.groups[group_id] = ClassicGroup.from_record(group_id, value)
+        elif not isinstance(group, ClassicGroup):
+            self.groups[group_id] = self._downgraded.pop(group_id, None) or ClassicGroup.from_record(
+                group_id, value
+            )
+
+    def _apply_consumer(self, key: Message, value: Message | None) -> None:
+        group_id = getattr(key, "group_id", None)
+        if group_id is None:
+            return  # written by a newer version
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return
+            group = self.groups[group_id] = ConsumerGroup(group_id)
+        if isinstance(key, records.ConsumerGroupMetadataKey) and value is None:
+            del self.groups[group_id]
+            return
+        _apply_to_group(group, key, value)
 
     def replay(self, key: Message, value: Message | None) -> None:
-        """`apply` while loading: a later record of a group replaces what an earlier one made."""
-        if isinstance(key, GroupMetadataKey) and value is not None:
+        """`apply` while loading: a later record of a classic group replaces what an earlier one made."""
+        if isinstance(key, records.GroupMetadataKey) and value is not None:
             self.groups.pop(key.group, None)
         self.apply(key, value)
 
     def loaded(self, now: Moment) -> None:
         for group in self.groups.values():
-            self.classic.loaded(group, now)
+            if isinstance(group, ClassicGroup):
+                self.classic.loaded(group, now)
+            else:
+                self.consumer.loaded(group, now)
 
-    # Requests of members
+    # Requests of the classic protocol
 
     def join(self, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment) -> Outcome:
         if not request.group_id:
-            return Outcome().answer(token, _join_refused(request, ErrorCode.INVALID_GROUP_ID))
+            return Outcome().answer(token, join_refused(request, ErrorCode.INVALID_GROUP_ID))
         settings = self.settings
         if (
             not settings.session_timeout_min_ms
             <= request.session_timeout_ms
             <= settings.session_timeout_max_ms
         ):
-            return Outcome().answer(token, _join_refused(request, ErrorCode.INVALID_SESSION_TIMEOUT))
+            return Outcome().answer(token, join_refused(request, ErrorCode.INVALID_SESSION_TIMEOUT))
         group = self.groups.get(request.group_id)
+        before: list[Entry] = []
+        if isinstance(group, ConsumerGroup):
+            if not group.is_empty:
+                return self.mixed_requests.join(group, request, caller, token, now)
+            before = made.group_tombstones(group)
+            group = None
         if group is None:
             if request.member_id:
-                return Outcome().answer(token, _join_refused(request, ErrorCode.UNKNOWN_MEMBER_ID))
+                return Outcome().answer(token, join_refused(request, ErrorCode.UNKNOWN_MEMBER_ID))
+            for entry in before:
+                self.apply(entry.key, entry.value)
             group = self.groups[request.group_id] = ClassicGroup(group_id=request.group_id)
             group.state_since_ms = now.wall_ms
-        return self.classic.join(group, request, caller, token, now)
+        outcome = self.classic.join(group, request, caller, token, now)
+        outcome.entries[:0] = before
+        return outcome
 
     def sync(self, request: SyncGroupRequest, token: Token, now: Moment) -> Outcome:
         group = self.groups.get(request.group_id)
         if not request.group_id:
-            return Outcome().answer(token, _sync_refused(ErrorCode.INVALID_GROUP_ID))
+            return Outcome().answer(token, sync_refused(ErrorCode.INVALID_GROUP_ID))
         if group is None:
-            return Outcome().answer(token, _sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+            return Outcome().answer(token, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+        if isinstance(group, ConsumerGroup):
+            return self.mixed_requests.sync(group, request, token, now)
         return self.classic.sync(group, request, token, now)
 
     def heartbeat(self, request: HeartbeatRequest, now: Moment) -> HeartbeatResponse:
         group = self.groups.get(request.group_id)
         if not request.group_id:
-            code = int(ErrorCode.INVALID_GROUP_ID)
-        elif group is None:
-            code = ErrorCode.UNKNOWN_MEMBER_ID
-        else:
-            try:
-                code = self.classic.heartbeat(group, request, now)
-            except KafkaError as error:
-                code = error.code
-        return HeartbeatResponse(error_code=code)
+            return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+        if group is None:
+            return HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+        try:
+            if isinstance(group, ConsumerGroup):
+                return HeartbeatResponse(error_code=self.mixed_requests.heartbeat(group, request, now))
+            return HeartbeatResponse(error_code=self.classic.heartbeat(group, request, now))
+        except KafkaError as error:
+            return HeartbeatResponse(error_code=error.code)
 
     def leave(self, request: LeaveGroupRequest, version: int, token: Token, now: Moment) -> Outcome:
         if version < 3:
@@ -123,24 +170,94 @@ class GroupShard:
         if group is None or not request.group_id:
             code = ErrorCode.UNKNOWN_MEMBER_ID if request.group_id else ErrorCode.INVALID_GROUP_ID
             return Outcome().answer(token, LeaveGroupResponse(error_code=code))
-        outcome, members = self.classic.leave(group, request, now)
+        if isinstance(group, ConsumerGroup):
+            outcome, members = self.mixed_requests.leave(group, request, now)
+        else:
+            outcome, members = self.classic.leave(group, request, now)
         if version < 3:
             return outcome.answer(token, LeaveGroupResponse(error_code=members[0].error_code))
         return outcome.answer(token, LeaveGroupResponse(error_code=ErrorCode.NONE, members=tuple(members)))
+
+    # Requests of the consumer protocol
+
+    def consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, caller: Caller, token: Token, now: Moment
+    ) -> Outcome:
+        try:
+            self.consumer.check(request, caller.api_version)
+            if request.member_epoch < 0:
+                return self._consumer_leave(request, token, now)
+            outcome = Outcome()
+            group = self._consumer_group_for(request, outcome, now)
+            entries, response = self.consumer.plan_heartbeat(group, request, caller, self.topics, now)
+        except KafkaError as error:
+            refused = ConsumerGroupHeartbeatResponse(
+                throttle_time_ms=0,
+                error_code=error.code,
+                error_message=error.message,
+                member_epoch=0,
+                heartbeat_interval_ms=0,
+            )
+            return Outcome().answer(token, refused)
+        outcome.entries += entries
+        return outcome.answer(token, response)
+
+    def _consumer_group_for(
+        self, request: ConsumerGroupHeartbeatRequest, outcome: Outcome, now: Moment
+    ) -> ConsumerGroup:
+        """The group, or what a classic one becomes; the records of that go to `outcome`."""
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if request.member_epoch != 0:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+        if group is None:
+            return ConsumerGroup(request.group_id)
+        if group.state == EMPTY and not group.pending_members:
+            outcome.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
+            return ConsumerGroup(request.group_id)
+        upgraded = self.mixed.upgraded(group, self.topics)
+        outcome.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
+        outcome.entries += made.group_records(upgraded, now.wall_ms)
+        self.mixed_requests.release_waiting(group, outcome)
+        self.classic.forget_deadlines(group)
+        self.consumer.loaded(upgraded, now)
+        return upgraded
+
+    def _consumer_leave(self, request: ConsumerGroupHeartbeatRequest, token: Token, now: Moment) -> Outcome:
+        group = self.groups.get(request.group_id)
+        if not isinstance(group, ConsumerGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+        entries, gone = self.consumer.plan_leave(group, request, now)
+        response = ConsumerGroupHeartbeatResponse(
+            throttle_time_ms=0,
+            error_code=ErrorCode.NONE,
+            member_id=request.member_id,
+            member_epoch=request.member_epoch,
+            heartbeat_interval_ms=0,
+        )
+        outcome = self.mixed_requests.removal(group, gone, now) if gone else Outcome(entries=entries)
+        return outcome.answer(token, response)
 
     # What happens by itself
 
     def written(self, after: After, now: Moment) -> Outcome:
         group = self.groups.get(after.group_id)
-        if group is not None and after.what == classic.SYNC:
-            return self.classic.assignment_written(group, after, now)
+        if isinstance(group, ClassicGroup):
+            if after.what == classic.SYNC:
+                return self.classic.assignment_written(group, after, now)
+            if after.what == DOWNGRADED:
+                return self.classic.rebalance(group, now)
         return Outcome()
 
     def write_failed(self, after: After, code: int, now: Moment) -> Outcome:
         group = self.groups.get(after.group_id)
-        if group is not None and after.what == classic.SYNC:
+        if isinstance(group, ClassicGroup) and after.what == classic.SYNC:
             return self.classic.assignment_not_written(group, after, code, now)
         return Outcome()
+
+    def will_downgrade(self, group: ClassicGroup) -> None:
+        self._downgraded[group.group_id] = group
 
     def next_deadline(self) -> float | None:
         return self.timers.next_deadline()
@@ -150,17 +267,16 @@ class GroupShard:
         outcomes = []
         for kind, group_id, *rest in self.timers.due(now.monotonic):
             group = self.groups.get(group_id)
-            if group is None:
-                continue
-            match kind:
-                case classic.JOIN:
+            if isinstance(group, ClassicGroup):
+                if kind == classic.JOIN:
                     outcomes.append(self.classic.join_expired(group, now))
-                case classic.SYNC:
+                elif kind == classic.SYNC:
                     outcomes.append(self.classic.sync_expired(group, now))
-                case classic.SESSION:
+                elif kind == classic.SESSION:
                     outcomes.append(self.classic.session_expired(group, rest[0], now))
-                case _:
-                    raise AssertionError(f"no such timer: {kind}")
+            elif isinstance(group, ConsumerGroup) and rest and rest[0] in group.members:
+                assert kind in (consumer.SESSION, consumer.REVOCATION), kind
+                outcomes.append(self.mixed_requests.removal(group, [rest[0]], now))
         return outcomes
 
     def expire_offsets(self, now: Moment) -> Outcome:
@@ -168,44 +284,84 @@ class GroupShard:
         outcome = Outcome()
         for group_id in self.offsets.groups():
             outcome.entries += self.offset_requests.expired(group_id, now)
-        for group in self.groups.values():
-            if group.state == EMPTY and not group.pending_members:
-                left = sum(len(partitions) for partitions in self.offsets.of_group(group.group_id).values())
-                expired = sum(
-                    isinstance(e.key, OffsetCommitKey) and e.key.group == group.group_id
-                    for e in outcome.entries
-                )
-                if left == expired:
-                    outcome.entries.append(Entry(GroupMetadataKey(group=group.group_id), None))
+        expired: dict[str, int] = {}
+        for entry in outcome.entries:
+            assert isinstance(entry.key, records.OffsetCommitKey)
+            expired[entry.key.group] = expired.get(entry.key.group, 0) + 1
+        for group_id, group in self.groups.items():
+            count = sum(len(partitions) for partitions in self.offsets.of_group(group_id).values())
+            if self._is_empty(group) and count == expired.get(group_id, 0):
+                outcome.entries += self._group_tombstones(group)
         return outcome
 
     def delete_group(self, group_id: str) -> tuple[Outcome, int]:
         """Tombstones of an empty group and its offsets, and the error code of the answer."""
         group = self.groups.get(group_id)
-        offsets = self.offsets.of_group(group_id)
         if not group_id:
             return Outcome(), ErrorCode.INVALID_GROUP_ID
-        if group is None and not offsets:
+        if group is None and not self.offsets.of_group(group_id):
             return Outcome(), ErrorCode.GROUP_ID_NOT_FOUND
-        if group is not None and (group.state != EMPTY or group.pending_members):
+        if group is not None and not self._is_empty(group):
             return Outcome(), ErrorCode.NON_EMPTY_GROUP
         entries = self.offsets.tombstones(group_id)
         if group is not None:
-            entries.append(Entry(GroupMetadataKey(group=group_id), None))
+            entries += self._group_tombstones(group)
         return Outcome(entries=entries), ErrorCode.NONE
+
+    def _is_empty(self, group: Group) -> bool:
+        if isinstance(group, ConsumerGroup):
+            return group.is_empty
+        return group.state == EMPTY and not group.pending_members
+
+    def _group_tombstones(self, group: Group) -> list[Entry]:
+        if isinstance(group, ConsumerGroup):
+            return made.group_tombstones(group)
+        return [Entry(records.GroupMetadataKey(group=group.group_id), None)]
 
     def check_invariants(self) -> None:
         for group in self.groups.values():
+            if isinstance(group, ConsumerGroup):
+                group.check_invariants()
+                continue
             assert group.leader is None or group.leader in group.members, group
-            assert group.state != STABLE or group.members, group
+            assert group.state != CLASSIC_STABLE or group.members, group
             assert all(group.members[m].instance_id == i for i, m in group.static_members.items()), group
 
 
-def _join_refused(request: JoinGroupRequest, code: int) -> JoinGroupResponse:
-    return JoinGroupResponse(
-        error_code=code, member_id=request.member_id, protocol_name="", leader="", members=()
-    )
+def _apply_to_group(group: ConsumerGroup, key: Message, value: Message | None) -> None:
+    match key, value:
+        case records.ConsumerGroupMetadataKey(), records.ConsumerGroupMetadataValue():
+            group.apply_metadata(value)
+        case records.ConsumerGroupMemberMetadataKey(), records.ConsumerGroupMemberMetadataValue() | None:
+            group.apply_member(key.member_id, value)
+        case (
+            records.ConsumerGroupTargetAssignmentMetadataKey(),
+            records.ConsumerGroupTargetAssignmentMetadataValue(),
+        ):
+            group.apply_target_epoch(value)
+        case (
+            records.ConsumerGroupTargetAssignmentMemberKey(),
+            records.ConsumerGroupTargetAssignmentMemberValue() | None,
+        ):
+            group.apply_target(key.member_id, value)
+        case (
+            records.ConsumerGroupCurrentMemberAssignmentKey(),
+            records.ConsumerGroupCurrentMemberAssignmentValue() | None,
+        ):
+            group.apply_current(key.member_id, value)
+        case (
+            records.ConsumerGroupRegularExpressionKey(),
+            records.ConsumerGroupRegularExpressionValue() | None,
+        ):
+            group.apply_regex(key.regular_expression, value)
+        case _:
+            pass  # a tombstone of the target's epoch goes with the group's; older kinds of records say nothing more
 
 
-def _sync_refused(code: int) -> SyncGroupResponse:
+def join_refused(request: JoinGroupRequest, code: int, member_id: str | None = None) -> JoinGroupResponse:
+    who = request.member_id if member_id is None else member_id
+    return JoinGroupResponse(error_code=code, member_id=who, protocol_name="", leader="", members=())
+
+
+def sync_refused(code: int) -> SyncGroupResponse:
     return SyncGroupResponse(error_code=code, assignment=b"")

@@ -132,12 +132,12 @@ class Intake:
         if self._reads_records() or self._changes_codec(header):
             try:
                 records = records_in(batch)
+                self._check_records(records, now_ms)
+                if self._changes_codec(header):
+                    batch = self._recompressed(records, header)
+                    header = read_header(batch)
             except CorruptBatch as error:
                 raise _invalid(str(error)) from error
-            self._check_records(records, now_ms)
-            if self._changes_codec(header):
-                batch = self._recompressed(records, header)
-                header = read_header(batch)
         return self._with_timestamp_type(batch, header, now_ms)
 
     def _check_records(self, records: list[Record], now_ms: int) -> None:

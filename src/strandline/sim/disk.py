@@ -167,11 +167,11 @@ class SimulatedDisk:
 
     def remove(self, path: str) -> None:
         self._begin("remove", path)
-        directory, name = self._parent(path)
-        found = directory.children.get(name)
+        found = self._find(path)
         if isinstance(found, Directory):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if found is not None:
+            directory, name = self._parent(path)
             directory.change((name, None))
             self._unlink(found)
 

@@ -6,6 +6,7 @@ An offset checkpoint is: a line with the version (0), a line with the number of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Final
 
 from strandline.base.ids import TopicPartition, parse_uuid, uuid_text
@@ -23,15 +24,17 @@ def _render(entries: Iterable[str]) -> bytes:
 
 
 def _entries(data: bytes, fields: int) -> list[list[str]]:
+    if not data:
+        return []  # Kafka makes the file before it has something to write
     try:
         lines = data.decode().split("\n")
         if int(lines[0]) != _VERSION:
             raise MalformedCheckpoint(f"version {lines[0]} where {_VERSION} is expected")
         count = int(lines[1])
-        entries = [line.rsplit(" ", fields - 1) for line in lines[2 : 2 + count]]
     except (ValueError, IndexError) as error:
         raise MalformedCheckpoint(str(error)) from error
-    if len(entries) != count or any(len(entry) != fields for entry in entries):
+    entries = [line.rsplit(" ", fields - 1) for line in lines[2:-1]]
+    if len(entries) != count or any(len(entry) != fields for entry in entries) or lines[-1]:
         raise MalformedCheckpoint(f"{count} entries of {fields} fields are announced, and others are there")
     return entries
 
@@ -55,9 +58,15 @@ def render_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
 
 def parse_epochs(data: bytes) -> list[tuple[int, int]]:
     try:
-        return [(int(epoch), int(offset)) for epoch, offset in _entries(data, 2)]
+        epochs = [(int(epoch), int(offset)) for epoch, offset in _entries(data, 2)]
     except ValueError as error:
         raise MalformedCheckpoint(str(error)) from error
+    for earlier, later in pairwise(epochs):
+        if earlier[0] >= later[0] or earlier[1] >= later[1]:
+            raise MalformedCheckpoint(
+                f"epoch {later[0]} at {later[1]} behind epoch {earlier[0]} at {earlier[1]}"
+            )
+    return epochs
 
 
 def render_partition_metadata(topic_id: bytes) -> bytes:

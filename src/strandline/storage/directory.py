@@ -98,7 +98,7 @@ class LogDirectory:
 
     def mark_clean(self, broker_epoch: int) -> None:
         """The last act of a clean shutdown."""
-        content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()
+        content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
         self._disk.write_whole(f"{self.path}/{names.CLEAN_SHUTDOWN}", content)
 
     def partitions(self) -> dict[TopicPartition, str]:

@@ -164,7 +164,7 @@ class TimeIndex(_Index):
     __slots__ = ()
 
     def append_if_later(self, timestamp: int, offset: int) -> None:
-        if self.count == 0 or timestamp > self.ENTRY.unpack_from(self._data, (self.count - 1) * 12)[0]:
+        if timestamp > self.last()[0]:
             self._append(self.ENTRY.pack(timestamp, offset - self.base_offset))
 
     def last(self) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from strandline.storage.files import FileTable
 from strandline.storage.opening import OpenedLog
 from strandline.storage.producer_state import ProducerTable, render_snapshot
 from strandline.storage.segment import Place, Segment, Slice
-from strandline.wire.record_batch import BatchHeader, read_header, records_in
+from strandline.wire.record_batch import BatchHeader, CorruptBatch, Record, read_header, records_in
 
 PREFIX: Final = Struct(">qii")  # base offset, length, leader epoch: what the leader writes into a batch
 PREFIX_BYTES: Final = PREFIX.size
@@ -211,7 +211,7 @@ class Log:
             if place.size > size_max and not whole_first_batch:
                 return None
             size = min(end - place.position, max(size_max, place.size))
-            return Slice(segment.file(), place.position, size) if size > 0 else None
+            return Slice(segment, place.position, size) if size > 0 else None
         return None
 
     def places(self, offset: int) -> Iterator[tuple[Segment, Place]]:
@@ -234,22 +234,24 @@ class Log:
                 batch = segment.read_batch(place)
                 if read_header(batch).max_timestamp < timestamp:
                     continue
-                for record in records_in(batch):
+                for record in _records(batch):
                     if record.timestamp >= timestamp and record.offset >= start_offset:
                         return record.timestamp, record.offset
         return None
 
     def offset_of_largest_timestamp(self) -> tuple[int, int] | None:
-        """Largest timestamp of the log and the first record that has it."""
-        best = max((segment.largest_timestamp() for segment in self.segments), key=lambda found: found[0])
+        """Largest timestamp of what can be read and the first record that has it."""
+        start = self.log_start_offset
+        largest = [segment.largest_timestamp_from(start) for segment in self.segments]
+        best = max(largest, key=lambda found: found[0])
         if best[0] < 0:
             return None
-        for segment, place in self.places(best[1]):
-            for record in records_in(segment.read_batch(place)):
-                if record.timestamp == best[0]:
-                    return record.timestamp, record.offset
-            break
-        return best
+        segment, place = next(self.places(best[1]))
+        readable = [r for r in _records(segment.read_batch(place)) if r.offset >= start]
+        if not readable:
+            return best
+        record = max(readable, key=lambda r: r.timestamp)
+        return record.timestamp, record.offset
 
     # Cutting
 
@@ -328,6 +330,10 @@ class Log:
             directories.append(names.directory_of(self.directory))
         return FlushWork(tuple(paths), tuple(directories), self.log_end_offset)
 
+    def moved_to(self, directory: str) -> None:
+        for segment in self.segments:
+            segment.moved_to(directory)
+
     def flushed(self, end_offset: int) -> None:
         self._is_directory_synced = True
         self.recovery_point = max(self.recovery_point, min(end_offset, self.log_end_offset))
@@ -341,3 +347,12 @@ class Log:
             segment.offset_index.close()
             segment.time_index.close()
             self._files.forget(segment.log_path)
+
+
+def _records(batch: bytes) -> list[Record]:
+    """The records of a batch, or one that stands for them where they cannot be read: nobody read them as they came."""
+    try:
+        return records_in(batch)
+    except CorruptBatch:
+        header = read_header(batch)
+        return [Record(header.base_offset, header.max_timestamp, None, None)]

@@ -133,17 +133,23 @@ class _Opener:
             )
             self._recovered.append(segment)
             if problem is None and number + 1 < len(segments):
-                following = segments[number + 1].base_offset
-                if segment.end_offset() == following:
+                end, following = segment.end_offset(), segments[number + 1].base_offset
+                if end == following:
                     segment.finish()
                 else:
-                    problem = f"{segment.log_path}: it ends at {segment.end_offset()}, and the next begins at {following}"
+                    # A tail can be lost at a batch's end. (Compaction, once there is one, leaves gaps that are no loss.)
+                    problem = (
+                        f"{segment.log_path}: it ends at {end}, and the next segment begins at {following}"
+                    )
             if problem is not None:
                 for later in segments[number + 1 :]:
                     self._notes.append(f"{later.log_path}: removed, the log was cut before it")
                     later.rename_for_deletion()
                 self._notes.append(problem)
                 segments = segments[: number + 1]
+                # What is cut must stay so: the same offsets are about to be given to other records.
+                self._files.get(segment.log_path).sync()
+                self._disk.sync_directory(self._directory)
                 break
         if segments:
             epochs.truncate_from_end(segments[-1].end_offset())

@@ -34,17 +34,6 @@ class Place(NamedTuple):
     last_offset: int
 
 
-class Slice(NamedTuple):
-    """A region of a segment's file."""
-
-    file: File
-    position: int
-    size: int
-
-    def read(self) -> bytes:
-        return self.file.read_at(self.position, self.size)
-
-
 class Segment:
     __slots__ = (
         "_disk",
@@ -114,6 +103,11 @@ class Segment:
     def file(self) -> File:
         return self._files.get(self.log_path)
 
+    def moved_to(self, directory: str) -> None:
+        """The partition's directory has been renamed; answers under way still send from it."""
+        self.directory = directory
+        self.log_path = self.path(names.LOG)
+
     def takes_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
@@ -177,6 +171,17 @@ class Segment:
         if self.max_timestamp == -2:
             self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
         return self.max_timestamp, self.max_timestamp_offset
+
+    def largest_timestamp_from(self, start_offset: int) -> tuple[int, int]:
+        """The same among the batches that end at or behind `start_offset`."""
+        found = self.largest_timestamp()
+        if found[1] >= start_offset:
+            return found
+        best = (-1, self.base_offset)
+        for _, header in self.headers(self.position_of(start_offset)):
+            if header.max_timestamp > best[0]:
+                best = (header.max_timestamp, header.last_offset)
+        return best
 
     def walk(self, position: int = 0) -> Iterator[Place]:
         """Batches from a batch boundary on, headers only."""
@@ -264,4 +269,17 @@ class Segment:
             if self._disk.exists(path):
                 self._disk.rename(path, path + names.DELETED)
                 renamed.append(path + names.DELETED)
+        self.log_path = self.path(names.LOG) + names.DELETED  # answers under way still send from it
         return renamed
+
+
+class Slice(NamedTuple):
+    """A region of a segment. Its file may be closed, to make room for others, before the region is sent."""
+
+    segment: Segment
+    position: int
+    size: int
+
+    @property
+    def file(self) -> File:
+        return self.segment.file()

@@ -6,6 +6,7 @@ any node: it is a pure function's memory.
 
 from __future__ import annotations
 
+from struct import error as struct_error
 from typing import Any, TypeVar
 
 from strandline.wire.compiler import (
@@ -55,12 +56,16 @@ def encoder(cls: type[Struct], version: int) -> Encoder:
 
 
 def encode_into(message: Struct, version: int, out: bytearray) -> None:
-    encoder(type(message), version)(message, out)
+    try:
+        encoder(type(message), version)(message, out)
+    except struct_error as error:
+        # A number that its field has no room for, or a string longer than its length can say.
+        raise EncodeError(f"{type(message).__name__} version {version}: {error}") from error
 
 
 def encode(message: Struct, version: int) -> bytearray:
     out = bytearray()
-    encoder(type(message), version)(message, out)
+    encode_into(message, version, out)
     return out
 
 

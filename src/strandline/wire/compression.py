@@ -27,6 +27,9 @@ _XERIAL_HEADER: Final = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_MAGIC: Final = _XERIAL_HEADER[:8]
 _XERIAL_CHUNK_BYTES: Final = 32 * 1024
 
+# What the codecs say when the buffer is full; anything else that goes wrong is the data's fault.
+_NO_ROOM: Final = "failed to write whole buffer"
+
 # Kafka's defaults for compression.gzip.level (-1 means zlib's 6), lz4.level and zstd.level.
 DEFAULT_LEVELS: Final = {GZIP: 6, LZ4: 9, ZSTD: 3}
 
@@ -42,17 +45,17 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
         return bytes(data)
     if codec == SNAPPY:
         return _compress_xerial(memoryview(data))
+    if codec not in DEFAULT_LEVELS:
+        raise CompressionError(f"unknown compression codec {codec}")
     if level is None:
         level = DEFAULT_LEVELS[codec]
     if codec == GZIP:
         return bytes(cramjam.gzip.compress(data, level=6 if level < 0 else level))
     if codec == ZSTD:
         return bytes(cramjam.zstd.compress(data, level=level))
-    if codec == LZ4:
-        stream = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
-        stream.compress(data)
-        return bytes(stream.finish())
-    raise CompressionError(f"unknown compression codec {codec}")
+    stream = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    stream.compress(data)
+    return bytes(stream.finish())
 
 
 def decompress(codec: int, data: Buffer, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytes:
@@ -71,18 +74,18 @@ def decompress(codec: int, data: Buffer, bytes_max: int = DECOMPRESSED_BYTES_MAX
 
 
 def _decompress_bounded(module: Any, data: Buffer, bytes_max: int) -> bytes:
-    """Into a buffer of a likely size first and, if that was too small, into one of the largest size allowed."""
+    """Into a buffer of a likely size first, then into larger ones for as long as only room is missing."""
     import cramjam
 
-    likely = min(bytes_max, 64 * 1024 + 8 * len(data))
-    for size in (likely, bytes_max):
+    size = min(bytes_max, 64 * 1024 + 8 * len(data))
+    while True:
         room = bytearray(size)
         try:
             return bytes(memoryview(room)[: module.decompress_into(data, room)])
-        except (cramjam.DecompressionError, OSError):
-            if size == bytes_max:
+        except (cramjam.DecompressionError, OSError) as error:
+            if size == bytes_max or _NO_ROOM not in str(error):
                 raise
-    raise AssertionError("unreachable: the last size either fits or raises")
+        size = min(bytes_max, size * 8)
 
 
 def _compress_xerial(data: memoryview) -> bytes:

@@ -44,6 +44,9 @@ NO_SEQUENCE: Final = -1
 NO_TIMESTAMP: Final = -1
 NO_LEADER_EPOCH: Final = -1
 
+_INT64_MIN: Final = -(1 << 63)
+_INT64_MAX: Final = (1 << 63) - 1
+
 Header = tuple[bytes, bytes | None]
 
 
@@ -152,10 +155,14 @@ def read_varint(b: Buffer, p: int) -> tuple[int, int]:
         p += 1
         value |= (byte & 0x7F) << shift
         shift += 7
+    if value >> 64:
+        raise CorruptBatch("a varint of more than 64 bits")
     return (value >> 1) ^ -(value & 1), p
 
 
 def varint(value: int) -> bytes:
+    if not _INT64_MIN <= value <= _INT64_MAX:
+        raise CorruptBatch(f"a number of {value}, which is beyond 64 bits")
     value = (value << 1) ^ (value >> 63)
     if value < 0x80:
         return bytes((value,))
@@ -198,6 +205,8 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
         if p != end:
             raise CorruptBatch(f"a record whose fields end {end - p} bytes before its length says")
         timestamp = header.base_timestamp + timestamp_delta if append_time is None else append_time
+        if not _INT64_MIN <= timestamp <= _INT64_MAX:
+            raise CorruptBatch(f"a record's timestamp of {timestamp}")
         found.append(Record(header.base_offset + offset_delta, timestamp, key, value, headers))
     if p != len(data):
         raise CorruptBatch(f"{len(data) - p} bytes behind the last record")

@@ -82,8 +82,9 @@ async def _fetch_later(
         topic = partition.topic or broker.topic_name(partition.topic_id)
         try:
             await broker.replicas.open(topic, partition.index)
-        except KafkaError:
-            continue  # `_read` answers with the reason
+            partition.opening_error = 0
+        except KafkaError as error:
+            partition.opening_error = error.code  # `_read` answers with it
     answer = _fetch(broker, context, request, fetch)
     return await answer if isinstance(answer, asyncio.Future) else answer
 
@@ -180,10 +181,10 @@ def _read(
     if replica is None:
         if context.api_version >= _TOPIC_IDS_FROM and not broker.topic_name(partition.topic_id):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-        broker.replicas.leader_state(
-            partition.topic or broker.topic_name(partition.topic_id), partition.index
-        )
-        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        topic = partition.topic or broker.topic_name(partition.topic_id)
+        broker.replicas.leader_state(topic, partition.index)
+        # It could not be opened, or it has been deleted and made anew while the request waited.
+        raise KafkaError(partition.opening_error or ErrorCode.NOT_LEADER_OR_FOLLOWER)
     replica.check_online()
     replica.check_leader_epoch(partition.current_leader_epoch)
     log = replica.log

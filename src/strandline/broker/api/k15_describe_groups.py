@@ -1,7 +1,7 @@
 """DescribeGroups (key 15), versions 0 to 6: members, assignments and state of classic groups.
 
-A group that does not exist is Dead, with GROUP_ID_NOT_FOUND from version 6. Errors by group: INVALID_GROUP_ID,
-NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
+A group that does not exist, or is not a classic one, is Dead, with GROUP_ID_NOT_FOUND from version 6. Errors by group:
+INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ async def handle(
     for group_id in request.groups:
         try:
             runtime = await broker.groups.loaded_shard_of(group_id)
-            described = _describe(group_id, runtime.shard.groups.get(group_id), context.api_version)
+            group = runtime.shard.groups.get(group_id)
+            described = _describe(
+                group_id, group if isinstance(group, ClassicGroup) else None, context.api_version
+            )
         except KafkaError as error:
             described = _absent(group_id, "", error.code, error.message)
         if request.include_authorized_operations:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.connection import RequestContext
+from strandline.groups.classic_group import ClassicGroup
 from strandline.wire.api.k16_list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 if TYPE_CHECKING:
@@ -25,14 +26,17 @@ def handle(broker: Broker, context: RequestContext, request: ListGroupsRequest) 
     listed = []
     for runtime in broker.groups.shards():
         for group in runtime.shard.groups.values():
-            if (states and group.state.lower() not in states) or (types and "classic" not in types):
+            kind = "classic" if isinstance(group, ClassicGroup) else "consumer"
+            if (states and group.state.lower() not in states) or (types and kind not in types):
                 continue
             listed.append(
                 ListedGroup(
                     group_id=group.group_id,
-                    protocol_type=group.protocol_type or "",
+                    protocol_type=(group.protocol_type or "")
+                    if isinstance(group, ClassicGroup)
+                    else "consumer",
                     group_state=group.state,
-                    group_type="classic",
+                    group_type=kind,
                 )
             )
     return ListGroupsResponse(error_code=ErrorCode.NONE, groups=tuple(listed))

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode
 from strandline.broker.connection import RequestContext
 from strandline.broker.handlers import API_VERSIONS, TABLE
-from strandline.controller.controller import METADATA_VERSION, METADATA_VERSION_FEATURE, METADATA_VERSION_MIN
+from strandline.controller.controller import (
+    GROUP_VERSION,
+    GROUP_VERSION_FEATURE,
+    METADATA_VERSION,
+    METADATA_VERSION_FEATURE,
+    METADATA_VERSION_MIN,
+)
 from strandline.wire.api.k18_api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -51,6 +57,7 @@ def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest)
             SupportedFeatureKey(
                 name=METADATA_VERSION_FEATURE, min_version=METADATA_VERSION_MIN, max_version=METADATA_VERSION
             ),
+            SupportedFeatureKey(name=GROUP_VERSION_FEATURE, min_version=0, max_version=GROUP_VERSION),
         ),
         finalized_features_epoch=broker.metadata_offset(),
         finalized_features=tuple(

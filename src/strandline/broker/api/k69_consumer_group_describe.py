@@ -1,0 +1,97 @@
+"""ConsumerGroupDescribe (key 69), versions 0 and 1: members, epochs and assignments of consumer groups.
+
+Errors by group: GROUP_ID_NOT_FOUND, also for a classic group, INVALID_GROUP_ID, NOT_COORDINATOR,
+COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.api.k15_describe_groups import GROUP_OPERATIONS
+from strandline.broker.connection import RequestContext
+from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
+from strandline.wire.api.k69_consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = ConsumerGroupDescribeRequest
+_CLASSIC_MEMBER: Final = 0
+_CONSUMER_MEMBER: Final = 1
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    groups = []
+    for group_id in request.group_ids:
+        try:
+            runtime = await broker.groups.loaded_shard_of(group_id)
+            group = runtime.shard.groups.get(group_id)
+            if not isinstance(group, ConsumerGroup):
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+            described = _describe(broker, group)
+        except KafkaError as error:
+            described = DescribedGroup(
+                error_code=error.code,
+                error_message=error.message,
+                group_id=group_id,
+                group_state="",
+                group_epoch=0,
+                assignment_epoch=0,
+                assignor_name="",
+                members=(),
+            )
+        if request.include_authorized_operations and described.error_code == ErrorCode.NONE:
+            described.authorized_operations = GROUP_OPERATIONS
+        groups.append(described)
+    return ConsumerGroupDescribeResponse(throttle_time_ms=0, groups=tuple(groups))
+
+
+def _describe(broker: Broker, group: ConsumerGroup) -> DescribedGroup:
+    return DescribedGroup(
+        error_code=ErrorCode.NONE,
+        group_id=group.group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.preferred_assignor(broker.groups.settings.consumer_assignors[0]),
+        members=tuple(_member(broker, group, member) for member in group.members.values()),
+    )
+
+
+def _member(broker: Broker, group: ConsumerGroup, member: ConsumerMember) -> Member:
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=member.topic_names,
+        subscribed_topic_regex=member.topic_regex or None,
+        assignment=_assignment(broker, member.assigned),
+        target_assignment=_assignment(broker, group.targets.get(member.member_id, {})),
+        member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
+    )
+
+
+def _assignment(broker: Broker, partitions: Mapping[bytes, Iterable[int]]) -> Assignment:
+    return Assignment(
+        topic_partitions=tuple(
+            TopicPartitions(
+                topic_id=topic_id, topic_name=broker.topic_name(topic_id), partitions=tuple(sorted(indexes))
+            )
+            for topic_id, indexes in sorted(partitions.items())
+        )
+    )

@@ -1,0 +1,142 @@
+"""Who should have which partitions: the server-side assignors of KIP-848. Pure functions of plain values.
+
+- `uniform`: every member has as many partitions as the others, give or take one where all want the same topics, and
+  keeps what it has as far as that allows.
+- `range`: of each topic every member gets a contiguous range, so that equal partitions of several topics meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+# Partitions by topic id; a target assignment has one for each member.
+Partitions = dict[bytes, tuple[int, ...]]
+Targets = dict[str, Partitions]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a member subscribes to and what it was meant to have so far."""
+
+    topics: frozenset[bytes]
+    target: Mapping[bytes, tuple[int, ...]]
+
+
+def range_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
+    targets: Targets = {member: {} for member in wishes}
+    for topic, count in sorted(counts.items()):
+        subscribers = sorted(member for member, wish in wishes.items() if topic in wish.topics)
+        if not subscribers:
+            continue
+        share, extra = divmod(count, len(subscribers))
+        start = 0
+        for number, member in enumerate(subscribers):
+            size = share + (1 if number < extra else 0)
+            if size:
+                targets[member][topic] = tuple(range(start, start + size))
+            start += size
+    return targets
+
+
+def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
+    members = sorted(wishes)
+    if not members:
+        return {}
+    topics = [topic for topic in sorted(counts) if any(topic in wish.topics for wish in wishes.values())]
+    is_same_for_all = all(wishes[member].topics == wishes[members[0]].topics for member in members)
+    held = _kept(members, wishes, counts)
+    taken = {partition for partitions in held.values() for partition in partitions}
+    free = [
+        (topic, index) for topic in topics for index in range(counts[topic]) if (topic, index) not in taken
+    ]
+    if is_same_for_all:
+        _share_evenly(members, held, free)
+    else:
+        _share_by_wish(members, wishes, held, free)
+    return {member: _by_topic(held[member]) for member in members}
+
+
+_Held = dict[str, list[tuple[bytes, int]]]
+
+
+def _kept(members: list[str], wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> _Held:
+    """What each member has that still exists and that it still wants; a partition twice stays with the first."""
+    taken: set[tuple[bytes, int]] = set()
+    held: _Held = {}
+    for member in members:
+        wish = wishes[member]
+        kept = [
+            (topic, index)
+            for topic in sorted(wish.target)
+            if topic in wish.topics
+            for index in wish.target[topic]
+            if index < counts.get(topic, 0) and (topic, index) not in taken
+        ]
+        taken.update(kept)
+        held[member] = kept
+    return held
+
+
+def _share_evenly(members: list[str], held: _Held, free: list[tuple[bytes, int]]) -> None:
+    total = len(free) + sum(len(partitions) for partitions in held.values())
+    share, extra = divmod(total, len(members))
+    # Those that have more than their share are the ones that may keep one more.
+    order = sorted(members, key=lambda member: -len(held[member]))
+    quota = {member: share + (1 if number < extra else 0) for number, member in enumerate(order)}
+    for member in members:
+        surplus = held[member][quota[member] :]
+        del held[member][quota[member] :]
+        free += surplus
+    free.sort(reverse=True)
+    for member in members:
+        while len(held[member]) < quota[member]:
+            held[member].append(free.pop())
+    assert not free
+
+
+def _share_by_wish(
+    members: list[str], wishes: Mapping[str, Wish], held: _Held, free: list[tuple[bytes, int]]
+) -> None:
+    subscribers = {
+        topic: [member for member in members if topic in wishes[member].topics]
+        for topic in {t for t, _ in free}
+    }
+    free.sort(key=lambda partition: (len(subscribers[partition[0]]), partition))
+    for topic, index in free:
+        member = min(subscribers[topic], key=lambda m: (len(held[m]), m))
+        held[member].append((topic, index))
+    # Each move lowers the sum of squares of what members have, so this ends; the bound is for the impatient.
+    for _ in range(sum(len(partitions) for partitions in held.values())):
+        if not _move_one(members, wishes, held):
+            return
+
+
+def _move_one(members: list[str], wishes: Mapping[str, Wish], held: _Held) -> bool:
+    """Moves a partition from the fullest member to one that wants it and has two less at least."""
+    for giver in sorted(members, key=lambda member: (-len(held[member]), member)):
+        for position in range(len(held[giver]) - 1, -1, -1):
+            topic, _ = held[giver][position]
+            taker = min(
+                (m for m in members if topic in wishes[m].topics),
+                key=lambda m: (len(held[m]), m),
+                default=giver,
+            )
+            if len(held[giver]) - len(held[taker]) >= 2:
+                held[taker].append(held[giver].pop(position))
+                return True
+    return False
+
+
+def _by_topic(partitions: list[tuple[bytes, int]]) -> Partitions:
+    found: dict[bytes, list[int]] = {}
+    for topic, index in partitions:
+        found.setdefault(topic, []).append(index)
+    return {topic: tuple(sorted(indexes)) for topic, indexes in found.items()}
+
+
+ASSIGNORS: Final[dict[str, Callable[[Mapping[str, Wish], Mapping[bytes, int]], Targets]]] = {
+    "uniform": uniform_assignor,
+    "range": range_assignor,
+}

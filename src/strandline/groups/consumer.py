@@ -1,0 +1,432 @@
+"""The consumer protocol (KIP-848): one heartbeat joins, leaves, reports what a member holds and learns what it should.
+
+A heartbeat is a plan: it gives records and a response and changes nothing; `ConsumerGroup` changes when the records are
+applied. What is kept beside the records are deadlines: a member that is not heard of for the session timeout, or does
+not let go of partitions within its rebalance timeout, is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.groups import consumer_records as made
+from strandline.groups.assignors import ASSIGNORS, Wish
+from strandline.groups.consumer_group import (
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    UNREVOKED,
+    ConsumerGroup,
+    ConsumerMember,
+    ResolvedRegex,
+)
+from strandline.groups.members import Caller, uuid_string
+from strandline.groups.outcome import Entry
+from strandline.groups.reconciliation import Reported, reconcile
+from strandline.groups.regular_expressions import matching_topics
+from strandline.groups.settings import GroupSettings, Moment
+from strandline.groups.timers import Timers
+from strandline.groups.topics import Topics
+from strandline.ports.random import Random
+from strandline.wire.api.k68_consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ResponseTopicPartitions,
+)
+
+SESSION: Final = "consumer-session"
+REVOCATION: Final = "consumer-revocation"
+_MEMBER_ID_REQUIRED_SINCE: Final = 1
+
+
+class Change(NamedTuple):
+    """What one member's request makes of its group."""
+
+    entries: list[Entry]
+    member: ConsumerMember
+    has_new_assignment: bool
+
+
+class ConsumerProtocol:
+    def __init__(self, settings: GroupSettings, timers: Timers, random: Random) -> None:
+        self.settings = settings
+        self._timers = timers
+        self._random = random
+        self.rebalances_begun = 0
+
+    # Heartbeats
+
+    def check(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+        """What is wrong with a request whatever its group is like."""
+        epoch = request.member_epoch
+        needs_id = version >= _MEMBER_ID_REQUIRED_SINCE or epoch > 0 or epoch == LEAVE_EPOCH
+        if needs_id and not request.member_id:
+            raise _invalid("MemberId can't be empty.")
+        for name, value in (
+            ("GroupId", request.group_id),
+            ("InstanceId", request.instance_id),
+            ("RackId", request.rack_id),
+        ):
+            if value == "":
+                raise _invalid(f"{name} can't be empty.")
+        if epoch == 0:
+            if request.rebalance_timeout_ms == -1:
+                raise _invalid("RebalanceTimeoutMs must be provided in first request.")
+            if request.topic_partitions is None or request.topic_partitions:
+                raise _invalid("TopicPartitions must be empty when (re-)joining.")
+            if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+                raise _invalid(
+                    "Either SubscribedTopicNames or SubscribedTopicRegex must be given when (re-)joining."
+                )
+        elif epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
+            raise _invalid("InstanceId can't be null.")
+        elif epoch < STATIC_LEAVE_EPOCH:
+            raise _invalid("MemberEpoch is invalid.")
+        assignor = request.server_assignor
+        if assignor is not None and assignor not in self.settings.consumer_assignors:
+            known = ", ".join(self.settings.consumer_assignors)
+            raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, f"Assignor {assignor!r} is none of {known}.")
+
+    def plan_heartbeat(
+        self,
+        group: ConsumerGroup,
+        request: ConsumerGroupHeartbeatRequest,
+        caller: Caller,
+        topics: Topics,
+        now: Moment,
+    ) -> tuple[list[Entry], ConsumerGroupHeartbeatResponse]:
+        member_id = request.member_id or uuid_string(self._random.uuid())
+        reported: Reported = None
+        if request.topic_partitions is not None:
+            reported = {topic.topic_id: topic.partitions for topic in request.topic_partitions}
+        self._check_size(group, member_id)
+        known, replaced = self._find(group, member_id, request.instance_id, request.member_epoch, reported)
+        wanted = replace(
+            known,
+            instance_id=request.instance_id if request.instance_id is not None else known.instance_id,
+            rack_id=request.rack_id if request.rack_id is not None else known.rack_id,
+            rebalance_timeout_ms=request.rebalance_timeout_ms
+            if request.rebalance_timeout_ms != -1
+            else known.rebalance_timeout_ms,
+            server_assignor=request.server_assignor
+            if request.server_assignor is not None
+            else known.server_assignor,
+            topic_names=tuple(sorted(set(request.subscribed_topic_names)))
+            if request.subscribed_topic_names is not None
+            else known.topic_names,
+            topic_regex=request.subscribed_topic_regex
+            if request.subscribed_topic_regex is not None
+            else known.topic_regex,
+            client_id=caller.client_id,
+            client_host=caller.client_host,
+            classic=None,
+        )
+        change = self.plan_change(group, known, replaced, wanted, reported, topics, now)
+        self._expect(group, change.member, self.settings.consumer_session_timeout_ms, now)
+        is_full = (
+            request.rebalance_timeout_ms != -1
+            and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+            and reported is not None
+        )
+        response = ConsumerGroupHeartbeatResponse(
+            throttle_time_ms=0,
+            error_code=ErrorCode.NONE,
+            member_id=change.member.member_id,
+            member_epoch=change.member.epoch,
+            heartbeat_interval_ms=self.settings.consumer_heartbeat_interval_ms,
+        )
+        if request.member_epoch == 0 or is_full or change.has_new_assignment:
+            response.assignment = Assignment(
+                topic_partitions=tuple(
+                    ResponseTopicPartitions(topic_id=topic_id, partitions=tuple(sorted(indexes)))
+                    for topic_id, indexes in sorted(change.member.assigned.items())
+                )
+            )
+        return change.entries, response
+
+    def _check_size(self, group: ConsumerGroup, member_id: str) -> None:
+        if member_id not in group.members and len(group.members) >= self.settings.consumer_group_size_max:
+            raise KafkaError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The group has its maximum of {self.settings.consumer_group_size_max} members.",
+            )
+
+    def _find(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int, reported: Reported
+    ) -> tuple[ConsumerMember, ConsumerMember | None]:
+        """The member as it is known, or a new one; and the member whose place it takes, if it is a static one."""
+        if instance_id is None:
+            known = group.members.get(member_id)
+            if known is None:
+                if epoch != 0:
+                    raise KafkaError(
+                        ErrorCode.UNKNOWN_MEMBER_ID,
+                        f"Member {member_id} is not a member of group {group.group_id}.",
+                    )
+                return ConsumerMember(member_id=member_id), None
+            _check_epoch(known, epoch, reported)
+            return known, None
+        old_id = group.static_members.get(instance_id)
+        old = None if old_id is None else group.members[old_id]
+        if epoch == 0:
+            if old is None:
+                return ConsumerMember(member_id=member_id), None
+            if old.member_id == member_id:
+                return old, None
+            if old.classic is None and old.epoch != STATIC_LEAVE_EPOCH:
+                raise KafkaError(
+                    ErrorCode.UNRELEASED_INSTANCE_ID,
+                    f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
+                    f"instance id is owned by {old.member_id} member.",
+                )
+            return replace(old, member_id=member_id, epoch=0, previous_epoch=0), old
+        if old is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if old.member_id != member_id:
+            raise KafkaError(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced.",
+            )
+        _check_epoch(old, epoch, reported)
+        return old, None
+
+    # What a member's change makes of the group
+
+    def plan_change(
+        self,
+        group: ConsumerGroup,
+        known: ConsumerMember,
+        replaced: ConsumerMember | None,
+        wanted: ConsumerMember,
+        reported: Reported,
+        topics: Topics,
+        now: Moment,
+    ) -> Change:
+        group_id = group.group_id
+        entries: list[Entry] = []
+        if replaced is not None:
+            entries += made.member_tombstones(group_id, replaced.member_id)
+        is_new = wanted.member_id not in group.members
+        if is_new or wanted.described() != known.described():
+            entries.append(made.member_entry(group_id, wanted))
+        members = {m.member_id: m for m in group.members.values() if m is not replaced}
+        members[wanted.member_id] = wanted
+        regexes = self._resolve(group, members, topics, now, entries)
+        subscription_changed = (
+            (is_new and replaced is None)
+            or wanted.topic_names != known.topic_names
+            or wanted.topic_regex != known.topic_regex
+        )
+        epoch = self._epoch_after(group, members, regexes, subscription_changed, topics, entries)
+        targets = dict(group.targets)
+        if replaced is not None:
+            targets[wanted.member_id] = targets.pop(replaced.member_id, {})
+            entries.append(made.target_entry(group_id, wanted.member_id, targets[wanted.member_id]))
+        target_epoch = group.assignment_epoch
+        if epoch > target_epoch:
+            targets = self._new_targets(group, members, regexes, targets, topics, entries)
+            target_epoch = epoch
+            entries.append(made.target_epoch_entry(group_id, epoch, now.wall_ms))
+            self.rebalances_begun += 1
+
+        def owner_of(topic_id: bytes, index: int) -> str | None:
+            owner = group.owners.get((topic_id, index))
+            return wanted.member_id if replaced is not None and owner == replaced.member_id else owner
+
+        subscribed = _topic_ids(_names(wanted, regexes), topics)
+        placed = reconcile(
+            owner_of,
+            wanted,
+            target_epoch,
+            targets.get(wanted.member_id, {}),
+            subscribed,
+            subscription_changed,
+            reported,
+        )
+        if is_new or placed.placed() != known.placed():
+            entries.append(made.current_entry(group_id, placed))
+        self._watch_revocation(group_id, known, placed, now)
+        return Change(entries, placed, placed.assigned != known.assigned)
+
+    def _resolve(
+        self,
+        group: ConsumerGroup,
+        members: Mapping[str, ConsumerMember],
+        topics: Topics,
+        now: Moment,
+        entries: list[Entry],
+    ) -> dict[str, ResolvedRegex]:
+        """Which topics each regular expression matches; looked at again when topics have changed."""
+        used = {member.topic_regex for member in members.values() if member.topic_regex}
+        resolved = {regex: found for regex, found in group.regexes.items() if regex in used}
+        for regex in group.regexes:
+            if regex not in used:
+                entries.append(made.regex_entry(group.group_id, regex, None))
+        for regex in sorted(used):
+            known = resolved.get(regex)
+            if known is not None and group.seen_topics_version == topics.version:
+                continue
+            found = matching_topics(regex, topics.names())
+            if known is None or known.topics != found:
+                resolved[regex] = ResolvedRegex(
+                    topics=found, version=topics.version, timestamp_ms=now.wall_ms
+                )
+                entries.append(made.regex_entry(group.group_id, regex, resolved[regex]))
+        return resolved
+
+    def _epoch_after(
+        self,
+        group: ConsumerGroup,
+        members: Mapping[str, ConsumerMember],
+        regexes: Mapping[str, ResolvedRegex],
+        subscription_changed: bool,
+        topics: Topics,
+        entries: list[Entry],
+    ) -> int:
+        """The group's epoch, one more if what members want or the topics they want have changed."""
+        metadata_hash = group.metadata_hash
+        if subscription_changed or group.seen_topics_version != topics.version:
+            names = frozenset[str]().union(*(_names(member, regexes) for member in members.values()))
+            metadata_hash = _hash_of(names, topics)
+            group.seen_topics_version = topics.version
+        if not subscription_changed and metadata_hash == group.metadata_hash:
+            return group.epoch
+        entries.append(made.group_entry(group.group_id, group.epoch + 1, metadata_hash))
+        return group.epoch + 1
+
+    def _new_targets(
+        self,
+        group: ConsumerGroup,
+        members: Mapping[str, ConsumerMember],
+        regexes: Mapping[str, ResolvedRegex],
+        targets: Mapping[str, Mapping[bytes, tuple[int, ...]]],
+        topics: Topics,
+        entries: list[Entry],
+    ) -> dict[str, dict[bytes, tuple[int, ...]]]:
+        wishes = {}
+        counts: dict[bytes, int] = {}
+        for member_id, member in members.items():
+            names = _names(member, regexes)
+            wishes[member_id] = Wish(topics=_topic_ids(names, topics), target=targets.get(member_id, {}))
+            for name in names:
+                topic_id = topics.topic_id(name)
+                if topic_id is not None:
+                    counts[topic_id] = topics.partition_count(name)
+        votes = ConsumerGroup(group.group_id)
+        votes.members = dict(members)
+        name = votes.preferred_assignor(self.settings.consumer_assignors[0])
+        found = ASSIGNORS[name](wishes, counts)
+        for member_id, target in found.items():
+            if target != targets.get(member_id, None):
+                entries.append(made.target_entry(group.group_id, member_id, target))
+        return found
+
+    # Leaving
+
+    def plan_leave(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, now: Moment
+    ) -> tuple[list[Entry], list[str]]:
+        """Records and the members that are gone; a static member that comes back keeps its place."""
+        if request.instance_id is None:
+            member = group.members.get(request.member_id)
+        else:
+            member = group.members.get(group.static_members.get(request.instance_id, ""))
+        if member is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"There is no member {request.member_id}.")
+        if member.member_id != request.member_id:
+            raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, f"Member {request.member_id} was fenced.")
+        if request.member_epoch == STATIC_LEAVE_EPOCH:
+            away = replace(member, epoch=STATIC_LEAVE_EPOCH, revoking={})
+            return [made.current_entry(group.group_id, away)], []
+        return self.plan_removal(group, [member.member_id]), [member.member_id]
+
+    def plan_removal(self, group: ConsumerGroup, member_ids: list[str]) -> list[Entry]:
+        entries = [e for member_id in member_ids for e in made.member_tombstones(group.group_id, member_id)]
+        left = [member for member in group.members.values() if member.member_id not in member_ids]
+        used = {member.topic_regex for member in left}
+        entries += [
+            made.regex_entry(group.group_id, regex, None) for regex in group.regexes if regex not in used
+        ]
+        entries.append(made.group_entry(group.group_id, group.epoch + 1, group.metadata_hash))
+        return entries
+
+    def forget_deadlines(self, group_id: str, member_id: str) -> None:
+        self._timers.cancel((SESSION, group_id, member_id))
+        self._timers.cancel((REVOCATION, group_id, member_id))
+
+    # Time
+
+    def _expect(self, group: ConsumerGroup, member: ConsumerMember, timeout_ms: int, now: Moment) -> None:
+        self._timers.schedule((SESSION, group.group_id, member.member_id), now.after_ms(timeout_ms))
+
+    def _watch_revocation(
+        self, group_id: str, known: ConsumerMember, placed: ConsumerMember, now: Moment
+    ) -> None:
+        key = (REVOCATION, group_id, placed.member_id)
+        if placed.state != UNREVOKED:
+            self._timers.cancel(key)
+        elif known.state != UNREVOKED or known.epoch != placed.epoch:
+            self._timers.schedule(key, now.after_ms(placed.rebalance_timeout_ms))
+
+    def loaded(self, group: ConsumerGroup, now: Moment) -> None:
+        for member in group.members.values():
+            timeout_ms = self.settings.consumer_session_timeout_ms
+            if member.classic is not None:
+                timeout_ms = member.classic.session_timeout_ms
+            self._expect(group, member, timeout_ms, now)
+            if member.state == UNREVOKED:
+                key = (REVOCATION, group.group_id, member.member_id)
+                self._timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _check_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> None:
+    """A member is at the coordinator's epoch, or at the one before if the answer with the new one was lost."""
+    if epoch in (0, member.epoch):
+        return
+    is_lost_answer = epoch < member.epoch and epoch == member.previous_epoch and _is_part_of(reported, member)
+    if not is_lost_answer:
+        raise KafkaError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The member's epoch is {member.epoch}, not {epoch}. It must abandon all its partitions and rejoin.",
+        )
+
+
+def _is_part_of(reported: Reported, member: ConsumerMember) -> bool:
+    if reported is None:
+        return False
+    return all(
+        index in member.assigned.get(topic_id, {})
+        for topic_id, indexes in reported.items()
+        for index in indexes
+    )
+
+
+def _names(member: ConsumerMember, regexes: Mapping[str, ResolvedRegex]) -> frozenset[str]:
+    names = frozenset(member.topic_names)
+    resolved = regexes.get(member.topic_regex) if member.topic_regex else None
+    return names if resolved is None else names | resolved.topics
+
+
+def _topic_ids(names: frozenset[str], topics: Topics) -> frozenset[bytes]:
+    found = (topics.topic_id(name) for name in names)
+    return frozenset(topic_id for topic_id in found if topic_id is not None)
+
+
+def _hash_of(names: frozenset[str], topics: Topics) -> int:
+    """Another number whenever one of these topics is made, deleted, or grows; 0 for no topics, as Kafka has it."""
+    value = 0
+    for name in sorted(names):
+        topic_id = topics.topic_id(name)
+        if topic_id is not None:
+            count = topics.partition_count(name)
+            value = crc32c(f"{name} {count} ".encode() + topic_id, value)
+    return value

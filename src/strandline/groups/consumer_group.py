@@ -1,0 +1,216 @@
+"""A group of the consumer protocol (KIP-848): what its records say.
+
+The group epoch rises with every change of what members want or of the topics they want; the target assignment is
+computed for an epoch; each member moves from what it has to what it should have at its own pace, and is at an epoch
+once it has given up everything that the epoch takes from it. A partition is given to a member only after the member
+that had it has confirmed that it let go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from strandline.wire.records import offsets_topic as records
+
+STABLE: Final = 0
+UNREVOKED: Final = 1  # the member must let go of partitions first
+UNRELEASED: Final = 2  # others must let go of partitions first
+
+LEAVE_EPOCH: Final = -1
+STATIC_LEAVE_EPOCH: Final = -2
+
+# Partitions by topic id, each with the epoch in which the member got it.
+Owned = dict[bytes, dict[int, int]]
+
+GROUP_EMPTY: Final = "Empty"
+GROUP_ASSIGNING: Final = "Assigning"
+GROUP_RECONCILING: Final = "Reconciling"
+GROUP_STABLE: Final = "Stable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerMember:
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topic_names: tuple[str, ...] = ()
+    topic_regex: str = ""
+    rebalance_timeout_ms: int = -1
+    server_assignor: str | None = None
+    classic: records.ClassicMemberMetadata | None = None
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: int = STABLE
+    assigned: Owned = field(default_factory=dict)
+    revoking: Owned = field(default_factory=dict)
+
+    def described(self) -> tuple[object, ...]:
+        """What its metadata record holds, to see whether it changed."""
+        return (
+            self.instance_id,
+            self.rack_id,
+            self.client_id,
+            self.client_host,
+            self.topic_names,
+            self.topic_regex,
+            self.rebalance_timeout_ms,
+            self.server_assignor,
+            self.classic,
+        )
+
+    def placed(self) -> tuple[object, ...]:
+        """What its assignment record holds."""
+        return self.epoch, self.previous_epoch, self.state, self.assigned, self.revoking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedRegex:
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
+class ConsumerGroup:
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        self.metadata_hash = 0
+        self.assignment_epoch = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_members: dict[str, str] = {}
+        self.targets: dict[str, dict[bytes, tuple[int, ...]]] = {}
+        self.regexes: dict[str, ResolvedRegex] = {}
+        # Who holds a partition, given or being taken away: nobody else may get it.
+        self.owners: dict[tuple[bytes, int], str] = {}
+        # The topics as they were when they were last looked at; not written down.
+        self.seen_topics_version = -1
+
+    @property
+    def state(self) -> str:
+        if not self.members:
+            return GROUP_EMPTY
+        if self.epoch > self.assignment_epoch:
+            return GROUP_ASSIGNING
+        settled = all(
+            m.state == STABLE and m.epoch in (self.assignment_epoch, STATIC_LEAVE_EPOCH)
+            for m in self.members.values()
+        )
+        return GROUP_STABLE if settled else GROUP_RECONCILING
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def subscribed_names(self, member: ConsumerMember) -> frozenset[str]:
+        names = frozenset(member.topic_names)
+        resolved = self.regexes.get(member.topic_regex) if member.topic_regex else None
+        return names if resolved is None else names | resolved.topics
+
+    def preferred_assignor(self, default: str) -> str:
+        """The one that most members ask for; members that ask for none have no vote."""
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            if member.server_assignor is not None:
+                votes[member.server_assignor] = votes.get(member.server_assignor, 0) + 1
+        return max(votes, key=lambda name: votes[name]) if votes else default
+
+    # Records
+
+    def apply_metadata(self, value: records.ConsumerGroupMetadataValue) -> None:
+        self.epoch = value.epoch
+        self.metadata_hash = value.metadata_hash
+
+    def apply_member(self, member_id: str, value: records.ConsumerGroupMemberMetadataValue | None) -> None:
+        old = self.members.get(member_id)
+        if value is None:
+            if old is not None:
+                del self.members[member_id]
+                if old.instance_id is not None and self.static_members.get(old.instance_id) == member_id:
+                    del self.static_members[old.instance_id]
+            return
+        member = old or ConsumerMember(member_id=member_id)
+        self.members[member_id] = replace(
+            member,
+            instance_id=value.instance_id,
+            rack_id=value.rack_id,
+            client_id=value.client_id,
+            client_host=value.client_host,
+            topic_names=value.subscribed_topic_names,
+            topic_regex=value.subscribed_topic_regex or "",
+            rebalance_timeout_ms=value.rebalance_timeout_ms,
+            server_assignor=value.server_assignor,
+            classic=value.classic_member_metadata,
+        )
+        if value.instance_id is not None:
+            self.static_members[value.instance_id] = member_id
+
+    def apply_target_epoch(self, value: records.ConsumerGroupTargetAssignmentMetadataValue) -> None:
+        self.assignment_epoch = value.assignment_epoch
+
+    def apply_target(
+        self, member_id: str, value: records.ConsumerGroupTargetAssignmentMemberValue | None
+    ) -> None:
+        if value is None:
+            self.targets.pop(member_id, None)
+        else:
+            self.targets[member_id] = {t.topic_id: t.partitions for t in value.topic_partitions}
+
+    def apply_current(
+        self, member_id: str, value: records.ConsumerGroupCurrentMemberAssignmentValue | None
+    ) -> None:
+        member = self.members.get(member_id)
+        if member is not None:
+            self._release(member)
+        if value is None:
+            if member is not None:
+                self.members[member_id] = replace(member, assigned={}, revoking={})
+            return
+        base = member or ConsumerMember(member_id=member_id)
+        member = self.members[member_id] = replace(
+            base,
+            epoch=value.member_epoch,
+            previous_epoch=value.previous_member_epoch,
+            state=value.state,
+            assigned=owned_from(value.assigned_partitions, value.member_epoch),
+            revoking=owned_from(value.partitions_pending_revocation, value.member_epoch),
+        )
+        for partitions in (member.assigned, member.revoking):
+            for topic_id, indexes in partitions.items():
+                for index in indexes:
+                    self.owners[topic_id, index] = member_id
+
+    def _release(self, member: ConsumerMember) -> None:
+        for partitions in (member.assigned, member.revoking):
+            for topic_id, indexes in partitions.items():
+                for index in indexes:
+                    if self.owners.get((topic_id, index)) == member.member_id:
+                        del self.owners[topic_id, index]
+
+    def apply_regex(self, regex: str, value: records.ConsumerGroupRegularExpressionValue | None) -> None:
+        if value is None:
+            self.regexes.pop(regex, None)
+        else:
+            self.regexes[regex] = ResolvedRegex(
+                topics=frozenset(value.topics), version=value.version, timestamp_ms=value.timestamp
+            )
+
+    def check_invariants(self) -> None:
+        held: dict[tuple[bytes, int], str] = {}
+        for member in self.members.values():
+            for partitions in (member.assigned, member.revoking):
+                for topic_id, indexes in partitions.items():
+                    for index in indexes:
+                        assert (topic_id, index) not in held, f"{index} belongs to two members"
+                        held[topic_id, index] = member.member_id
+        assert held == self.owners
+
+
+def owned_from(listed: tuple[records.TopicPartitions, ...], default_epoch: int) -> Owned:
+    owned: Owned = {}
+    for topic in listed:
+        epochs = topic.assignment_epochs or (default_epoch,) * len(topic.partitions)
+        owned[topic.topic_id] = dict(zip(topic.partitions, epochs, strict=True))
+    return owned

@@ -1,0 +1,280 @@
+"""Members of the classic protocol inside a consumer group, and the ways between the two kinds of group (KIP-848).
+
+A classic group becomes a consumer group when the first consumer of the new protocol joins it; its members stay, speak
+the classic protocol, and are told to rejoin whenever their assignment changes. A consumer group whose last member of
+the new protocol leaves becomes a classic group again. `group.consumer.migration.policy` says which ways are open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.groups.classic_group import STABLE as CLASSIC_STABLE
+from strandline.groups.classic_group import ClassicGroup, ClassicMember
+from strandline.groups.consumer import Change, ConsumerProtocol
+from strandline.groups.consumer_group import (
+    STABLE,
+    UNRELEASED,
+    UNREVOKED,
+    ConsumerGroup,
+    ConsumerMember,
+)
+from strandline.groups.members import Caller, uuid_string
+from strandline.groups.settings import GroupSettings, Moment
+from strandline.groups.subscriptions import parse_subscription
+from strandline.groups.topics import Topics
+from strandline.ports.random import Random
+from strandline.wire.api.k11_join_group import JoinGroupRequest
+from strandline.wire.codec import DecodeError, decode, encode
+from strandline.wire.records.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from strandline.wire.records.consumer_protocol import TopicPartitionData as AssignedTopic
+from strandline.wire.records.offsets_topic import ClassicMemberMetadata, ClassicProtocol
+
+PROTOCOL_TYPE: Final = "consumer"
+_UPGRADES: Final = ("upgrade", "bidirectional")
+_DOWNGRADES: Final = ("downgrade", "bidirectional")
+_ASSIGNMENT_VERSION_MAX: Final = 3
+
+
+def _parse_assignment(data: bytes) -> ConsumerProtocolAssignment:
+    version = int.from_bytes(data[:2], "big", signed=True)
+    return decode(ConsumerProtocolAssignment, min(max(version, 0), _ASSIGNMENT_VERSION_MAX), data, 2)
+
+
+class Mixed:
+    def __init__(self, settings: GroupSettings, consumer: ConsumerProtocol, random: Random) -> None:
+        self._settings = settings
+        self._consumer = consumer
+        self._random = random
+
+    # From classic to consumer
+
+    def upgraded(self, classic: ClassicGroup, topics: Topics) -> ConsumerGroup:
+        """The consumer group that a classic group with members becomes; GROUP_ID_NOT_FOUND if it cannot."""
+        if self._settings.migration_policy not in _UPGRADES:
+            raise _cannot_upgrade(classic, "online upgrade is disabled")
+        if classic.protocol_type != PROTOCOL_TYPE or classic.protocol is None:
+            raise _cannot_upgrade(classic, "it does not use the consumer protocol type, or is still forming")
+        if len(classic.members) > self._settings.consumer_group_size_max:
+            raise _cannot_upgrade(classic, "it has too many members")
+        group = ConsumerGroup(classic.group_id)
+        group.epoch = group.assignment_epoch = classic.generation
+        try:
+            for member in classic.members.values():
+                self._take_over(group, classic, member, topics)
+        except DecodeError as error:
+            raise _cannot_upgrade(classic, f"a member's metadata cannot be read: {error}") from error
+        return group
+
+    def _take_over(
+        self, group: ConsumerGroup, classic: ClassicGroup, member: ClassicMember, topics: Topics
+    ) -> None:
+        subscription = parse_subscription(member.metadata_for(classic.protocol or ""))
+        target: dict[bytes, tuple[int, ...]] = {}
+        if member.assignment:
+            assignment = _parse_assignment(member.assignment)
+            if assignment.user_data:
+                raise DecodeError("the user data of a custom assignor would be lost")
+            for topic in assignment.assigned_partitions:
+                topic_id = topics.topic_id(topic.topic)
+                if topic_id is not None:
+                    target[topic_id] = topic.partitions
+        group.targets[member.member_id] = target
+        group.members[member.member_id] = ConsumerMember(
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            rack_id=subscription.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            topic_names=tuple(sorted(set(subscription.topics))),
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            classic=_classic_metadata(member.session_timeout_ms, member.protocols),
+            epoch=classic.generation,
+            previous_epoch=classic.generation,
+            state=STABLE,
+            assigned={
+                topic_id: dict.fromkeys(indexes, classic.generation) for topic_id, indexes in target.items()
+            },
+        )
+        if member.instance_id is not None:
+            group.static_members[member.instance_id] = member.member_id
+        for topic_id, indexes in target.items():
+            for index in indexes:
+                group.owners[topic_id, index] = member.member_id
+
+    # From consumer to classic
+
+    def can_downgrade(self, group: ConsumerGroup, leaving: list[str]) -> bool:
+        left = [member for member in group.members.values() if member.member_id not in leaving]
+        return (
+            bool(left)
+            and all(member.classic is not None for member in left)
+            and self._settings.migration_policy in _DOWNGRADES
+            and len(left) <= self._settings.group_size_max
+        )
+
+    def downgraded(
+        self, group: ConsumerGroup, leaving: list[str], topics: Topics, now: Moment
+    ) -> ClassicGroup:
+        classic = ClassicGroup(group_id=group.group_id, generation=group.epoch, protocol_type=PROTOCOL_TYPE)
+        for member in group.members.values():
+            if member.member_id in leaving:
+                continue
+            assert member.classic is not None
+            classic.add(
+                ClassicMember(
+                    member_id=member.member_id,
+                    instance_id=member.instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    rebalance_timeout_ms=member.rebalance_timeout_ms,
+                    session_timeout_ms=member.classic.session_timeout_ms,
+                    protocols=tuple((p.name, p.metadata) for p in member.classic.supported_protocols),
+                    assignment=_assignment_bytes(member, group.targets.get(member.member_id, {}), topics),
+                )
+            )
+        classic.protocol = classic.select_protocol()
+        classic.move_to(CLASSIC_STABLE, now.wall_ms)
+        return classic
+
+    # Requests of the classic protocol to a consumer group
+
+    def join(
+        self, group: ConsumerGroup, request: JoinGroupRequest, caller: Caller, topics: Topics, now: Moment
+    ) -> Change:
+        """Raises KafkaError; MEMBER_ID_REQUIRED carries the id to join with as its message."""
+        if self._settings.migration_policy == "disabled":
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "Group migration is disabled.")
+        names = {protocol.name for protocol in request.protocols}
+        if request.protocol_type != PROTOCOL_TYPE or not names or not _shares_protocol(group, names):
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "The member's protocols are not supported."
+            )
+        member_id = request.member_id or uuid_string(self._random.uuid())
+        if member_id not in group.members and len(group.members) >= self._settings.consumer_group_size_max:
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
+        if not request.member_id and request.group_instance_id is None and caller.api_version >= 4:
+            raise KafkaError(ErrorCode.MEMBER_ID_REQUIRED, member_id)
+        known, replaced = self._find(group, request, member_id)
+        try:
+            subscription = parse_subscription(request.protocols[0].metadata)
+        except DecodeError as error:
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, str(error)) from error
+        protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
+        wanted = replace(
+            known,
+            instance_id=request.group_instance_id or known.instance_id,
+            rack_id=subscription.rack_id or known.rack_id,
+            rebalance_timeout_ms=request.rebalance_timeout_ms
+            if request.rebalance_timeout_ms >= 0
+            else request.session_timeout_ms,
+            topic_names=tuple(sorted(set(subscription.topics))),
+            topic_regex="",
+            client_id=caller.client_id,
+            client_host=caller.client_host,
+            classic=_classic_metadata(request.session_timeout_ms, protocols),
+        )
+        return self._consumer.plan_change(
+            group, known, replaced, wanted, _owned_by(subscription, topics), topics, now
+        )
+
+    def _find(
+        self, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
+    ) -> tuple[ConsumerMember, ConsumerMember | None]:
+        if request.group_instance_id is None:
+            return group.members.get(member_id) or ConsumerMember(member_id=member_id), None
+        old_id = group.static_members.get(request.group_instance_id)
+        if old_id is None:
+            return ConsumerMember(member_id=member_id), None
+        old = group.members[old_id]
+        if request.member_id:
+            if old.member_id != request.member_id:
+                raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+            return old, None
+        return replace(old, member_id=member_id, epoch=0, previous_epoch=0), old
+
+    def check_member(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
+    ) -> ConsumerMember:
+        """The classic member that sends a SyncGroup, Heartbeat or LeaveGroup; raises KafkaError otherwise."""
+        if instance_id is not None:
+            known_id = group.static_members.get(instance_id)
+            if known_id is None:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if known_id != member_id:
+                raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+        member = group.members.get(member_id)
+        if member is None or member.classic is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if generation != member.epoch:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        return member
+
+    def must_rejoin(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+        """Its assignment has changed, or can grow now: it has to come and get it."""
+        if member.epoch < group.assignment_epoch or member.state == UNREVOKED:
+            return True
+        return member.state == UNRELEASED and not self._waits_for_others(group, member)
+
+    def _waits_for_others(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+        for topic_id, indexes in group.targets.get(member.member_id, {}).items():
+            for index in indexes:
+                owner = group.owners.get((topic_id, index))
+                if owner is not None and owner != member.member_id:
+                    return True
+        return False
+
+    def assignment_of(self, member: ConsumerMember, topics: Topics) -> bytes:
+        return _assignment_bytes(member, {t: tuple(sorted(p)) for t, p in member.assigned.items()}, topics)
+
+
+def _cannot_upgrade(classic: ClassicGroup, why: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        f"Classic group {classic.group_id} cannot become a consumer group: {why}.",
+    )
+
+
+def _classic_metadata(
+    session_timeout_ms: int, protocols: tuple[tuple[str, bytes], ...]
+) -> ClassicMemberMetadata:
+    return ClassicMemberMetadata(
+        session_timeout_ms=session_timeout_ms,
+        supported_protocols=tuple(
+            ClassicProtocol(name=name, metadata=metadata) for name, metadata in protocols
+        ),
+    )
+
+
+def _shares_protocol(group: ConsumerGroup, names: set[str]) -> bool:
+    classic = [member.classic for member in group.members.values() if member.classic is not None]
+    common = set(names)
+    for metadata in classic:
+        common &= {protocol.name for protocol in metadata.supported_protocols}
+    return bool(common)
+
+
+def _owned_by(subscription: ConsumerProtocolSubscription, topics: Topics) -> dict[bytes, tuple[int, ...]]:
+    owned = {}
+    for topic in subscription.owned_partitions:
+        topic_id = topics.topic_id(topic.topic)
+        if topic_id is not None:
+            owned[topic_id] = topic.partitions
+    return owned
+
+
+def _assignment_bytes(member: ConsumerMember, target: dict[bytes, tuple[int, ...]], topics: Topics) -> bytes:
+    """In the version of the member's own subscription."""
+    assert member.classic is not None
+    version = int.from_bytes(member.classic.supported_protocols[0].metadata[:2], "big", signed=True)
+    version = min(max(version, 0), _ASSIGNMENT_VERSION_MAX)
+    assignment = ConsumerProtocolAssignment(
+        assigned_partitions=tuple(
+            AssignedTopic(topic=topics.name(topic_id), partitions=indexes)
+            for topic_id, indexes in sorted(target.items())
+            if topics.name(topic_id)
+        )
+    )
+    return version.to_bytes(2, "big") + bytes(encode(assignment, version))
