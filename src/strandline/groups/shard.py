@@ -77,9 +77,10 @@ class GroupShard:
                 del self.groups[group_id]
                 group.state = DEAD
         elif not isinstance(group, ClassicGroup):
-            self.groups[group_id] = self._downgraded.pop(group_id, None) or ClassicGroup.from_record(
-                group_id, value
-            )
+            if group_id in self._downgraded:
+                self.groups[group_id] = self._downgraded.pop(group_id)
+            else:
+                self.groups[group_id] = ClassicGroup.from_record(group_id, value)
 
     def _apply_consumer(self, key: Message, value: Message | None) -> None:
         group_id = getattr(key, "group_id", None)

@@ -7,6 +7,7 @@ relative to the segment's base offset. An index is only an accelerator: recovery
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
@@ -53,6 +54,15 @@ class _Index:
             raise CorruptIndex(f"{self.path} has {len(data)} bytes, no multiple of {self.ENTRY.size}")
         self._data = data
         self.count = len(data) // self.ENTRY.size
+
+    def check_size(self) -> None:
+        """What can be told of a closed index without reading it."""
+        try:
+            size = self._disk.size(self.path)
+        except FileNotFoundError as error:
+            raise CorruptIndex(f"{self.path} is missing") from error
+        if size % self.ENTRY.size:
+            raise CorruptIndex(f"{self.path} has {size} bytes, no multiple of {self.ENTRY.size}")
 
     def activate(self) -> None:
         """Takes the entries into memory so that more can be appended."""
@@ -136,14 +146,22 @@ class OffsetIndex(_Index):
         assert 0 <= relative <= RELATIVE_OFFSET_MAX
         self._append(self.ENTRY.pack(relative, position))
 
-    def position_before(self, offset: int) -> int:
-        """A batch boundary at or before the batch that holds `offset`."""
+    def entries_before(self, offset: int) -> Iterator[tuple[int, int]]:
+        """Offset and position of the last entry at or below `offset`, then of those before it."""
         at = self._last_not_above(offset - self.base_offset)
-        return 0 if at < 0 else int(self.ENTRY.unpack_from(self._data, at * 8)[1])
+        while at >= 0:
+            relative, position = self.ENTRY.unpack_from(self._data, at * 8)
+            yield relative + self.base_offset, position
+            at -= 1
 
     def last_position(self) -> int:
         self.load()
         return 0 if not self.count else int(self.ENTRY.unpack_from(self._data, (self.count - 1) * 8)[1])
+
+    def last_offset(self) -> int:
+        self.load()
+        relative = self.ENTRY.unpack_from(self._data, (self.count - 1) * 8)[0] if self.count else 0
+        return self.base_offset + int(relative)
 
     def truncate_to(self, offset: int) -> None:
         """Drops entries at or above `offset`."""

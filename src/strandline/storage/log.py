@@ -227,8 +227,7 @@ class Log:
         for segment in self.segments:
             if segment.largest_timestamp()[0] < timestamp:
                 continue
-            position = segment.offset_index.position_before(segment.time_index.offset_before(timestamp))
-            for place in segment.walk(position):
+            for place in segment.walk_to(segment.time_index.offset_before(timestamp)):
                 if place.last_offset < start_offset:
                     continue
                 batch = segment.read_batch(place)

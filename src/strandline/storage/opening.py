@@ -1,9 +1,10 @@
 """Opens what is on disk: finds the segments and the end of the log, and repairs what a crash left behind.
 
-After a clean shutdown only the last segment's tail is looked at. After any other end, everything from the recovery
-point on is read and checked: the log is cut at the first batch that is torn or whose CRC does not match, later
-segments are removed, indexes of what was read are rebuilt, and producer state is rebuilt from the newest usable
-snapshot and the headers behind it. Whatever was flushed is below the recovery point and is not touched.
+After a clean shutdown only the last segment's tail is looked at: what is behind its last index entry. After any other
+end, everything from the recovery point on is read and checked: the log is cut at the first batch that is torn or whose
+CRC does not match, later segments are removed, indexes of what was read are rebuilt, and producer state is rebuilt from
+the newest usable snapshot and the headers behind it. Whatever was flushed is below the recovery point and is not
+touched. An index is believed only where the log confirms its last entry; otherwise it is made anew.
 
 `open_log` blocks: for a log that may need repair it runs in a worker, from values to a value.
 """
@@ -26,11 +27,13 @@ from strandline.wire.record_batch import (
     LOG_OVERHEAD_BYTES,
     MAGIC,
     BatchHeader,
+    CorruptBatch,
     checksum,
     read_header,
 )
 
 _READ_BYTES: Final = 1024 * 1024
+_EVERYTHING: Final = 0x7FFFFFFFFFFFFFFF  # a recovery point behind any log
 _LEFTOVERS: Final = (names.DELETED, names.CLEANED, ".tmp")
 
 
@@ -73,9 +76,8 @@ class _Opener:
     def run(self) -> OpenedLog:
         segments = self._find_segments()
         epochs_known = self._check_epochs()
-        if not self._opening.is_clean:
-            recovery_point = self._opening.recovery_point if epochs_known else 0
-            segments = self._recover(segments, recovery_point)
+        recovery_point = _EVERYTHING if self._opening.is_clean else self._opening.recovery_point
+        segments = self._recover(segments, recovery_point if epochs_known else 0)
         start = self._opening.start_offset
         if segments:
             self._rebuild_missing_indexes(segments)
@@ -151,7 +153,7 @@ class _Opener:
                 self._files.get(segment.log_path).sync()
                 self._disk.sync_directory(self._directory)
                 break
-        if segments:
+        if segments and (recovery_point != _EVERYTHING or self._notes):
             epochs.truncate_from_end(segments[-1].end_offset())
         return segments
 
@@ -160,21 +162,14 @@ class _Opener:
             if segment in self._recovered:
                 continue
             try:
-                if segment is segments[-1]:
-                    segment.offset_index.check(segment.size)
-                    segment.time_index.load()
-                elif not self._disk.exists(segment.offset_index.path) or not self._disk.exists(
-                    segment.time_index.path
-                ):
-                    raise CorruptIndex(f"{segment.offset_index.path} or its time index is missing")
+                segment.offset_index.check_size()
+                segment.time_index.check_size()
             except CorruptIndex as error:
                 self._notes.append(f"{error}; rebuilt")
-                epochs = LeaderEpochs(self._disk, f"{self._directory}/{names.LEADER_EPOCHS}")
-                problem = _Recovery(segment, self._files, epochs, self._opening.index_interval_bytes).run(0)
+                problem = _Recovery(segment, self._files, None, self._opening.index_interval_bytes).run(0)
                 if problem is not None:
                     self._notes.append(problem)
-                if segment is not segments[-1]:
-                    segment.finish()
+                segment.finish()
 
     def _rebuild_producers(self, segments: list[Segment], end: int) -> ProducerTable:
         producers, known_to = self._load_newest_snapshot(end)
@@ -182,11 +177,17 @@ class _Opener:
             following = [s.base_offset for s in segments if s.base_offset > segment.base_offset]
             if following and min(following) <= known_to:
                 continue
-            for position, header in segment.headers(segment.position_of(max(known_to, segment.base_offset))):
-                if header.last_offset >= known_to and header.producer_id >= 0:
-                    batch = self._files.get(segment.log_path).read_at(position, header.size)
-                    producers.replay(header, batch if header.is_control else None)
+            try:
+                self._replay(producers, segment, known_to)
+            except CorruptBatch as error:
+                self._notes.append(f"{segment.log_path}: {error}; its producers are known up to there")
         return producers
+
+    def _replay(self, producers: ProducerTable, segment: Segment, known_to: int) -> None:
+        for position, header in segment.headers(segment.position_of(max(known_to, segment.base_offset))):
+            if header.last_offset >= known_to and header.producer_id >= 0:
+                batch = self._files.get(segment.log_path).read_at(position, header.size)
+                producers.replay(header, batch if header.is_control else None)
 
     def _load_newest_snapshot(self, end: int) -> tuple[ProducerTable, int]:
         offsets = []
@@ -211,10 +212,13 @@ class _Opener:
 
 
 class _Recovery:
-    """Reads one segment from the recovery point on, checks every batch, cuts what is not whole."""
+    """Reads one segment from the recovery point on, checks every batch, cuts what is not whole.
+
+    Without `epochs` it only makes the indexes anew: what was flushed is not cut, whatever became of it since.
+    """
 
     def __init__(
-        self, segment: Segment, files: FileTable, epochs: LeaderEpochs, index_interval_bytes: int
+        self, segment: Segment, files: FileTable, epochs: LeaderEpochs | None, index_interval_bytes: int
     ) -> None:
         self._segment = segment
         self._file = files.get(segment.log_path)
@@ -236,12 +240,14 @@ class _Recovery:
             segment.note_batch(
                 position, found.size, found.last_offset, found.max_timestamp, self._index_interval_bytes
             )
-            if found.leader_epoch > self._epochs.latest_epoch:
+            if self._epochs is not None and found.leader_epoch > self._epochs.latest_epoch:
                 self._epochs.assign(found.leader_epoch, found.base_offset)
             expected = found.next_offset
             position += found.size
         if problem is None:
             return None
+        if self._epochs is None:
+            return f"{segment.log_path}: {problem} at position {position}; nothing behind it is in the index"
         self._file.truncate(position)
         segment.size = position
         return f"{segment.log_path}: {problem} at position {position}; cut {total - position} bytes"
@@ -253,17 +259,27 @@ class _Recovery:
             segment.offset_index.check(segment.size)
             segment.time_index.load()
             if recovery_point > segment.base_offset:
-                for index in (segment.offset_index, segment.time_index):
-                    index.cut_at_disorder()
-                    index.truncate_to(recovery_point)
+                if recovery_point != _EVERYTHING:
+                    for index in (segment.offset_index, segment.time_index):
+                        index.cut_at_disorder()
+                        index.truncate_to(recovery_point)
                 segment.resume_index_at_last_entry()
-                return segment.offset_index.last_position()
+                if self._confirms_last_entry():
+                    return segment.offset_index.last_position()
         except CorruptIndex:
             pass
         segment.offset_index.replace(b"")
         segment.time_index.replace(b"")
         segment.resume_index_at_last_entry()
         return 0
+
+    def _confirms_last_entry(self) -> bool:
+        """Whether the log has the batch that the index names last: a wrong position must not make it look torn."""
+        segment = self._segment
+        if not segment.offset_index.count:
+            return True
+        batch = self._whole_batch(segment.offset_index.last_position(), segment.size, segment.base_offset)
+        return not isinstance(batch, str) and batch.last_offset == segment.offset_index.last_offset()
 
     def _whole_batch(self, position: int, total: int, expected: int) -> BatchHeader | str:
         if total - position < HEADER_BYTES:
@@ -275,7 +291,9 @@ class _Recovery:
             return f"a batch of magic {header.magic}"
         if header.base_offset < expected or header.last_offset_delta < 0:
             return f"offset {header.base_offset} where at least {expected} is due"
-        if checksum(memoryview(self._read(position, header.size))) != header.crc:
+        if not self._segment.takes_offset(header.last_offset):
+            return f"offset {header.last_offset} in the segment of {self._segment.base_offset}"
+        if self._epochs is not None and checksum(memoryview(self._read(position, header.size))) != header.crc:
             return f"a wrong CRC in the batch at offset {header.base_offset}"
         return header
 

@@ -17,7 +17,13 @@ from strandline.ports.disk import Disk, File
 from strandline.storage import names
 from strandline.storage.files import FileTable
 from strandline.storage.indexes import RELATIVE_OFFSET_MAX, OffsetIndex, TimeIndex
-from strandline.wire.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, BatchHeader, read_header
+from strandline.wire.record_batch import (
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    BatchHeader,
+    CorruptBatch,
+    read_header,
+)
 
 # What one read fetches while walking headers: an index interval and a bit.
 _WALK_BYTES: Final = 8192
@@ -197,12 +203,36 @@ class Segment:
                     return
             base_offset, length, last_delta = _PLACE.unpack_from(chunk, position - chunk_at)
             size = length + LOG_OVERHEAD_BYTES
+            if not HEADER_BYTES <= size <= end - position:
+                raise self._damaged(position, size)
             yield Place(position, size, base_offset, base_offset + last_delta)
             position += size
 
+    def _damaged(self, position: int, size: int) -> CorruptBatch:
+        return CorruptBatch(
+            f"{self.log_path} has a batch of {size} bytes at position {position} of {self.size}: the file is damaged"
+        )
+
+    def walk_to(self, offset: int) -> Iterator[Place]:
+        """Batches from an index entry at or before `offset` on. Entries that their batch does not confirm do not count:
+        an index can be damaged where the log is not."""
+        for last_offset, position in self.offset_index.entries_before(offset):
+            if not 0 <= position < self.size:
+                continue
+            places = self.walk(position)
+            try:
+                first = next(places, None)
+            except CorruptBatch:
+                continue
+            if first is not None and first.last_offset == last_offset:
+                yield first
+                yield from places
+                return
+        yield from self.walk()
+
     def find(self, offset: int) -> Place | None:
         """The first batch whose last offset is at or above `offset`."""
-        for place in self.walk(self.offset_index.position_before(offset)):
+        for place in self.walk_to(offset):
             if place.last_offset >= offset:
                 return place
         return None
@@ -220,6 +250,8 @@ class Segment:
         file = self._files.get(self.log_path)
         while self.size - position >= HEADER_BYTES:
             header = read_header(file.read_at(position, HEADER_BYTES))
+            if not HEADER_BYTES <= header.size <= self.size - position:
+                raise self._damaged(position, header.size)
             yield position, header
             position += header.size
 

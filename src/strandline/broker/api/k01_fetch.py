@@ -2,8 +2,8 @@
 
 Waits up to max_wait_ms until min_bytes can be given; errors and empty requests are answered at once. Records leave
 from the page cache by sendfile. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13 and later),
-NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR. For the
-whole request: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
+NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR,
+CORRUPT_MESSAGE where the log is damaged. For the whole request: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
 Differs from Kafka: a node that is its own cluster has no followers, so there is no preferred read replica.
 """
 
@@ -21,6 +21,7 @@ from strandline.storage.segment import Slice
 from strandline.wire.api.k01_fetch import FetchRequest
 from strandline.wire.codec import decode
 from strandline.wire.compiler import uvarint
+from strandline.wire.record_batch import CorruptBatch
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -165,6 +166,12 @@ def _read_all(
             replica = _find(broker, context, partition)
             assert replica is not None
             read.error_code = broker.replicas.disk_error(replica.directory, error).code
+            must_answer = True
+        except CorruptBatch as error:
+            broker.events.error(
+                "a log is damaged", topic=partition.topic, partition=partition.index, error=error
+            )
+            read.error_code = ErrorCode.CORRUPT_MESSAGE
             must_answer = True
         if read.records is not None:
             total += read.records.size

@@ -4,7 +4,7 @@ Timestamps below zero have a meaning: -1 the end that the isolation level may se
 the largest timestamp, -4 the earliest offset on local disk (the log start, as there is no tiered storage), -5 the
 latest tiered offset and -6 the earliest not yet tiered (neither exists: offset -1). Errors by partition:
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR,
-UNSUPPORTED_VERSION for a meaning that the version does not have.
+CORRUPT_MESSAGE where the log is damaged, UNSUPPORTED_VERSION for a meaning that the version does not have.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from strandline.wire.api.k02_list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from strandline.wire.record_batch import CorruptBatch
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -85,6 +86,8 @@ def _answer(
         found = _find(replica, timestamp, request)
     except OSError as error:
         raise broker.replicas.disk_error(replica.directory, error) from error
+    except CorruptBatch as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
     if found is None:
         return ListOffsetsPartitionResponse(
             partition_index=partition.partition_index, error_code=ErrorCode.NONE
