@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 from types import TracebackType
 
 import strandline.wire.api
+from strandline.rpc.channel import response_class
 from strandline.wire.codec import decode_from, encode, encode_into
 from strandline.wire.headers import (
     RequestHeader,
@@ -19,14 +20,6 @@ from strandline.wire.headers import (
 from strandline.wire.schema import Request, Response
 
 TIMEOUT_S = 20.0
-
-
-def response_class(request: type[Request]) -> type[Response]:
-    """The response that belongs to a request, which stands in the same module."""
-    module = import_module(request.__module__)
-    found = getattr(module, request.__name__.removesuffix("Request") + "Response")
-    assert issubclass(found, Response)
-    return found
 
 
 def every_request_class() -> list[type[Request]]:

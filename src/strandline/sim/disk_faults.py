@@ -53,6 +53,7 @@ class DiskFaults:
     def heal(self) -> None:
         self._faults.clear()
         self._flips.clear()
+        self._operations_left = None
 
     def kill_amid_operation(self, number: int) -> None:
         """The process is killed during the disk operation that comes after this many others."""

@@ -283,6 +283,7 @@ class Log:
 
     def _forget_above(self, end_offset: int) -> None:
         self.log_end_offset = end_offset
+        self.log_start_offset = min(self.log_start_offset, end_offset)
         self.recovery_point = min(self.recovery_point, end_offset)
         self.epochs.truncate_from_end(end_offset)
         for name in self._disk.names(self.directory):

@@ -3,7 +3,8 @@
 Waits up to max_wait_ms until min_bytes can be given; errors and empty requests are answered at once. Records leave
 from the page cache by sendfile. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13 and later),
 NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR,
-CORRUPT_MESSAGE where the log is damaged. For the whole request: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
+CORRUPT_MESSAGE where the log is damaged. For the whole request: FETCH_SESSION_ID_NOT_FOUND,
+INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
 Differs from Kafka: a node that is its own cluster has no followers, so there is no preferred read replica.
 """
 

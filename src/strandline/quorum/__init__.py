@@ -1,0 +1,1 @@
+"""Raft in KRaft's form: leaders are elected, followers pull. Pure: events in, effects out."""

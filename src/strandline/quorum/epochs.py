@@ -1,0 +1,45 @@
+"""Where each epoch of the log began: enough to say how two logs differ (Raft §5.3, KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strandline.quorum.messages import OffsetAndEpoch
+
+
+def last_epoch(epochs: Sequence[tuple[int, int]]) -> int:
+    return epochs[-1][0] if epochs else 0
+
+
+def end_of(epochs: Sequence[tuple[int, int]], end_offset: int, epoch: int) -> OffsetAndEpoch | None:
+    """The largest epoch at or below `epoch` that the log has, and where it ended; None if the log has none such."""
+    found: OffsetAndEpoch | None = None
+    for number, (known, _) in enumerate(epochs):
+        if known > epoch:
+            break
+        end = epochs[number + 1][1] if number + 1 < len(epochs) else end_offset
+        found = OffsetAndEpoch(end, known)
+    return found
+
+
+def diverging_point(
+    epochs: Sequence[tuple[int, int]],
+    start_offset: int,
+    end_offset: int,
+    fetch_offset: int,
+    last_fetched_epoch: int,
+) -> OffsetAndEpoch | None:
+    """Where a replica must go back to before it can go on from `fetch_offset`; None if its log is a prefix of this."""
+    if fetch_offset == start_offset and last_fetched_epoch <= 0 and start_offset == 0:
+        return None
+    end = end_of(epochs, end_offset, last_fetched_epoch)
+    if end is None:
+        return OffsetAndEpoch(start_offset, 0)
+    if end.epoch != last_fetched_epoch or end.offset < fetch_offset:
+        return end
+    return None
+
+
+def is_up_to_date(candidate: OffsetAndEpoch, own: OffsetAndEpoch) -> bool:
+    """Raft §5.4.1: the later last epoch wins; with equal ones the longer log."""
+    return candidate.epoch > own.epoch or (candidate.epoch == own.epoch and candidate.offset >= own.offset)

@@ -1,0 +1,80 @@
+"""A role is a class: what only a leader knows does not exist on a follower."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from strandline.quorum.messages import ReplicaKey
+
+
+@dataclass(slots=True, kw_only=True)
+class Unattached:
+    """Knows an epoch and no leader of it; may have voted."""
+
+    epoch: int
+    voted: ReplicaKey | None = None
+    deadline: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Prospective:
+    """Asks whether an election would be won, before disturbing anyone with a new epoch (KIP-996)."""
+
+    epoch: int
+    voted: ReplicaKey | None
+    leader_id: int
+    granted: set[int]
+    rejected: set[int] = field(default_factory=set)
+    deadline: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Candidate:
+    epoch: int
+    granted: set[int]
+    rejected: set[int] = field(default_factory=set)
+    deadline: float
+    is_persisted: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Follower:
+    epoch: int
+    leader_id: int
+    voted: ReplicaKey | None
+    deadline: float
+    has_fetched: bool = False
+    is_fetching: bool = False
+    # Records are being written: the next fetch waits for them to be synced.
+    is_writing: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplicaProgress:
+    end_offset: int = -1
+    last_fetch: float = -1.0
+    last_caught_up: float = -1.0
+    has_begun: bool = False  # knows of this epoch
+
+
+@dataclass(slots=True, kw_only=True)
+class Leader:
+    epoch: int
+    epoch_start: int
+    granting: tuple[int, ...]
+    replicas: dict[ReplicaKey, ReplicaProgress]
+    begin_deadline: float
+    check_deadline: float
+    waiting: list[tuple[object, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Resigned:
+    """Was leader and tells the others so; does not lead or vote for itself until its time is up."""
+
+    epoch: int
+    voted: ReplicaKey | None
+    deadline: float
+
+
+Role = Unattached | Prospective | Candidate | Follower | Leader | Resigned

@@ -1,0 +1,18 @@
+"""How patient a quorum node is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumSettings:
+    election_timeout_s: float = 1.0  # controller.quorum.election.timeout.ms; up to twice as much, by chance
+    fetch_timeout_s: float = 2.0  # controller.quorum.fetch.timeout.ms
+    election_backoff_s: float = 0.05  # before asking again after an election that could not be won
+    begin_interval_s: float = 1.0  # how often a leader repeats BeginQuorumEpoch to those that do not know it
+
+    @property
+    def check_quorum_s(self) -> float:
+        """A leader that a majority has not fetched from for this long resigns."""
+        return self.fetch_timeout_s * 1.5

@@ -1,0 +1,159 @@
+"""The asking side of a connection: requests go out with correlation ids, answers resolve their futures, in order.
+
+A broker answers in the order of the requests, so an answer with another correlation id than the oldest waiting one
+means that the stream cannot be trusted, and the channel is closed. When the connection is lost every waiting request
+fails with ChannelClosed: whether the other side carried it out is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final, TypeVar
+
+from strandline.ports.network import Connection, Network
+from strandline.rpc.frames import BadFrame, FrameReader
+from strandline.wire.codec import DecodeError, decode_from, encode_into
+from strandline.wire.headers import (
+    RequestHeader,
+    ResponseHeader,
+    request_header_version,
+    response_header_version,
+)
+from strandline.wire.schema import Request, Response
+
+ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
+
+R = TypeVar("R", bound=Response)
+
+_responses: dict[type[Request], type[Response]] = {}
+
+
+def response_class(request: type[Request]) -> type[Response]:
+    """The response that belongs to a request: it stands in the same module."""
+    found = _responses.get(request)
+    if found is None:
+        module = import_module(request.__module__)
+        found = _responses[request] = getattr(module, request.__name__.removesuffix("Request") + "Response")
+    return found
+
+
+class ChannelClosed(ConnectionError):
+    """The connection was lost, or never made."""
+
+
+class Channel:
+    def __init__(self, client_id: str, *, answer_bytes_max: int = ANSWER_BYTES_MAX) -> None:
+        self._client_id = client_id
+        self._frames = FrameReader(answer_bytes_max)
+        self._connection: Connection | None = None
+        self._waiting: deque[tuple[int, type[Request], int, asyncio.Future[Any] | None]] = deque()
+        self._correlation_id = 0
+        self._on_lost: Callable[[], None] | None = None
+        self.buffer = self._frames.buffer
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    @property
+    def waiting_count(self) -> int:
+        return len(self._waiting)
+
+    async def open(self, network: Network, host: str, port: int) -> None:
+        """Raises OSError if nobody answers there."""
+        await network.connect(host, port, self)
+
+    def on_lost(self, act: Callable[[], None]) -> None:
+        self._on_lost = act
+
+    # Called by the network
+
+    def connected(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def received(self, size: int) -> None:
+        self._frames.received(size)
+        try:
+            while True:
+                frame = self._frames.next_frame()
+                if frame is not None:
+                    self._answered(frame)
+                elif self._frames.wanted:
+                    self._frames.begin_large()
+                else:
+                    return
+        except (BadFrame, DecodeError) as error:
+            self._fail(ChannelClosed(f"an answer that makes no sense: {error}"))
+
+    def drained(self) -> None:
+        pass
+
+    def lost(self, error: Exception | None) -> None:
+        self._connection = None
+        self._fail(ChannelClosed(str(error) if error is not None else "the other side closed the connection"))
+        if self._on_lost is not None:
+            self._on_lost()
+
+    # Called by the owner
+
+    def request(self, message: Request, version: int) -> asyncio.Future[Any]:
+        """The future of the response."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._send(message, version, answer)
+        return answer
+
+    def send_without_answer(self, message: Request, version: int) -> None:
+        """For Produce with acks=0, which is not answered."""
+        self._send(message, version, None)
+
+    def _send(self, message: Request, version: int, answer: asyncio.Future[Any] | None) -> None:
+        if self._connection is None:
+            raise ChannelClosed("the connection is closed")
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        frame = bytearray(4)
+        header = RequestHeader(
+            request_api_key=message.API_KEY,
+            request_api_version=version,
+            correlation_id=self._correlation_id,
+            client_id=self._client_id,
+        )
+        encode_into(header, request_header_version(message.FLEXIBLE, version), frame)
+        encode_into(message, version, frame)
+        frame[:4] = (len(frame) - 4).to_bytes(4, "big")
+        if answer is not None:
+            self._waiting.append((self._correlation_id, type(message), version, answer))
+        self._connection.send(frame)
+
+    def _answered(self, frame: memoryview) -> None:
+        if not self._waiting:
+            raise DecodeError("an answer that nobody asked for")
+        correlation_id, request, version, answer = self._waiting.popleft()
+        header_version = response_header_version(request.API_KEY, request.FLEXIBLE, version)
+        header, position = decode_from(ResponseHeader, header_version, frame, 0)
+        if header.correlation_id != correlation_id:
+            raise DecodeError(f"an answer to request {header.correlation_id}, where {correlation_id} is due")
+        response, _ = decode_from(response_class(request), version, frame, position)
+        if answer is not None and not answer.done():
+            answer.set_result(response)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.abort()
+
+    def _fail(self, error: ChannelClosed) -> None:
+        waiting, self._waiting = self._waiting, deque()
+        for _, _, _, answer in waiting:
+            if answer is not None and not answer.done():
+                answer.set_exception(error)
+        if self._connection is not None:
+            self._connection.abort()
+            self._connection = None
+
+
+def answer_of(response: object, cls: type[R]) -> R:
+    """The response as what it is; for callers that know which they asked for."""
+    assert isinstance(response, cls)
+    return response
