@@ -1,14 +1,19 @@
-"""Plans for brokers: register and unfence.
+"""Plans for brokers: register, fence, unfence, shut down in a controlled way, forget.
 
-A broker that comes back after an unclean end may have lost what it had not synced, so offsets it handed out can be
-handed out again: the partitions it leads get a new leader epoch, by which clients and followers see that (KIP-320).
+A broker that is not fenced may lead. When it is fenced it leaves every in-sync set and others take over what it led;
+when it comes back it is unfenced once it has caught up with the metadata, and rejoins each set when it has caught up
+with the partition. One that comes back after an unclean end may have lost what it had not synced: it is taken out of
+every set and list of eligible leaders first (KIP-966).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from strandline.controller.image import ClusterImage
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.controller.image import NO_LEADER, BrokerState, ClusterImage, PartitionState, TopicState
+from strandline.controller.partitions import ONLINE, UNCLEAN, PartitionChange
 from strandline.controller.plans import Planned
 from strandline.wire.records.metadata import (
     BrokerEndpoint,
@@ -16,6 +21,7 @@ from strandline.wire.records.metadata import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     RegisterBrokerRecord,
+    UnregisterBrokerRecord,
 )
 from strandline.wire.schema import Message
 
@@ -31,35 +37,173 @@ class Registration:
     was_clean_shutdown: bool
 
 
-def plan_register(image: ClusterImage, registration: Registration, next_offset: int) -> Planned[int]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRules:
+    """What elections need to know of topics' configurations."""
+
+    min_in_sync: Callable[[str], int]
+    allows_unclean: Callable[[str], bool]
+
+
+def plan_register(
+    image: ClusterImage,
+    registration: Registration,
+    next_offset: int,
+    rules: TopicRules,
+    *,
+    is_old_alive: bool,
+) -> Planned[int]:
     """The broker's epoch is the offset of its registration's record."""
-    record = RegisterBrokerRecord(
-        broker_id=registration.broker_id,
-        incarnation_id=registration.incarnation,
-        broker_epoch=next_offset,
-        end_points=registration.endpoints,
-        features=registration.features,
-        rack=registration.rack,
-        fenced=True,
-        in_controlled_shutdown=False,
-        log_dirs=registration.log_dirs,
-    )
-    records: list[Message] = [record]
-    if not registration.was_clean_shutdown:
-        records += _bump_leader_epochs(image, registration.broker_id)
+    old = image.brokers.get(registration.broker_id)
+    if old is not None and old.incarnation != registration.incarnation and is_old_alive:
+        raise KafkaError(
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+            f"Another broker is registered with id {registration.broker_id}, and it is alive.",
+        )
+    if old is not None and old.incarnation == registration.incarnation:
+        return Planned(records=(), response=old.epoch)  # the answer was lost
+    records: list[Message] = [
+        RegisterBrokerRecord(
+            broker_id=registration.broker_id,
+            incarnation_id=registration.incarnation,
+            broker_epoch=next_offset,
+            end_points=registration.endpoints,
+            features=registration.features,
+            rack=registration.rack,
+            fenced=True,
+            in_controlled_shutdown=False,
+            log_dirs=registration.log_dirs,
+        )
+    ]
+    if old is not None:
+        unclean = frozenset() if registration.was_clean_shutdown else frozenset({registration.broker_id})
+        alone = len(image.brokers) == 1
+        records += _without(image, registration.broker_id, rules, unclean_shutdown=unclean, keep_alone=alone)
     return Planned(records=tuple(records), response=next_offset)
 
 
-def _bump_leader_epochs(image: ClusterImage, broker_id: int) -> list[Message]:
-    return [
-        PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=broker_id)
-        for topic in image.topics.values()
-        for index, partition in topic.partitions.items()
-        if partition.leader == broker_id
-    ]
+def _without(
+    image: ClusterImage,
+    broker_id: int,
+    rules: TopicRules,
+    *,
+    unclean_shutdown: frozenset[int] = frozenset(),
+    keep_alone: bool = False,
+) -> list[PartitionChangeRecord]:
+    """Takes a broker out of every in-sync set that it is in, and has others lead what it led."""
+    records = []
+    for topic, index, partition in partitions_of(image, broker_id):
+        if len(partition.replicas) == 1:
+            # There is nobody else who has it. After an unclean end its own epoch must still rise (KIP-320).
+            if keep_alone and unclean_shutdown and partition.leader == broker_id:
+                records.append(
+                    PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index, leader=broker_id)
+                )
+            elif not keep_alone and partition.leader == broker_id:
+                records.append(
+                    PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index, leader=NO_LEADER)
+                )
+            continue
+        if broker_id not in partition.in_sync and broker_id not in partition.eligible_leaders:
+            continue
+        record = PartitionChange(
+            topic_id=topic.topic_id,
+            index=index,
+            partition=partition,
+            is_alive=lambda r: r != broker_id and is_active(image, r),
+            min_in_sync=rules.min_in_sync(topic.name),
+            election=UNCLEAN if rules.allows_unclean(topic.name) else ONLINE,
+            in_sync=tuple(r for r in partition.in_sync if r != broker_id),
+            unclean_shutdown=unclean_shutdown,
+        ).record()
+        if record is not None:
+            records.append(record)
+    return records
 
 
-def plan_unfence(image: ClusterImage, broker_id: int) -> Planned[None]:
+def partitions_of(image: ClusterImage, broker_id: int) -> Iterable[tuple[TopicState, int, PartitionState]]:
+    for topic in image.topics.values():
+        for index, partition in topic.partitions.items():
+            if broker_id in partition.replicas:
+                yield topic, index, partition
+
+
+def is_active(image: ClusterImage, broker_id: int) -> bool:
+    broker = image.brokers.get(broker_id)
+    return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+
+def plan_fence(image: ClusterImage, broker_id: int, rules: TopicRules) -> Planned[None]:
+    broker = image.brokers.get(broker_id)
+    if broker is None or broker.fenced:
+        return Planned(records=(), response=None)
+    record = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=1)
+    return Planned(records=(record, *_without(image, broker_id, rules)), response=None)
+
+
+def plan_unfence(image: ClusterImage, broker_id: int, rules: TopicRules) -> Planned[None]:
+    """The broker may lead again: partitions without a leader for which it is eligible get one."""
     broker = image.brokers[broker_id]
-    record = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=-1)
-    return Planned(records=(record,), response=None)
+    if not broker.fenced:
+        return Planned(records=(), response=None)
+    records: list[Message] = [
+        BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=-1)
+    ]
+    for topic, index, partition in partitions_of(image, broker_id):
+        if partition.leader != NO_LEADER:
+            continue
+        record = PartitionChange(
+            topic_id=topic.topic_id,
+            index=index,
+            partition=partition,
+            is_alive=lambda r: r == broker_id or is_active(image, r),
+            min_in_sync=rules.min_in_sync(topic.name),
+            election=UNCLEAN if rules.allows_unclean(topic.name) else ONLINE,
+        ).record()
+        if record is not None:
+            records.append(record)
+    return Planned(records=tuple(records), response=None)
+
+
+def plan_controlled_shutdown(image: ClusterImage, broker_id: int, rules: TopicRules) -> Planned[bool]:
+    """Leadership moves away first; whether nothing is left that the broker leads and another could."""
+    broker = image.brokers[broker_id]
+    records: list[Message] = []
+    if not broker.in_controlled_shutdown:
+        records.append(
+            BrokerRegistrationChangeRecord(
+                broker_id=broker_id, broker_epoch=broker.epoch, in_controlled_shutdown=1
+            )
+        )
+    for topic, index, partition in partitions_of(image, broker_id):
+        if len(partition.replicas) == 1 or broker_id not in partition.in_sync:
+            continue
+        if partition.in_sync == (broker_id,):
+            continue  # nobody else is in sync: it leads to the end
+        record = PartitionChange(
+            topic_id=topic.topic_id,
+            index=index,
+            partition=partition,
+            is_alive=lambda r: r != broker_id and is_active(image, r),
+            min_in_sync=rules.min_in_sync(topic.name),
+            in_sync=tuple(r for r in partition.in_sync if r != broker_id),
+        ).record()
+        if record is not None:
+            records.append(record)
+    return Planned(records=tuple(records), response=not records)
+
+
+def plan_unregister(image: ClusterImage, broker_id: int, rules: TopicRules) -> Planned[None]:
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No broker is registered with id {broker_id}.")
+    record = UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)
+    return Planned(records=(*_without(image, broker_id, rules), record), response=None)
+
+
+def check_epoch(image: ClusterImage, broker_id: int, epoch: int) -> BrokerState:
+    """The broker, if the request is of its present incarnation."""
+    broker = image.brokers.get(broker_id)
+    if broker is None or broker.epoch != epoch:
+        raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker_id} has another epoch than {epoch}.")
+    return broker

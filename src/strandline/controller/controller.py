@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.config import DynamicConfigs, Refused, create_topic
-from strandline.controller import brokers, configs, producer_ids, topics
-from strandline.controller.brokers import Registration
+from strandline.controller import brokers, configs, in_sync, producer_ids, topics
+from strandline.controller.brokers import Registration, TopicRules
 from strandline.controller.image import ClusterImage
 from strandline.controller.plans import Planned
 from strandline.controller.producer_ids import ProducerIdBlock
@@ -29,6 +29,7 @@ from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from strandline.wire.records.metadata import ConfigRecord, FeatureLevelRecord, RemoveTopicRecord
 from strandline.wire.schema import Message
 
@@ -46,6 +47,10 @@ class Controller:
         self.image = ClusterImage()
         self.configs = dynamic
         self._random = random
+        self._rules = TopicRules(
+            min_in_sync=lambda topic: dynamic.topic(topic).min_insync_replicas,
+            allows_unclean=lambda topic: dynamic.topic(topic).unclean_leader_election_enable,
+        )
 
     def apply(self, record: Message) -> None:
         apply_to(self.image, self.configs, record)
@@ -57,11 +62,29 @@ class Controller:
             FeatureLevelRecord(name=GROUP_VERSION_FEATURE, feature_level=GROUP_VERSION),
         )
 
-    def plan_register(self, registration: Registration, next_offset: int) -> Planned[int]:
-        return brokers.plan_register(self.image, registration, next_offset)
+    def plan_register(
+        self, registration: Registration, next_offset: int, *, is_old_alive: bool = False
+    ) -> Planned[int]:
+        return brokers.plan_register(
+            self.image, registration, next_offset, self._rules, is_old_alive=is_old_alive
+        )
+
+    def plan_fence(self, broker_id: int) -> Planned[None]:
+        return brokers.plan_fence(self.image, broker_id, self._rules)
 
     def plan_unfence(self, broker_id: int) -> Planned[None]:
-        return brokers.plan_unfence(self.image, broker_id)
+        return brokers.plan_unfence(self.image, broker_id, self._rules)
+
+    def plan_controlled_shutdown(self, broker_id: int) -> Planned[bool]:
+        return brokers.plan_controlled_shutdown(self.image, broker_id, self._rules)
+
+    def plan_unregister(self, broker_id: int) -> Planned[None]:
+        return brokers.plan_unregister(self.image, broker_id, self._rules)
+
+    def plan_alter_partition(
+        self, request: AlterPartitionRequest, version: int
+    ) -> Planned[AlterPartitionResponse]:
+        return in_sync.plan_alter_partition(self.image, request, version, self._rules)
 
     def plan_create_topics(self, request: CreateTopicsRequest) -> Planned[CreateTopicsResponse]:
         defaults = topics.TopicDefaults(

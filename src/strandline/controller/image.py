@@ -31,6 +31,7 @@ class PartitionState:
     directories: tuple[bytes, ...] = ()
     eligible_leaders: tuple[int, ...] = ()
     last_known_leaders: tuple[int, ...] = ()
+    recovery_state: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class BrokerState:
     fenced: bool
     in_controlled_shutdown: bool
     log_dirs: tuple[bytes, ...]
+    features: tuple[records.BrokerFeature, ...] = ()
 
     def endpoint(self, listener: str) -> records.BrokerEndpoint | None:
         return next((e for e in self.endpoints if e.name == listener), None)
@@ -143,6 +145,7 @@ def _new_partition(record: records.PartitionRecord) -> PartitionState:
         directories=record.directories,
         eligible_leaders=record.eligible_leader_replicas or (),
         last_known_leaders=record.last_known_elr or (),
+        recovery_state=record.leader_recovery_state,
     )
 
 
@@ -161,6 +164,8 @@ def _change_partition(partition: PartitionState, record: records.PartitionChange
         partition.eligible_leaders = record.eligible_leader_replicas
     if record.last_known_elr is not None:
         partition.last_known_leaders = record.last_known_elr
+    if record.leader_recovery_state >= 0:
+        partition.recovery_state = record.leader_recovery_state
     if record.leader != NO_LEADER_CHANGE:
         partition.leader = record.leader
         partition.leader_epoch += 1
@@ -177,4 +182,5 @@ def _new_broker(record: records.RegisterBrokerRecord) -> BrokerState:
         fenced=record.fenced,
         in_controlled_shutdown=record.in_controlled_shutdown,
         log_dirs=record.log_dirs,
+        features=record.features,
     )

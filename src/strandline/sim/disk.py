@@ -241,7 +241,7 @@ class SimulatedDisk:
         if error_number is not None:
             self._put(inode, position, data[: self._chance.randrange(len(data) + 1)])
             raise OSError(error_number, os.strerror(error_number), path)
-        taken = min(len(data), max(0, len(inode.content) - position) + self._volume.free_bytes)
+        taken = max(0, min(len(data), len(inode.content) - position + self._volume.free_bytes))
         self._put(inode, position, data[:taken])
         if taken < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)

@@ -34,6 +34,7 @@ SOCKET_BYTES: Final = 64 * 1024
 # As the real twin: a smaller region of a file is read when it is handed over, a larger one when its turn comes.
 SENDFILE_BYTES_MIN: Final = 16 * 1024
 CONNECT_SECONDS_MAX: Final = 30.0
+_PUSH_BYTES_MIN: Final = SOCKET_BYTES // 4
 _DELAY_SECONDS: Final = (0.00005, 0.005)  # from one host's loopback to another site
 _PIECE_BYTES: Final = (1, 7, 100, 1460, 16 * 1024, SOCKET_BYTES)
 _FIRST_OWN_PORT: Final = 20_000
@@ -170,7 +171,9 @@ class SimulatedConnection:
         self._is_owed_drained = bool(self._unsent)
 
     def _push(self) -> None:
-        """Hands the operating system what it takes."""
+        """Hands the operating system what it takes: not a few bytes at a time, or it would be that for ever."""
+        if SOCKET_BYTES - self._taken_bytes < min(self._unsent_bytes, _PUSH_BYTES_MIN):
+            return
         try:
             while self._unsent and self._taken_bytes < SOCKET_BYTES:
                 first = self._unsent[0]

@@ -93,6 +93,8 @@ class _Opener:
             for segment in segments:
                 segment.rename_for_deletion()
             segments, end = [], start
+        if segments and start > segments[0].base_offset:
+            LeaderEpochs(self._disk, f"{self._directory}/{names.LEADER_EPOCHS}").truncate_from_start(start)
         producers = self._rebuild_producers(segments, end)
         return OpenedLog(
             tuple((s.base_offset, s.size) for s in segments), start, end, producers, tuple(self._notes)

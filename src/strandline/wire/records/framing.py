@@ -28,8 +28,8 @@ KRAFT_VOTERS: Final = 6
 # The version in which each record is written, where it is not 0.
 _WRITTEN_VERSIONS: Final[dict[type[Message], int]] = {
     metadata.RegisterBrokerRecord: 3,
-    metadata.PartitionRecord: 1,
-    metadata.PartitionChangeRecord: 1,
+    metadata.PartitionRecord: 2,
+    metadata.PartitionChangeRecord: 2,
     metadata.BrokerRegistrationChangeRecord: 2,
 }
 

@@ -1,0 +1,74 @@
+"""Connections to other nodes: one to each, made when needed, made again when lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from strandline.ports.network import Network
+from strandline.rpc.channel import Channel, ChannelClosed
+from strandline.wire.schema import Request
+
+CONNECT_SECONDS_MAX: Final = 3.0
+
+
+class Peer:
+    """One other node. Requests are sent in order on one connection."""
+
+    def __init__(self, network: Network, client_id: str, host: str, port: int) -> None:
+        self._network = network
+        self._client_id = client_id
+        self.host = host
+        self.port = port
+        self._channel: Channel | None = None
+        self._connecting: asyncio.Future[None] | None = None
+        self.on_lost: Callable[[], None] | None = None
+
+    async def call(self, message: Request, version: int, seconds: float) -> Any:
+        """The response; ChannelClosed, OSError or TimeoutError if there is none."""
+        channel = await self._open()
+        return await asyncio.wait_for(asyncio.shield(channel.request(message, version)), seconds)
+
+    async def _open(self) -> Channel:
+        while True:
+            if self._channel is not None and self._channel.is_open:
+                return self._channel
+            if self._connecting is None:
+                break
+            await asyncio.shield(self._connecting)
+        self._connecting = asyncio.get_running_loop().create_future()
+        channel = Channel(self._client_id)
+        try:
+            await asyncio.wait_for(channel.open(self._network, self.host, self.port), CONNECT_SECONDS_MAX)
+        finally:
+            self._connecting.set_result(None)
+            self._connecting = None
+        self._channel = channel
+        channel.on_lost(lambda: self._lost(channel))
+        return channel
+
+    def _lost(self, channel: Channel) -> None:
+        if self._channel is channel:
+            self._channel = None
+            if self.on_lost is not None:
+                self.on_lost()
+
+    def close(self) -> None:
+        self.on_lost = None
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+
+async def is_refused(network: Network, host: str, port: int, seconds: float) -> bool:
+    """Whether a connection is refused at once: nobody listens there. A silent host is not refused."""
+    channel = Channel("probe")
+    try:
+        await asyncio.wait_for(channel.open(network, host, port), seconds)
+    except ConnectionRefusedError:
+        return True
+    except (OSError, TimeoutError, ChannelClosed):
+        return False
+    channel.close()
+    return False

@@ -1,0 +1,525 @@
+"""The shell of the metadata quorum: carries out what `quorum.core` decides, and gives out what is committed.
+
+1. Effects are carried out in order. Writes go through one queue: an election or records are told back to the core when
+   they are on the device.
+2. Committed records are given to the owner in the order of the log, each once.
+3. A write that fails halts the node: what is on the device is unknown.
+4. When the connection to the leader breaks, its address is probed at once; if it is refused the leader is gone, and an
+   election begins without waiting for a timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.metadata_store import MetadataStore
+from strandline.broker.peers import Peer, is_refused
+from strandline.broker.quorum_requests import (
+    begin_epoch_request,
+    end_epoch_request,
+    fetch_request,
+    fetch_snapshot_request,
+    vote_request,
+)
+from strandline.broker.tasks import TaskScope
+from strandline.ports.clock import Clock
+from strandline.ports.disk import Disk
+from strandline.ports.network import Network
+from strandline.ports.process import Process
+from strandline.ports.random import Random
+from strandline.ports.workers import Workers
+from strandline.quorum import messages as m
+from strandline.quorum.core import NO_LEADER, Quorum
+from strandline.quorum.messages import Effect, Event, OffsetAndEpoch, ReplicaKey
+from strandline.quorum.roles import Follower, Leader, Unattached
+from strandline.quorum.settings import QuorumSettings
+from strandline.rpc.channel import ChannelClosed
+from strandline.telemetry.events import Events
+from strandline.wire.codec import encode
+from strandline.wire.records.control import LeaderChangeMessage, Voter
+from strandline.wire.records.framing import LEADER_CHANGE, control_batch, metadata_batch
+from strandline.wire.schema import Message
+
+T = TypeVar("T")
+
+_FETCH_WAIT_MS: Final = 500
+_FETCH_RETRY_S: Final = 0.02
+_DISCOVERY_S: Final = 0.1
+_PROBE_S: Final = 0.5
+_FETCH_BYTES: Final = 8 * 1024 * 1024
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+
+class QuorumListener:
+    """What the owner is told."""
+
+    def committed(self, message: Message) -> None: ...
+
+    def published(self, end_offset: int) -> None: ...
+
+    def snapshot_loaded(self, records: list[Message], end_offset: int) -> None: ...
+
+    def leads(self, epoch: int) -> None: ...
+
+    def leads_no_more(self) -> None: ...
+
+    def leader_changed(self, leader_id: int, epoch: int) -> None: ...
+
+
+class QuorumNode:
+    def __init__(
+        self,
+        *,
+        disk: Disk,
+        clock: Clock,
+        random: Random,
+        workers: Workers,
+        network: Network,
+        process: Process,
+        events: Events,
+        store: MetadataStore,
+        own: ReplicaKey,
+        voters: Mapping[int, Address],
+        cluster_id: str,
+        settings: QuorumSettings,
+        listener: QuorumListener,
+    ) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._random = random
+        self._workers = workers
+        self._network = network
+        self._process = process
+        self._events = events
+        self.store = store
+        self._own = own
+        self.cluster_id = cluster_id
+        self._listener = listener
+        self.addresses = dict(voters)
+        self._peers: dict[int, Peer] = {}
+        self._tasks = TaskScope(self._failed)
+        self.core = Quorum(
+            own=own,
+            voters=[
+                own if node_id == own.replica_id else ReplicaKey(node_id, bytes(16))
+                for node_id in sorted(voters)
+            ],
+            settings=settings,
+            election=store.election,
+            log=store.synced(),
+            log_start=store.start_offset,
+            jitter=lambda: random.below(1000) / 1000,
+            now=clock.monotonic(),
+        )
+        self.core.latest_snapshot = store.snapshot
+        self._settings = settings
+        self._writes: deque[Effect | None] = deque()
+        self._writer: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._applied = store.start_offset
+        self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()  # end offset, epoch, future
+        self._is_stopped = False
+
+    # Starting and stopping
+
+    def start(self) -> None:
+        if self.store.snapshot is not None:
+            self._load_snapshot()
+        if self.core.is_voter and len(self.core.voters) == 1:
+            self._do(self.core._prospect(self._clock.monotonic()))
+        elif not self.core.is_voter:
+            self._tasks.start(self._discover())
+        self._arm()
+
+    def _load_snapshot(self) -> None:
+        from strandline.broker.metadata_store import records_of_snapshot
+
+        assert self.store.snapshot is not None
+        records = list(records_of_snapshot(self.store.read_snapshot()))
+        self._applied = self.store.snapshot.offset
+        self._listener.snapshot_loaded(records, self._applied)
+
+    async def stop(self) -> None:
+        if isinstance(self.core.role, Leader) and len(self.core.voters) > 1:
+            self._step(m.ResignationWanted())
+            await asyncio.sleep(0)
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for peer in self._peers.values():
+            peer.close()
+        if self._writer is not None:
+            await self._writer
+        await self._tasks.close()
+        for _, _, future in self._waiting:
+            if not future.done():
+                future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "The controller is stopping."))
+        await self._workers.run(self.store.sync_work().run, self._disk)
+        self.store.close()
+
+    def _failed(self, error: BaseException) -> None:
+        import traceback
+
+        self._process.halt("".join(traceback.format_exception(error)))
+
+    # The owner's side
+
+    @property
+    def is_leader(self) -> bool:
+        return isinstance(self.core.role, Leader)
+
+    @property
+    def leader_id(self) -> int:
+        return self.core.leader_id
+
+    @property
+    def end_offset(self) -> int:
+        return self.store.end_offset
+
+    @property
+    def applied_offset(self) -> int:
+        return self._applied
+
+    def append(self, records: tuple[Message, ...]) -> asyncio.Future[None]:
+        """Appends in the leader's epoch; done when committed, NOT_CONTROLLER if leadership is lost before."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not isinstance(self.core.role, Leader):
+            future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER))
+            return future
+        now_ms = self._clock.wall_ms()
+        self._append(metadata_batch(records, self.end_offset, self.core.epoch, now_ms))
+        self._waiting.append((self.end_offset, self.core.epoch, future))
+        self._write(None)
+        return future
+
+    def _append(self, batch: bytes) -> None:
+        try:
+            self.store.append(batch, self._clock.wall_ms())
+        except OSError as error:
+            self._process.halt(f"the metadata log cannot be written: {error}")
+
+    # Events and effects
+
+    def _step(self, event: Event) -> None:
+        if not self._is_stopped:
+            self._do(self.core.step(event, self._clock.monotonic()))
+            self._arm()
+
+    def request(self, event_of: Callable[[asyncio.Future[Any]], Event]) -> asyncio.Future[Any]:
+        """Steps with an event that carries the future of its answer as its token."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._step(event_of(future))
+        return future
+
+    def fetch_expired(self, token: object) -> None:
+        self._do(self.core.fetch_expired(token))
+
+    def _do(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case m.PersistElection() | m.AppendFetched() | m.TruncateLog():
+                    self._write(effect)
+                case m.AppendLeaderChange():
+                    self._append_leader_change(effect)
+                case m.AnswerVote() | m.AnswerEpoch() | m.AnswerFetch():
+                    token: Any = effect.token
+                    if not token.done():
+                        token.set_result(effect)
+                case m.SendVote():
+                    self._tasks.start(self._send_vote(effect))
+                case m.SendBeginEpoch():
+                    self._tasks.start(self._send_begin_epoch(effect))
+                case m.SendEndEpoch():
+                    self._tasks.start(self._send_end_epoch(effect))
+                case m.SendFetch():
+                    self._tasks.start(self._send_fetch(effect))
+                case m.FetchSnapshot():
+                    self._tasks.start(self._fetch_snapshot(effect))
+                case m.HighWatermarkAdvanced():
+                    self._give_committed(effect.offset)
+                case m.BecomeLeader():
+                    self._events.info("leads the metadata quorum", epoch=effect.epoch)
+                    self._listener.leader_changed(self._own.replica_id, effect.epoch)
+                    self._listener.leads(effect.epoch)
+                case m.StopLeading():
+                    self._stop_leading()
+                case m.FollowLeader():
+                    self._listener.leader_changed(effect.leader_id, effect.epoch)
+                case m.ProbeLeader():
+                    self._tasks.start(self._probe(effect.leader_id))
+
+    def _append_leader_change(self, effect: m.AppendLeaderChange) -> None:
+        message = LeaderChangeMessage(
+            version=1,
+            leader_id=self._own.replica_id,
+            voters=tuple(
+                Voter(voter_id=v.replica_id, voter_directory_id=v.directory_id) for v in effect.voters
+            ),
+            granting_voters=tuple(Voter(voter_id=voter_id) for voter_id in effect.granting),
+        )
+        content = bytes(encode(message, 1))
+        self._append(
+            control_batch(LEADER_CHANGE, content, self.end_offset, effect.epoch, self._clock.wall_ms())
+        )
+        self._write(None)
+
+    def _stop_leading(self) -> None:
+        self._listener.leads_no_more()
+        waiting, self._waiting = self._waiting, deque()
+        for _, _, future in waiting:
+            if not future.done():
+                future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "Another node leads the quorum."))
+
+    # Writing
+
+    def _write(self, effect: Effect | None) -> None:
+        """None stands for records that are in the page cache and have to be synced."""
+        self._writes.append(effect)
+        if self._writer is None:
+            self._writer = self._tasks.start(self._write_all())
+
+    async def _write_all(self) -> None:
+        try:
+            while self._writes:
+                effect = self._writes.popleft()
+                while effect is None and self._writes and self._writes[0] is None:
+                    self._writes.popleft()
+                await self._write_one(effect)
+        except OSError as error:
+            self._process.halt(f"the metadata log cannot be written: {error}")
+        finally:
+            self._writer = None
+
+    async def _write_one(self, effect: Effect | None) -> None:
+        if isinstance(effect, m.PersistElection):
+            await self._workers.run(self.store.write_election, effect.election)
+            self._step(m.ElectionPersisted(election=effect.election))
+            return
+        if isinstance(effect, m.AppendFetched):
+            self.store.append(effect.records, self._clock.wall_ms())
+        elif isinstance(effect, m.TruncateLog):
+            self._events.info("metadata log truncated", offset=effect.offset)
+            self.store.truncate(effect.offset)
+        work = self.store.sync_work()
+        await self._workers.run(work.run, self._disk)
+        self.store.synced_to(work.end_offset)
+        self._step(self.store.synced(min(work.end_offset, self.store.end_offset)))
+
+    def _give_committed(self, high_watermark: int) -> None:
+        applied = self._applied
+        for end, message in self.store.messages(applied, high_watermark):
+            if message is not None:
+                self._listener.committed(message)
+            applied = end
+        self._applied = max(applied, high_watermark)
+        self._listener.published(self._applied)
+        while self._waiting and self._waiting[0][0] <= high_watermark:
+            _, _, future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+
+    # Snapshots
+
+    async def make_snapshot(self, records: list[Message], end_offset: int) -> None:
+        """Of an image that has everything committed before `end_offset`; the log before it is dropped."""
+        from strandline.broker.metadata_store import render_snapshot
+
+        snapshot = OffsetAndEpoch(end_offset, self.store.epoch_at(end_offset - 1))
+        contents = render_snapshot(records, self._clock.wall_ms(), snapshot.epoch)
+        await self._workers.run(self.store.write_snapshot, snapshot, contents)
+        self._adopt(snapshot)
+
+    def _adopt(self, snapshot: OffsetAndEpoch) -> None:
+        self.store.adopt_snapshot(snapshot)
+        self.core.latest_snapshot = snapshot
+        self.core.log_start = self.store.start_offset
+
+    async def _fetch_snapshot(self, effect: m.FetchSnapshot) -> None:
+        try:
+            contents = await self._download(effect)
+        except (OSError, TimeoutError, KafkaError) as error:
+            self._events.warn("snapshot not fetched", error=error)
+            await asyncio.sleep(_FETCH_RETRY_S)
+            role = self.core.role
+            if isinstance(role, Follower):
+                role.is_writing = False
+            self._do(self.core.fetch_again())
+            return
+        await self._workers.run(self.store.write_snapshot, effect.snapshot, contents)
+        self._adopt(effect.snapshot)
+        self.core.high_watermark = max(self.core.high_watermark, effect.snapshot.offset)
+        self._load_snapshot()
+        self._step(self.store.synced())
+
+    async def _download(self, effect: m.FetchSnapshot) -> bytes:
+        contents = bytearray()
+        while True:
+            request = fetch_snapshot_request(
+                self.cluster_id, self._own, self.core.epoch, effect.snapshot, len(contents), _FETCH_BYTES
+            )
+            response = await self._peer(effect.leader_id).call(request, 1, self._settings.fetch_timeout_s)
+            if response.error_code:
+                raise KafkaError(response.error_code)
+            partition = response.topics[0].partitions[0]
+            if partition.error_code:
+                raise KafkaError(partition.error_code)
+            contents += partition.unaligned_records
+            if len(contents) >= partition.size:
+                return bytes(contents)
+
+    # Asking the others
+
+    def _peer(self, node_id: int) -> Peer:
+        peer = self._peers.get(node_id)
+        if peer is None:
+            address = self.addresses[node_id]
+            peer = self._peers[node_id] = Peer(
+                self._network, f"quorum-{self._own.replica_id}", address.host, address.port
+            )
+            peer.on_lost = lambda: self._lost(node_id)
+        return peer
+
+    def _lost(self, node_id: int) -> None:
+        if not self._is_stopped and self.core.leader_id == node_id:
+            self._tasks.start(self._probe(node_id))
+
+    async def _probe(self, node_id: int) -> None:
+        address = self.addresses.get(node_id)
+        if address is None or self.core.leader_id != node_id:
+            return
+        if await is_refused(self._network, address.host, address.port, _PROBE_S):
+            self._events.info("quorum leader is gone", leader=node_id)
+            self._step(m.LeaderGone(leader_id=node_id))
+
+    async def _send_vote(self, effect: m.SendVote) -> None:
+        request = vote_request(
+            self.cluster_id, self._own, effect.to, effect.epoch, effect.last, is_pre_vote=effect.is_pre_vote
+        )
+        try:
+            response = await self._peer(effect.to).call(request, 2, self._settings.election_timeout_s)
+        except (OSError, TimeoutError):
+            return
+        if response.error_code or not response.topics:
+            return
+        partition = response.topics[0].partitions[0]
+        self._step(
+            m.VoteAnswered(
+                voter_id=effect.to,
+                asked_epoch=effect.epoch,
+                is_pre_vote=effect.is_pre_vote,
+                granted=partition.vote_granted,
+                epoch=partition.leader_epoch,
+                leader_id=partition.leader_id,
+            )
+        )
+
+    async def _send_begin_epoch(self, effect: m.SendBeginEpoch) -> None:
+        own = self.addresses[self._own.replica_id]
+        request = begin_epoch_request(self.cluster_id, self._own, effect.to, effect.epoch, own)
+        try:
+            response = await self._peer(effect.to).call(request, 1, self._settings.begin_interval_s)
+        except (OSError, TimeoutError):
+            return
+        if response.error_code or not response.topics:
+            return
+        partition = response.topics[0].partitions[0]
+        self._step(
+            m.BeginEpochAnswered(
+                voter_id=effect.to,
+                epoch=partition.leader_epoch,
+                leader_id=partition.leader_id,
+                accepted=partition.error_code == ErrorCode.NONE,
+            )
+        )
+
+    async def _send_end_epoch(self, effect: m.SendEndEpoch) -> None:
+        request = end_epoch_request(self.cluster_id, self._own, effect.epoch, effect.successors)
+        try:
+            await self._peer(effect.to).call(request, 1, self._settings.election_timeout_s)
+        except (OSError, TimeoutError):
+            return
+
+    async def _send_fetch(self, effect: m.SendFetch) -> None:
+        request = fetch_request(
+            self.cluster_id, self._own, effect.epoch, effect.offset, effect.last_fetched_epoch, _FETCH_WAIT_MS
+        )
+        try:
+            response = await self._peer(effect.to).call(request, 17, self._settings.fetch_timeout_s)
+            answered = self._read_fetch(effect, response)
+        except (OSError, TimeoutError, ChannelClosed):
+            answered = None
+        if answered is not None and not answered.error:
+            self._step(answered)
+            return
+        if answered is not None and (answered.epoch > self.core.epoch or answered.leader_id != effect.to):
+            self.core.fetch_failed(effect.to)
+            self._step(m.LeaderFound(leader_id=answered.leader_id, epoch=answered.epoch))
+        self.core.fetch_failed(effect.to)
+        if self._is_stopped:
+            return
+        await asyncio.sleep(_FETCH_RETRY_S)
+        self._do(self.core.fetch_again())
+
+    def _read_fetch(self, effect: m.SendFetch, response: Any) -> m.FetchAnswered:
+        if response.error_code or not response.responses:
+            return m.FetchAnswered(leader_id=effect.to, epoch=effect.epoch, high_watermark=0, error=True)
+        partition = response.responses[0].partitions[0]
+        current = partition.current_leader
+        leader_id = current.leader_id if current is not None else effect.to
+        epoch = current.leader_epoch if current is not None else effect.epoch
+        diverging = partition.diverging_epoch
+        snapshot = partition.snapshot_id
+        return m.FetchAnswered(
+            leader_id=leader_id,
+            epoch=epoch,
+            high_watermark=partition.high_watermark,
+            error=partition.error_code != ErrorCode.NONE,
+            diverging=None if diverging is None else OffsetAndEpoch(diverging.end_offset, diverging.epoch),
+            snapshot=None if snapshot is None else OffsetAndEpoch(snapshot.end_offset, snapshot.epoch),
+            records=bytes(partition.records or b""),
+        )
+
+    async def _discover(self) -> None:
+        """An observer asks one voter after the other who leads, whenever it does not know."""
+        voters = [voter.replica_id for voter in self.core.voters]
+        turn = self._random.below(len(voters))
+        while not self._is_stopped:
+            if isinstance(self.core.role, Unattached):
+                node_id = voters[turn % len(voters)]
+                turn += 1
+                await self._ask_for_leader(node_id)
+            await asyncio.sleep(_DISCOVERY_S)
+
+    async def _ask_for_leader(self, node_id: int) -> None:
+        request = fetch_request(self.cluster_id, self._own, self.core.epoch, self.core.log_end, 0, 0)
+        try:
+            response = await self._peer(node_id).call(request, 17, self._settings.fetch_timeout_s)
+        except (OSError, TimeoutError, ChannelClosed):
+            return
+        if response.responses:
+            current = response.responses[0].partitions[0].current_leader
+            if current is not None and current.leader_id != NO_LEADER:
+                self._step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))
+
+    # Time
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deadline = self.core.next_deadline()
+        if deadline is not None and not self._is_stopped and deadline < 1e15:
+            delay = max(deadline - self._clock.monotonic(), 0.001)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._step(m.TimePassed())

@@ -1,0 +1,144 @@
+"""What becomes of a partition when its replicas or its brokers change: in-sync set, eligible leaders, leader.
+
+1. A leader is taken from the in-sync replicas, in the order of the replicas; if there are none left, from the eligible
+   leader replicas (KIP-966), which were in sync when the set fell below the minimum and so have everything committed;
+   then the last known leader. Any other replica only where the topic allows unclean election.
+2. A replica that leaves the in-sync set while it is below the minimum becomes eligible; the list is forgotten when the
+   set is large enough again. A broker that ended uncleanly is neither in sync nor eligible until it has caught up.
+3. Every change of leader raises the leader epoch, also one that elects the same broker again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from strandline.controller.image import NO_LEADER, PartitionState
+from strandline.wire.records.metadata import PartitionChangeRecord
+
+ONLINE: Final = "online"
+PREFERRED: Final = "preferred"
+UNCLEAN: Final = "unclean"
+
+RECOVERED: Final = 0
+RECOVERING: Final = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionChange:
+    """Collects what is to change; `record` gives the record, or None if nothing does."""
+
+    topic_id: bytes
+    index: int
+    partition: PartitionState
+    is_alive: Callable[[int], bool]
+    min_in_sync: int
+    election: str = ONLINE
+    in_sync: tuple[int, ...] | None = None
+    replicas: tuple[int, ...] | None = None
+    removing: tuple[int, ...] | None = None
+    adding: tuple[int, ...] | None = None
+    unclean_shutdown: frozenset[int] = frozenset()
+    directories: tuple[bytes, ...] | None = None
+    recovery_state: int | None = None
+
+    def record(self) -> PartitionChangeRecord | None:
+        partition = self.partition
+        replicas = partition.replicas if self.replicas is None else self.replicas
+        removing = partition.removing if self.removing is None else self.removing
+        adding = partition.adding if self.adding is None else self.adding
+        in_sync = partition.in_sync if self.in_sync is None else self.in_sync
+        replicas, removing, adding, in_sync = _complete_reassignment(replicas, removing, adding, in_sync)
+        eligible, last_known = self._eligible(in_sync, len(replicas) - len(adding))
+        leader, is_unclean = self._elect(replicas, in_sync, eligible)
+        record = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.index)
+        if leader != partition.leader:
+            record.leader = leader
+            if leader in eligible and leader not in in_sync:
+                in_sync = (leader,)
+                eligible = tuple(r for r in eligible if r != leader)
+            if is_unclean:
+                in_sync = (leader,)
+                eligible = last_known = ()
+                record.leader_recovery_state = RECOVERING
+        elif not set(partition.replicas) <= set(replicas):
+            # A replica is taken away: its requests must be refused from now on, which the new epoch does.
+            record.leader = leader
+        if not in_sync and leader == NO_LEADER and not last_known and partition.leader != NO_LEADER:
+            last_known = (partition.leader,) if not eligible else last_known
+        _set_if_changed(record, "isr", in_sync, partition.in_sync)
+        _set_if_changed(record, "replicas", replicas, partition.replicas)
+        _set_if_changed(record, "removing_replicas", removing, partition.removing)
+        _set_if_changed(record, "adding_replicas", adding, partition.adding)
+        _set_if_changed(record, "eligible_leader_replicas", eligible, partition.eligible_leaders)
+        _set_if_changed(record, "last_known_elr", last_known, partition.last_known_leaders)
+        directories = self._directories(replicas)
+        _set_if_changed(record, "directories", directories, partition.directories)
+        if self.recovery_state is not None:
+            record.leader_recovery_state = self.recovery_state
+        unchanged = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.index)
+        return None if record == unchanged else record
+
+    def _eligible(self, in_sync: tuple[int, ...], factor: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        partition = self.partition
+        needed = min(self.min_in_sync, factor)
+        if len(in_sync) >= needed:
+            return (), ()
+        was = [
+            *partition.eligible_leaders,
+            *(r for r in partition.in_sync if r not in partition.eligible_leaders),
+        ]
+        candidates = [r for r in was if r not in in_sync and r not in self.unclean_shutdown]
+        eligible = tuple(candidates[: needed - len(in_sync)])
+        last_known = tuple(r for r in partition.last_known_leaders if r not in eligible and r not in in_sync)
+        return eligible, last_known
+
+    def _elect(
+        self, replicas: Sequence[int], in_sync: tuple[int, ...], eligible: tuple[int, ...]
+    ) -> tuple[int, bool]:
+        """The leader, and whether electing it may lose what was committed."""
+        valid = [
+            r for r in replicas if self.is_alive(r) and (r in in_sync or (not in_sync and r in eligible))
+        ]
+        current = self.partition.leader
+        if self.election == PREFERRED and valid and valid[0] == replicas[0]:
+            return valid[0], False
+        if current in valid:
+            return current, False
+        if valid:
+            return valid[0], False
+        last_known = self.partition.last_known_leaders
+        if not in_sync and not eligible and len(last_known) == 1 and self.is_alive(last_known[0]):
+            return last_known[0], True
+        if self.election == UNCLEAN:
+            alive = [r for r in replicas if self.is_alive(r)]
+            if alive:
+                return alive[0], True
+        return NO_LEADER, False
+
+    def _directories(self, replicas: tuple[int, ...]) -> tuple[bytes, ...]:
+        if self.directories is not None:
+            return self.directories
+        known = dict(zip(self.partition.replicas, self.partition.directories, strict=False))
+        return tuple(known.get(replica, bytes(16)) for replica in replicas) if known else ()
+
+
+def _complete_reassignment(
+    replicas: tuple[int, ...], removing: tuple[int, ...], adding: tuple[int, ...], in_sync: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """A reassignment is done when all replicas that are added are in sync, and someone stays."""
+    if not adding and not removing:
+        return replicas, removing, adding, in_sync
+    staying = tuple(r for r in replicas if r not in removing)
+    still_in_sync = tuple(r for r in in_sync if r not in removing)
+    if not set(adding) <= set(in_sync) or not still_in_sync:
+        return replicas, removing, adding, in_sync
+    return staying, (), (), still_in_sync
+
+
+def _set_if_changed(
+    record: PartitionChangeRecord, name: str, new: tuple[object, ...], old: tuple[object, ...]
+) -> None:
+    if tuple(new) != tuple(old):
+        setattr(record, name, tuple(new))
