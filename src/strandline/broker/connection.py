@@ -285,7 +285,7 @@ class ClientConnection:
                 else:
                     head += part  # type: ignore[arg-type]
         except OSError as error:
-            # The answer's size has been sent, so nothing else can follow. The next read of that log deals with the disk.
+            # The answer's size may have been sent, so nothing else can follow. The next read of the log tells the disk.
             self._fail(f"records cannot be read: {error}")
             return
         if head:

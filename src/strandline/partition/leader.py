@@ -1,9 +1,14 @@
-"""The leader's role: what it may accept and how far readers may see.
+"""The leader's role: what it may accept, how far readers may see, and who is in sync.
 
-1. The high watermark is the smallest end offset over the in-sync replicas and never goes back.
+1. The high watermark is the smallest end offset over the maximal in-sync set (the larger of the present one and the one
+   that was asked for, KIP-497), and never goes back.
 2. It does not advance while fewer replicas are in sync than the effective minimum (KIP-966).
 3. With acks=all a write is refused while the in-sync set is below the effective minimum, which is the smaller of
    `min.insync.replicas` and the number of replicas.
+4. A follower is caught up at a moment if it fetches from what was the leader's end at that moment. One that was not
+   for `replica.lag.time.max.ms` leaves the set; one that has reached the high watermark and the start of the leader's
+   epoch may join it. Only the controller changes the set; there is one request for that at a time.
+5. An observer copies data and is never in sync.
 """
 
 from __future__ import annotations
@@ -19,8 +24,33 @@ def high_watermark(in_sync_end_offsets: Iterable[int]) -> int:
     return min(in_sync_end_offsets)
 
 
+class FollowerProgress:
+    __slots__ = ("broker_epoch", "caught_up_at", "end_offset", "fetched_at", "leader_end_then", "log_start")
+
+    def __init__(self, now: float) -> None:
+        self.end_offset = -1
+        self.log_start = -1
+        self.broker_epoch = -1
+        # A new leader gives everyone the whole lag time to be heard of.
+        self.caught_up_at = now
+        self.fetched_at = now
+        self.leader_end_then = -1
+
+
 class Leader:
-    __slots__ = ("_end_offsets", "epoch", "high_watermark", "in_sync", "node_id", "replicas")
+    __slots__ = (
+        "_end_offset",
+        "_followers",
+        "_proposed",
+        "epoch",
+        "epoch_start",
+        "high_watermark",
+        "in_sync",
+        "node_id",
+        "observers",
+        "partition_epoch",
+        "replicas",
+    )
 
     def __init__(
         self,
@@ -31,44 +61,145 @@ class Leader:
         in_sync: tuple[int, ...],
         end_offset: int,
         high_watermark: int,
+        partition_epoch: int = 0,
+        observers: frozenset[int] = frozenset(),
+        now: float = 0.0,
     ) -> None:
         assert node_id in in_sync, "a leader is in sync with itself"
         assert high_watermark <= end_offset
         self.node_id = node_id
         self.epoch = epoch
+        self.epoch_start = end_offset
         self.replicas = replicas
         self.in_sync = in_sync
+        self.partition_epoch = partition_epoch
+        self.observers = observers
         self.high_watermark = high_watermark
+        self._end_offset = end_offset
         # Followers are unknown until they fetch; until then they hold the high watermark where it is.
-        self._end_offsets = dict.fromkeys(replicas, -1)
-        self._end_offsets[node_id] = end_offset
+        self._followers = {replica: FollowerProgress(now) for replica in replicas if replica != node_id}
+        self._proposed: tuple[int, ...] | None = None
+
+    @property
+    def maximal_in_sync(self) -> tuple[int, ...]:
+        if self._proposed is None or set(self._proposed) <= set(self.in_sync):
+            return self.in_sync
+        return self._proposed
 
     def effective_min_in_sync(self, min_in_sync: int) -> int:
-        return min(min_in_sync, len(self.replicas))
+        return min(min_in_sync, len(self.replicas) - len(self.observers & set(self.replicas)))
+
+    def is_below_minimum(self, min_in_sync: int) -> bool:
+        return len(self.in_sync) < self.effective_min_in_sync(min_in_sync)
 
     def check_acks_all(self, min_in_sync: int) -> None:
-        needed = self.effective_min_in_sync(min_in_sync)
-        if len(self.in_sync) < needed:
+        if self.is_below_minimum(min_in_sync):
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{len(self.in_sync)} replicas are in sync, and min.insync.replicas asks for {needed}.",
+                f"{len(self.in_sync)} replicas are in sync, and min.insync.replicas asks for "
+                f"{self.effective_min_in_sync(min_in_sync)}.",
             )
 
     def appended(self, end_offset: int, min_in_sync: int) -> bool:
         """The leader's own log ends here now; whether the high watermark advanced."""
-        assert end_offset >= self._end_offsets[self.node_id]
-        self._end_offsets[self.node_id] = end_offset
+        assert end_offset >= self._end_offset
+        self._end_offset = end_offset
         return self._advance(min_in_sync)
 
     def _advance(self, min_in_sync: int) -> bool:
-        if len(self.in_sync) < self.effective_min_in_sync(min_in_sync):
+        if self.is_below_minimum(min_in_sync):
             return False
-        new = high_watermark(self._end_offsets[replica] for replica in self.in_sync)
+        new = high_watermark(self._end_of(replica) for replica in self.maximal_in_sync)
         if new <= self.high_watermark:
             return False
         self.high_watermark = new
         return True
 
+    def _end_of(self, replica: int) -> int:
+        return self._end_offset if replica == self.node_id else self._followers[replica].end_offset
+
+    # Followers
+
+    def fetched(
+        self, replica: int, offset: int, log_start: int, broker_epoch: int, min_in_sync: int, now: float
+    ) -> bool:
+        """A follower has everything before `offset`; whether the high watermark advanced."""
+        progress = self._followers.get(replica)
+        if progress is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_LEADER_EPOCH, f"Broker {replica} is not a replica as far as is known."
+            )
+        if offset >= self._end_offset:
+            progress.caught_up_at = max(progress.caught_up_at, now)
+        elif offset >= progress.leader_end_then >= 0:
+            progress.caught_up_at = max(progress.caught_up_at, progress.fetched_at)
+        progress.end_offset = offset
+        progress.log_start = log_start
+        progress.broker_epoch = broker_epoch
+        progress.fetched_at = now
+        progress.leader_end_then = self._end_offset
+        return self._advance(min_in_sync)
+
+    def may_join(self, replica: int, is_alive: bool) -> bool:
+        """Whether a follower that just fetched should be asked into the in-sync set."""
+        if replica in self.maximal_in_sync or replica in self.observers or not is_alive:
+            return False
+        offset = self._followers[replica].end_offset
+        return offset >= self.high_watermark and offset >= self.epoch_start
+
+    def lagging(self, lag_max_s: float, now: float) -> tuple[int, ...]:
+        """Members of the in-sync set that have not been caught up for too long."""
+        return tuple(
+            replica
+            for replica in self.in_sync
+            if replica != self.node_id
+            and self._followers[replica].end_offset != self._end_offset
+            and now - self._followers[replica].caught_up_at > lag_max_s
+        )
+
+    def broker_epoch_of(self, replica: int) -> int:
+        return self._followers[replica].broker_epoch if replica in self._followers else -1
+
+    def lag_of(self, replica: int) -> int:
+        return max(self._end_offset - max(self._followers[replica].end_offset, 0), 0)
+
+    def low_watermark(self, log_start: int, alive: Iterable[int]) -> int:
+        """The smallest log start over the replicas that live: what DeleteRecords waits for."""
+        starts = [self._followers[r].log_start for r in alive if r in self._followers]
+        return min([log_start, *starts])
+
+    # The in-sync set
+
+    @property
+    def is_proposing(self) -> bool:
+        return self._proposed is not None
+
+    def propose(self, in_sync: tuple[int, ...]) -> None:
+        assert self._proposed is None, "one change of the in-sync set at a time"
+        self._proposed = in_sync
+
+    def proposal_failed(self) -> None:
+        self._proposed = None
+
+    def decided(self, in_sync: tuple[int, ...], partition_epoch: int, min_in_sync: int) -> bool:
+        """The controller has decided; whether the high watermark advanced."""
+        if partition_epoch < self.partition_epoch:
+            return False
+        self.in_sync = in_sync
+        self.partition_epoch = partition_epoch
+        self._proposed = None
+        return self._advance(min_in_sync)
+
+    def replicas_changed(self, replicas: tuple[int, ...], now: float) -> None:
+        """A reassignment: new replicas begin unknown, those that are gone are forgotten."""
+        self.replicas = replicas
+        for replica in replicas:
+            if replica != self.node_id and replica not in self._followers:
+                self._followers[replica] = FollowerProgress(now)
+        for replica in [r for r in self._followers if r not in replicas]:
+            del self._followers[replica]
+
     def check_invariants(self) -> None:
-        assert self.high_watermark <= self._end_offsets[self.node_id]
+        assert self.high_watermark <= self._end_offset
         assert set(self.in_sync) <= set(self.replicas)
+        assert not self.observers & set(self.in_sync)

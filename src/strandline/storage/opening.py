@@ -141,7 +141,7 @@ class _Opener:
                 if end == following:
                     segment.finish()
                 else:
-                    # A tail can be lost at a batch's end. (Compaction, once there is one, leaves gaps that are no loss.)
+                    # A tail can be lost at a batch's end. Compaction, once there is one, leaves gaps that are no loss.
                     problem = (
                         f"{segment.log_path}: it ends at {end}, and the next segment begins at {following}"
                     )
