@@ -44,11 +44,15 @@ class RequestMemory:
 
 
 class Connections:
-    """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away."""
+    """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away.
+
+    Clients that come before the node is ready are held too; other nodes of the quorum are not.
+    """
 
     def __init__(self, count_max: Callable[[], int], per_address_max: Callable[[str], int]) -> None:
         self._count_max = count_max
         self._per_address_max = per_address_max
+        self.is_ready = False
         self._served: dict[ClientConnection, None] = {}
         self._held: dict[ClientConnection, None] = {}
         self._by_address: dict[str, int] = {}
@@ -63,7 +67,8 @@ class Connections:
         self._by_address[address] = self._by_address.get(address, 0) + 1
         if self._by_address[address] > self._per_address_max(address):
             return "refuse"
-        if len(self._served) >= self._count_max():
+        is_early = not self.is_ready and not connection.is_controller_listener
+        if is_early or len(self._served) >= self._count_max():
             self._held[connection] = None
             return "hold"
         self._served[connection] = None
@@ -77,7 +82,15 @@ class Connections:
                 del self._by_address[address]
         self._held.pop(connection, None)
         self._served.pop(connection, None)
-        while self._held and len(self._served) < self._count_max():
+        self._serve_held()
+
+    def ready(self) -> None:
+        """The node can answer now: whoever came early is served."""
+        self.is_ready = True
+        self._serve_held()
+
+    def _serve_held(self) -> None:
+        while self.is_ready and self._held and len(self._served) < self._count_max():
             following = next(iter(self._held))
             del self._held[following]
             self._served[following] = None

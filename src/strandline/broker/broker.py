@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import traceback
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
+from strandline.base.ids import TopicPartition
 from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
-from strandline.broker.connection import ClientConnection
+from strandline.broker.connection import ClientConnection, RequestContext
+from strandline.broker.controller_requests import decide, refused_by_controller
+from strandline.broker.controller_runtime import ControllerRuntime
+from strandline.broker.controllers import Controllers
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers import Handlers
-from strandline.broker.metadata_log import BOOTSTRAP_FILE, MetadataLog, render_bootstrap
+from strandline.broker.in_sync import InSync
+from strandline.broker.lifecycle import Lifecycle
+from strandline.broker.metadata_store import BOOTSTRAP_FILE, MetadataStore, render_snapshot
+from strandline.broker.metadata_view import Changes, MetadataView
 from strandline.broker.producer_ids import ProducerIds
+from strandline.broker.quorum_node import Address, QuorumNode
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
+from strandline.broker.replication import Replication
 from strandline.broker.tasks import TaskScope
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
-from strandline.controller.brokers import Registration
-from strandline.controller.controller import (
-    METADATA_VERSION,
-    METADATA_VERSION_FEATURE,
-    METADATA_VERSION_MIN,
-    Controller,
-    apply_to,
-)
+from strandline.config.addresses import parse_voter
+from strandline.controller.controller import Controller
 from strandline.controller.image import ClusterImage
 from strandline.controller.producer_ids import ProducerIdBlock
 from strandline.ports.clock import Clock
@@ -35,13 +38,16 @@ from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
 from strandline.ports.workers import Workers
+from strandline.quorum.messages import ReplicaKey
+from strandline.quorum.settings import QuorumSettings
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
-from strandline.wire.records.metadata import BrokerEndpoint, BrokerFeature, ConfigRecord, RemoveTopicRecord
-from strandline.wire.schema import Message
+from strandline.wire.api.k67_allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.records.metadata import BrokerEndpoint
+from strandline.wire.schema import Request
 
 _SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
@@ -65,7 +71,7 @@ class Broker:
         self.disk = ports.disk
         self.clock = ports.clock
         self.workers = ports.workers
-        self._network = ports.network
+        self.network = ports.network
         self.random = ports.random
         self._process = ports.process
         self._files = FileTable(ports.disk, ports.open_files_max)
@@ -74,7 +80,6 @@ class Broker:
         self.tasks = TaskScope(self.failed)
         self.image = ClusterImage()
         self.configs = DynamicConfigs(config)
-        self.controller = Controller(DynamicConfigs(config), ports.random)
         self.handlers = Handlers(self)
         self.memory = RequestMemory(config.int("queued.max.request.bytes"))
         self.connections = Connections(self._connections_max, self._connections_per_address_max)
@@ -85,15 +90,18 @@ class Broker:
         self.partitions_per_answer_max = config.int("max.request.partition.size.limit")
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = GroupCoordinator(self)
+        self.controllers = Controllers(self)
+        self.replication = Replication(self)
+        self.in_sync = InSync(self)
         self.background = Background(self)
         self._listeners: list[OpenListener] = []
         self._waiter_key = 0
-        self._configs_changed = False
-        self._removed_topics: list[str] = []
-        self.broker_epoch = -1
         self.cluster_id = ""
-        self.metadata: MetadataLog
+        self.controller_runtime: ControllerRuntime | None = None
+        self.quorum: QuorumNode
         self.replicas: Replicas
+        self.lifecycle: Lifecycle
+        self._is_following = False  # replicas follow the image
 
     # Starting and stopping
 
@@ -115,63 +123,83 @@ class Broker:
             random=self.random,
             events=self.events,
         )
-        self._open_metadata(directories[0])
-        await self._register(was_clean=all(directory.is_clean for directory in directories))
+        self._open_quorum(directories[0])
+        endpoints = await self._listen()
+        self.quorum.start()
+        if not self.config.is_broker:
+            return
+        epochs = {directory.clean_epoch for directory in directories}
+        previous = epochs.pop() if len(epochs) == 1 else None
+        self.lifecycle = Lifecycle(self, endpoints, -1 if previous is None else previous)
+        await self.lifecycle.register()
+        await self.lifecycle.caught_up()
+        self.replicas.load()
+        self._follow_image()
+        await self.lifecycle.unfenced()
+        self.tasks.start(self.lifecycle.run())
         self.groups.load_what_is_there()
         self.background.start()
+        self.connections.ready()
 
-    def _open_metadata(self, directory: LogDirectory) -> None:
-        self.metadata = MetadataLog(
-            disk=self.disk,
-            files=self._files,
-            workers=self.workers,
-            clock=self.clock,
-            process=self._process,
-            directory=self.config.optional_text("metadata.log.dir") or directory.path,
-            directory_id=directory.directory_id,
-            node_id=self.node_id,
-            config=self.configs.topic_defaults,
-            controller=self.controller,
-            on_committed=self._committed,
-            on_published=self._published,
+    def _open_quorum(self, directory: LogDirectory) -> None:
+        config = self.config
+        if config.is_controller:
+            self.controller_runtime = ControllerRuntime(
+                new_machine=lambda: Controller(DynamicConfigs(config), self.random),
+                clock=self.clock,
+                network=self.network,
+                events=self.events,
+                tasks=self.tasks,
+                cluster_id=self.cluster_id,
+                session_timeout_s=config.int("broker.session.timeout.ms") / 1000,
+            )
+        store = MetadataStore(
+            self.disk,
+            self._files,
+            config.optional_text("metadata.log.dir") or directory.path,
+            self.configs.topic_defaults,
+            self.clock.wall_ms(),
         )
-        for note in self.metadata.notes:
+        for note in store.notes:
             self.events.warn("repaired", what=note)
-        self.metadata.replay()
-        self._removed_topics.clear()
-        self.replicas.load()
-
-    async def _register(self, *, was_clean: bool) -> None:
-        self.metadata.announce_leader()
-        if not self.image.features:
-            await self.metadata.commit_records(self.controller.bootstrap_records())
-        bound = await self._listen()
-        registration = Registration(
-            broker_id=self.node_id,
-            incarnation=self.random.uuid(),
-            endpoints=bound,
-            features=(
-                BrokerFeature(
-                    name=METADATA_VERSION_FEATURE,
-                    min_supported_version=METADATA_VERSION_MIN,
-                    max_supported_version=METADATA_VERSION,
-                ),
+        self.quorum = QuorumNode(
+            disk=self.disk,
+            clock=self.clock,
+            random=self.random,
+            workers=self.workers,
+            network=self.network,
+            process=self._process,
+            events=self.events,
+            store=store,
+            own=ReplicaKey(self.node_id, directory.directory_id),
+            voters=voters_of(config),
+            cluster_id=self.cluster_id,
+            settings=QuorumSettings(
+                election_timeout_s=config.int("controller.quorum.election.timeout.ms") / 1000,
+                fetch_timeout_s=config.int("controller.quorum.fetch.timeout.ms") / 1000,
             ),
-            rack=self.config.optional_text("broker.rack"),
-            log_dirs=tuple(directory.directory_id for directory in self.replicas.directories),
-            was_clean_shutdown=was_clean,
+            listener=MetadataView(
+                self.image, self.configs, self.controller_runtime, self._changed, self._leader_changed
+            ),
         )
-        planned = self.controller.plan_register(registration, self.metadata.next_offset)
-        self.broker_epoch = await self.metadata.commit(planned)
-        await self.metadata.commit(self.controller.plan_unfence(self.node_id))
+        if self.controller_runtime is not None:
+            self.controller_runtime.quorum = self.quorum
+
+    @property
+    def broker_epoch(self) -> int:
+        return self.lifecycle.epoch
 
     async def _listen(self) -> tuple[BrokerEndpoint, ...]:
         """Opens the listeners and gives what to advertise, with the real port where 0 was asked for."""
         ports = {}
         for listener in self.config.broker_listeners:
-            opened = await self._network.listen(listener.host, listener.port, self._acceptor(listener))
+            opened = await self.network.listen(listener.host, listener.port, self._acceptor(listener))
             self._listeners.append(opened)
             ports[listener.name] = opened.port
+        if len(self.quorum.addresses) > 1 or not self.config.is_broker:
+            for listener in self.config.controller_listeners:
+                acceptor = self._acceptor(listener, is_controller=True)
+                self._listeners.append(await self.network.listen(listener.host, listener.port, acceptor))
         return tuple(
             BrokerEndpoint(
                 name=listener.name,
@@ -182,8 +210,8 @@ class Broker:
             for listener in self.config.advertised_listeners
         )
 
-    def _acceptor(self, listener: Listener) -> _Acceptor:
-        return _Acceptor(self, listener.name, self.config.int("socket.request.max.bytes"))
+    def _acceptor(self, listener: Listener, *, is_controller: bool = False) -> _Acceptor:
+        return _Acceptor(self, listener.name, self.config.int("socket.request.max.bytes"), is_controller)
 
     @property
     def endpoints(self) -> tuple[BrokerEndpoint, ...]:
@@ -191,11 +219,17 @@ class Broker:
 
     async def stop(self) -> None:
         """A clean shutdown: what is written is synced, and the next start needs to check nothing."""
+        if self.config.is_broker:
+            await self.lifecycle.shut_down()
         for listener in self._listeners:
             listener.close()
         self.connections.close_all()
         self.groups.stop()
+        self.replication.stop()
+        if self.controller_runtime is not None:
+            self.controller_runtime.stop()
         await self.tasks.close()
+        self.controllers.stop()
         clean = True
         for replica in self.replicas.all_open():
             if replica.directory.offline_because is not None:
@@ -209,7 +243,7 @@ class Broker:
         await self.background.checkpoint_recovery_points()
         await self.background.checkpoint_high_watermarks()
         await self.background.checkpoint_log_starts()
-        await self.metadata.close()
+        await self.quorum.stop()
         self._files.close()
         for directory in self.replicas.directories:
             if clean and directory.offline_because is None and self.replicas.is_repaired(directory):
@@ -221,25 +255,85 @@ class Broker:
         """A task ended with an error that nobody expected: the node's state can no longer be trusted."""
         self._process.halt("".join(traceback.format_exception(error)))
 
-    # The image
-
-    def _committed(self, record: Message) -> None:
-        if isinstance(record, RemoveTopicRecord):
-            self._removed_topics.append(self.image.topics_by_id[record.topic_id].name)
-        elif isinstance(record, ConfigRecord):
-            self._configs_changed = True
-        apply_to(self.image, self.configs, record)
-
-    def _published(self) -> None:
+    def _changed(self, changes: Changes) -> None:
         """The image is consistent again: let what follows it follow."""
-        for topic in self._removed_topics:
+        if changes.has_configs:
+            self.fetch_bytes_max = self._number("fetch.max.bytes")
+        if not self._is_following:
+            return
+        for topic in changes.removed_topics:
+            for index in list(self.replicas.by_topic.get(topic, {})):
+                self.replication.forget(TopicPartition(topic, index))
             self.replicas.topic_removed(topic)
             self.groups.topic_removed(topic)
-        self._removed_topics.clear()
-        if self._configs_changed:
-            self._configs_changed = False
-            self.fetch_bytes_max = self._number("fetch.max.bytes")
+        if changes.has_configs:
             self.replicas.configs_changed()
+        for topic, index in changes.partitions:
+            self._follow(topic, index)
+
+    def _follow_image(self) -> None:
+        """From now on replicas have the roles that the image gives them."""
+        self._is_following = True
+        for topic, index in self.replicas.partitions_here():
+            self._follow(topic, index)
+
+    def _follow(self, topic: str, index: int) -> None:
+        replica = self.replicas.partition_changed(topic, index)
+        if replica is not None:
+            self.replication.place(replica)
+            self.groups.leadership_changed(topic, index)
+            return
+        self.replication.forget(TopicPartition(topic, index))
+        known = self.image.topics.get(topic)
+        state = None if known is None else known.partitions.get(index)
+        if state is not None and self.node_id in state.replicas and state.leader not in (self.node_id, -1):
+            self.tasks.start(self._open_and_follow(topic, index))
+
+    async def _open_and_follow(self, topic: str, index: int) -> None:
+        try:
+            self.replication.place(await self.replicas.open(topic, index))
+        except KafkaError as error:
+            self.events.warn("replica not opened", topic=topic, partition=index, error=error)
+
+    def _leader_changed(self) -> None:
+        if self.config.is_broker and hasattr(self, "lifecycle"):
+            self.lifecycle.controller_changed()
+
+    # Requests for the controller
+
+    async def decide(self, context: RequestContext, request: Request) -> Any:
+        """The controller's response: of this node itself on the controllers' listener, otherwise wherever it is."""
+        if context.connection.is_controller_listener:
+            try:
+                return await self.decide_here(request, context.api_version)
+            except KafkaError as error:
+                return refused_by_controller(request, error)
+        try:
+            return await self.controllers.forward(request, context.api_version)
+        except KafkaError as error:
+            return refused_by_controller(request, error)
+
+    async def decide_here(self, request: Request, version: int) -> Any:
+        if self.controller_runtime is None or not self.controller_runtime.is_active:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
+        return await decide(self.controller_runtime, request, version)
+
+    def watch_broker(self, context: RequestContext, broker_id: int, error_code: int) -> None:
+        """A broker speaks on this connection: when it breaks, the broker may be gone."""
+        connection = context.connection
+        if (
+            error_code == ErrorCode.NONE
+            and connection.watched_broker is None
+            and self.controller_runtime is not None
+        ):
+            connection.watched_broker = broker_id
+            self.controller_runtime.connection_opened(broker_id)
+
+    def watched_broker_lost(self, broker_id: int) -> None:
+        if self.controller_runtime is not None:
+            self.controller_runtime.connection_lost(broker_id)
+
+    # The image
 
     def topic_name(self, topic_id: bytes) -> str:
         """Empty if there is no such topic."""
@@ -252,7 +346,7 @@ class Broker:
         return live[0].node_id if live else -1
 
     def metadata_offset(self) -> int:
-        return self.metadata.next_offset - 1
+        return self.quorum.applied_offset - 1
 
     @property
     def auto_creates_topics(self) -> bool:
@@ -268,7 +362,7 @@ class Broker:
                 for name in names
             )
         )
-        response = await self.metadata.commit(self.controller.plan_create_topics(request))
+        response = await self.controllers.forward(request, 7)
         failed = {}
         for result in response.topics:
             if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
@@ -279,9 +373,11 @@ class Broker:
         return failed
 
     async def _allocate_producer_ids(self) -> ProducerIdBlock:
-        return await self.metadata.commit(
-            self.controller.plan_allocate_producer_ids(self.node_id, self.broker_epoch)
-        )
+        request = AllocateProducerIdsRequest(broker_id=self.node_id, broker_epoch=self.broker_epoch)
+        response = await self.controllers.call(request, 0)
+        if response.error_code != ErrorCode.NONE:
+            raise KafkaError(response.error_code)
+        return ProducerIdBlock(response.producer_id_start, response.producer_id_len)
 
     # What handlers ask for
 
@@ -331,16 +427,33 @@ class Broker:
 class _Acceptor:
     """Makes the connection object of each client that comes."""
 
-    def __init__(self, broker: Broker, listener: str, request_bytes_max: int) -> None:
+    def __init__(self, broker: Broker, listener: str, request_bytes_max: int, is_controller: bool) -> None:
         self._broker = broker
         self._listener = listener
         self._request_bytes_max = request_bytes_max
+        self._is_controller = is_controller
 
     def __call__(self) -> ClientConnection:
-        return ClientConnection(self._broker, self._listener, self._request_bytes_max)
+        return ClientConnection(
+            self._broker, self._listener, self._request_bytes_max, is_controller_listener=self._is_controller
+        )
+
+
+def voters_of(config: BrokerConfig) -> dict[int, Address]:
+    """Node ids and addresses of the controllers."""
+    voters = {}
+    for entry in config.strings("controller.quorum.voters"):
+        parsed = parse_voter(entry)
+        if parsed is not None:
+            node_id, host, port = parsed
+            voters[node_id] = Address(host, port)
+    if not voters and config.is_controller:
+        listener = config.controller_listeners[0]
+        voters[config.node_id] = Address(listener.host or "localhost", listener.port)
+    return voters
 
 
 def bootstrap_file(now_ms: int, random: Random, config: BrokerConfig) -> tuple[str, bytes]:
     """Name and contents of the file with which a new cluster's metadata begins."""
     records = Controller(DynamicConfigs(config), random).bootstrap_records()
-    return BOOTSTRAP_FILE, render_bootstrap(records, now_ms)
+    return BOOTSTRAP_FILE, render_snapshot(records, now_ms, 0)

@@ -37,7 +37,8 @@ _ANSWER_HEAD: Final = Struct(">ii")
 
 # An answer's body: bytes and regions of files, one behind the other.
 Body = Sequence[Buffer | Slice]
-Answer = Body | None | Awaitable[Body | None]
+# A coroutine may end with a future: then what had to be done in order is done, and only waiting is left.
+Answer = Body | Awaitable["Body | asyncio.Future[Body | None] | None"] | None
 
 
 class RequestContext:
@@ -91,9 +92,14 @@ class _Waiting:
 
 
 class ClientConnection:
-    def __init__(self, broker: Broker, listener: str, request_bytes_max: int) -> None:
+    def __init__(
+        self, broker: Broker, listener: str, request_bytes_max: int, *, is_controller_listener: bool = False
+    ) -> None:
         self._broker = broker
         self.listener = listener
+        self.is_controller_listener = is_controller_listener
+        # The broker at the other end, if it is one that the controller watches over.
+        self.watched_broker: int | None = None
         self._frames = FrameReader(request_bytes_max)
         self._connection: Connection | None = None
         self._waiting: deque[_Waiting] = deque()
@@ -132,6 +138,8 @@ class ClientConnection:
         self._connection = None
         self._release_charge()
         self._broker.connections.ended(self)
+        if self.watched_broker is not None:
+            self._broker.watched_broker_lost(self.watched_broker)
         for waiting in self._waiting:
             waiting.is_answered = True
         self._waiting.clear()
@@ -231,9 +239,14 @@ class ClientConnection:
             position = _skip_tags(frame, position)
         return RequestContext(self, api_key, api_version, correlation_id, client_id, frame, position)
 
-    async def _finish(self, waiting: _Waiting, work: Coroutine[Any, Any, Body | None]) -> None:
+    async def _finish(self, waiting: _Waiting, work: Coroutine[Any, Any, Any]) -> None:
         try:
-            self._answered(waiting, await work)
+            answer = await work
+            if isinstance(answer, asyncio.Future):
+                # What had to be done in order is done; what is left is to wait.
+                answer.add_done_callback(lambda done: self._finished(waiting, done))
+            else:
+                self._answered(waiting, answer)
         except DecodeError as error:
             self._fail(str(error))
         except EncodeError as error:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata_store import MetadataStore
@@ -58,10 +58,10 @@ class Address(NamedTuple):
     port: int
 
 
-class QuorumListener:
+class QuorumListener(Protocol):
     """What the owner is told."""
 
-    def committed(self, message: Message) -> None: ...
+    def committed(self, message: Message, end_offset: int) -> None: ...
 
     def published(self, end_offset: int) -> None: ...
 
@@ -317,7 +317,7 @@ class QuorumNode:
         applied = self._applied
         for end, message in self.store.messages(applied, high_watermark):
             if message is not None:
-                self._listener.committed(message)
+                self._listener.committed(message, end)
             applied = end
         self._applied = max(applied, high_watermark)
         self._listener.published(self._applied)
@@ -406,6 +406,7 @@ class QuorumNode:
         try:
             response = await self._peer(effect.to).call(request, 2, self._settings.election_timeout_s)
         except (OSError, TimeoutError):
+            self._step(m.VoteUnanswered(voter_id=effect.to, asked_epoch=effect.epoch))
             return
         if response.error_code or not response.topics:
             return

@@ -40,6 +40,10 @@ METADATA_VERSION_MIN = 7
 # Whether groups of the consumer protocol (KIP-848) may exist: 1 is yes.
 GROUP_VERSION_FEATURE = "group.version"
 GROUP_VERSION = 1
+SUPPORTED_FEATURES = {
+    METADATA_VERSION_FEATURE: (METADATA_VERSION_MIN, METADATA_VERSION),
+    GROUP_VERSION_FEATURE: (0, GROUP_VERSION),
+}
 
 
 class Controller:

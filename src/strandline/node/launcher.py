@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 
 from strandline.base.ids import uuid_text
-from strandline.broker.broker import Broker, Ports, bootstrap_file
+from strandline.broker.broker import Broker, Ports, bootstrap_file, voters_of
 from strandline.config import BrokerConfig
 from strandline.node.clock import RealClock
 from strandline.node.disk import RealDisk
@@ -90,14 +90,17 @@ class RunningNode:
         self._events = events
 
     async def start(self) -> None:
-        format_if_empty(self._config, self._events)
+        if len(voters_of(self._config)) <= 1:
+            format_if_empty(self._config, self._events)
         await self.broker.start()
         gc.collect()
         gc.freeze()
 
     @property
     def bootstrap(self) -> str:
-        """Where clients begin: the first advertised listener."""
+        """Where clients begin: the first advertised listener. Empty for a node that is a controller only."""
+        if not self._config.is_broker:
+            return ""
         endpoint = self.broker.endpoints[0]
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
         return f"{host}:{endpoint.port}"

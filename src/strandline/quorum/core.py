@@ -60,7 +60,9 @@ class Quorum:
         self.high_watermark = log_start
         epoch = max(election.epoch, last_epoch(log.epochs))
         voted = election.voted if election.epoch == epoch else None
-        self.role: Role = Unattached(epoch=epoch, voted=voted, deadline=self._election_deadline(now))
+        # At first it asks soon whether it could lead: where there is a leader the others refuse.
+        soon = now + self._settings.election_backoff_s * (1 + jitter())
+        self.role: Role = Unattached(epoch=epoch, voted=voted, deadline=soon)
         self.latest_snapshot: OffsetAndEpoch | None = None
         # What the leader said of the high watermark when records came that are being written.
         self._told_high_watermark = 0
@@ -110,6 +112,8 @@ class Quorum:
                 return self._vote_requested(event, now)
             case m.VoteAnswered():
                 return self._vote_answered(event, now)
+            case m.VoteUnanswered():
+                return self._vote_unanswered(event, now)
             case m.BeginEpochRequested():
                 return self._begin_epoch_requested(event, now)
             case m.BeginEpochAnswered():
@@ -202,6 +206,13 @@ class Quorum:
             role.deadline = min(
                 role.deadline, now + self._settings.election_backoff_s * (0.5 + self._jitter())
             )
+        return []
+
+    def _vote_unanswered(self, event: m.VoteUnanswered, now: float) -> list[Effect]:
+        role = self.role
+        if isinstance(role, Prospective) and role.epoch == event.asked_epoch:
+            # Asking disturbs nobody, so it is asked again soon: the others may be starting just now.
+            role.deadline = min(role.deadline, now + self._settings.election_backoff_s * (1 + self._jitter()))
         return []
 
     def _is_majority(self, ids: set[int]) -> bool:

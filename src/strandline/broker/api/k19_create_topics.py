@@ -21,4 +21,6 @@ REQUEST = CreateTopicsRequest
 async def handle(
     broker: Broker, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
-    return await broker.metadata.commit(broker.controller.plan_create_topics(request))
+    response = await broker.decide(context, request)
+    assert isinstance(response, CreateTopicsResponse)
+    return response

@@ -20,4 +20,6 @@ REQUEST = DeleteTopicsRequest
 async def handle(
     broker: Broker, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
-    return await broker.metadata.commit(broker.controller.plan_delete_topics(request))
+    response = await broker.decide(context, request)
+    assert isinstance(response, DeleteTopicsResponse)
+    return response
