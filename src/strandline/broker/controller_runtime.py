@@ -114,6 +114,8 @@ class ControllerRuntime:
         for broker in self.machine.image.brokers.values():
             if not broker.fenced:
                 self._sessions[broker.node_id] = now + self._session_timeout_s
+                # It may have died together with the controller before this one.
+                self._tasks.start(self._probe(broker.node_id))
         self._events.info(
             "active controller", epoch=self.quorum.core.epoch if self.quorum is not None else -1
         )

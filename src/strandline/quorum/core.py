@@ -315,9 +315,13 @@ class Quorum:
         role = self.role
         if isinstance(role, Follower) and role.leader_id == leader_id:
             self._gone = (leader_id, role.epoch)
-            if self.is_voter:
+            # All notice at the same time: they go one after the other, so that they do not split the votes.
+            rivals = [voter.replica_id for voter in self.voters if voter.replica_id != leader_id]
+            place = rivals.index(self.own.replica_id) if self.own.replica_id in rivals else len(rivals)
+            deadline = now + place * self._settings.election_backoff_s
+            self.role = Unattached(epoch=role.epoch, voted=role.voted, deadline=deadline)
+            if self.is_voter and place == 0:
                 return self._prospect(now)
-            self.role = Unattached(epoch=role.epoch, voted=role.voted, deadline=self._election_deadline(now))
         return []
 
     def _begin_epoch_requested(self, event: m.BeginEpochRequested, now: float) -> list[Effect]:
