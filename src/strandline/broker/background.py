@@ -48,6 +48,8 @@ class Background:
         start(self._every(lambda: 1000, self.flush_by_time))
         start(self._every(self._lag_check_ms, self.check_lag))
         start(self._every(lambda: 1000, self.snapshot_metadata))
+        seconds = self._broker.config.int("leader.imbalance.check.interval.seconds")
+        start(self._every(lambda: seconds * 1000, self.return_leaders))
         start(self._every(lambda: int(_REMOVAL_SECONDS * 1000), self.remove_deleted))
         start(self._every(self._idle_check_ms, self.close_idle))
 
@@ -64,6 +66,20 @@ class Background:
 
     async def check_lag(self) -> None:
         self._broker.in_sync.check_lag()
+
+    async def return_leaders(self) -> None:
+        """Leadership goes back to preferred replicas (auto.leader.rebalance.enable)."""
+        broker = self._broker
+        runtime = broker.controller_runtime
+        if runtime is None or not runtime.is_active or not broker.config.flag("auto.leader.rebalance.enable"):
+            return
+        percentage = broker.config.int("leader.imbalance.per.broker.percentage")
+        try:
+            moved = await runtime.commit(lambda: runtime.machine.plan_preferred_leaders(percentage))
+        except KafkaError:
+            return
+        if moved:
+            broker.events.info("preferred leaders elected", partitions=moved)
 
     async def snapshot_metadata(self) -> None:
         """When the metadata log has grown enough since the last snapshot."""

@@ -26,6 +26,7 @@ from strandline.wire.api.k37_create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
+from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterConfigsResourceResponse as IncrementalResourceResponse,
 )
@@ -33,7 +34,16 @@ from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from strandline.wire.api.k45_alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from strandline.wire.api.k46_list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from strandline.wire.api.k57_update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
@@ -49,15 +59,24 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int) -> 
     machine = runtime.machine
     match request:
         case CreateTopicsRequest():
-            return await runtime.commit(lambda: runtime.machine.plan_create_topics(request))
+            return await runtime.commit(lambda: machine.plan_create_topics(request))
         case DeleteTopicsRequest():
-            return await runtime.commit(lambda: runtime.machine.plan_delete_topics(request))
+            return await runtime.commit(lambda: machine.plan_delete_topics(request))
         case CreatePartitionsRequest():
-            return await runtime.commit(lambda: runtime.machine.plan_create_partitions(request))
+            return await runtime.commit(lambda: machine.plan_create_partitions(request))
         case AlterConfigsRequest():
             return await runtime.commit(lambda: machine.plan_alter_configs(request))
         case IncrementalAlterConfigsRequest():
             return await runtime.commit(lambda: machine.plan_incremental_alter_configs(request))
+        case ElectLeadersRequest():
+            return await runtime.commit(lambda: machine.plan_elect_leaders(request))
+        case AlterPartitionReassignmentsRequest():
+            return await runtime.commit(lambda: machine.plan_alter_reassignments(request))
+        case ListPartitionReassignmentsRequest():
+            runtime.check_active()
+            return machine.list_reassignments(request)
+        case UpdateFeaturesRequest():
+            return await runtime.commit(lambda: machine.plan_update_features(request, version))
         case _:
             return await _decide_for_broker(runtime, request, version)
 
@@ -151,6 +170,25 @@ def refused_by_controller(request: Request, error: KafkaError) -> Any:
                     for r in request.resources
                 ),
             )
+        case ElectLeadersRequest():
+            return ElectLeadersResponse(throttle_time_ms=0, error_code=code, replica_election_results=())
+        case AlterPartitionReassignmentsRequest():
+            return AlterPartitionReassignmentsResponse(
+                throttle_time_ms=0, error_code=code, error_message=message, responses=()
+            )
+        case ListPartitionReassignmentsRequest():
+            return ListPartitionReassignmentsResponse(
+                throttle_time_ms=0, error_code=code, error_message=message, topics=()
+            )
+        case UpdateFeaturesRequest():
+            return UpdateFeaturesResponse(throttle_time_ms=0, error_code=code, error_message=message)
+        case _:
+            return _refused_for_broker(request, error)
+
+
+def _refused_for_broker(request: Request, error: KafkaError) -> Any:
+    code = error.code
+    match request:
         case BrokerRegistrationRequest():
             return BrokerRegistrationResponse(throttle_time_ms=0, error_code=code)
         case BrokerHeartbeatRequest():

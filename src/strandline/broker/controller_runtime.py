@@ -128,9 +128,9 @@ class ControllerRuntime:
 
     async def commit(self, plan: Callable[[], Planned[R]]) -> R:
         """Plans, appends, applies, and gives the response once it is committed."""
+        self.check_active()
         quorum = self.quorum
-        if not self.is_active or quorum is None:
-            raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
+        assert quorum is not None
         planned = plan()
         if not planned.records:
             return planned.response
@@ -140,6 +140,10 @@ class ControllerRuntime:
         self._applied = quorum.end_offset
         await committed
         return planned.response
+
+    def check_active(self) -> None:
+        if not self.is_active:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
 
     @property
     def next_offset(self) -> int:
@@ -192,9 +196,8 @@ class ControllerRuntime:
         return self._sessions.get(registration.broker_id, 0.0) > self._clock.monotonic()
 
     async def heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
+        self.check_active()
         image = self.machine.image
-        if not self.is_active:
-            raise KafkaError(ErrorCode.NOT_CONTROLLER)
         broker = check_epoch(image, request.broker_id, request.broker_epoch)
         self._touch(request.broker_id)
         is_caught_up = request.current_metadata_offset >= broker.epoch

@@ -11,7 +11,13 @@ from collections.abc import Mapping, Sequence
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.config import DynamicConfigs, Refused, create_topic
-from strandline.controller import brokers, configs, in_sync, producer_ids, topics
+from strandline.controller import (
+    brokers,
+    configs,
+    in_sync,
+    producer_ids,
+    topics,
+)
 from strandline.controller.brokers import Registration, TopicRules
 from strandline.controller.image import ClusterImage
 from strandline.controller.plans import Planned
@@ -84,6 +90,29 @@ class Controller:
 
     def plan_unregister(self, broker_id: int) -> Planned[None]:
         return brokers.plan_unregister(self.image, broker_id, self._rules)
+
+    def plan_elect_leaders(self, request: ElectLeadersRequest) -> Planned[ElectLeadersResponse]:
+        return elections.plan_elect_leaders(self.image, request, self._rules)
+
+    def plan_preferred_leaders(self, allowed_percentage: int) -> Planned[int]:
+        return elections.plan_preferred_leaders(
+            self.image, self._rules, lambda broker: allowed_percentage / 100
+        )
+
+    def plan_alter_reassignments(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> Planned[AlterPartitionReassignmentsResponse]:
+        return reassignments.plan_alter_reassignments(self.image, request, self._rules)
+
+    def list_reassignments(
+        self, request: ListPartitionReassignmentsRequest
+    ) -> ListPartitionReassignmentsResponse:
+        return reassignments.list_reassignments(self.image, request)
+
+    def plan_update_features(
+        self, request: UpdateFeaturesRequest, version: int
+    ) -> Planned[UpdateFeaturesResponse]:
+        return features.plan_update_features(self.image, request, version, SUPPORTED_FEATURES)
 
     def plan_alter_partition(
         self, request: AlterPartitionRequest, version: int

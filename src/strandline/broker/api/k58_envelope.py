@@ -13,7 +13,11 @@ from strandline.wire.api.k19_create_topics import CreateTopicsRequest
 from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
 from strandline.wire.api.k33_alter_configs import AlterConfigsRequest
 from strandline.wire.api.k37_create_partitions import CreatePartitionsRequest
+from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest
 from strandline.wire.api.k44_incremental_alter_configs import IncrementalAlterConfigsRequest
+from strandline.wire.api.k45_alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from strandline.wire.api.k46_list_partition_reassignments import ListPartitionReassignmentsRequest
+from strandline.wire.api.k57_update_features import UpdateFeaturesRequest
 from strandline.wire.api.k58_envelope import EnvelopeRequest, EnvelopeResponse
 from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest
 from strandline.wire.codec import DecodeError, decode_from, encode, encode_into
@@ -38,6 +42,10 @@ FORWARDED: Final[dict[int, type[Request]]] = {
         AlterConfigsRequest,
         CreatePartitionsRequest,
         IncrementalAlterConfigsRequest,
+        ElectLeadersRequest,
+        AlterPartitionReassignmentsRequest,
+        ListPartitionReassignmentsRequest,
+        UpdateFeaturesRequest,
         UnregisterBrokerRequest,
     )
 }
