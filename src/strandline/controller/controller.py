@@ -14,8 +14,11 @@ from strandline.config import DynamicConfigs, Refused, create_topic
 from strandline.controller import (
     brokers,
     configs,
+    elections,
+    features,
     in_sync,
     producer_ids,
+    reassignments,
     topics,
 )
 from strandline.controller.brokers import Registration, TopicRules
@@ -31,11 +34,21 @@ from strandline.wire.api.k19_create_topics import (
 from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from strandline.wire.api.k33_alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from strandline.wire.api.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from strandline.wire.api.k45_alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from strandline.wire.api.k46_list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from strandline.wire.api.k57_update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from strandline.wire.records.metadata import ConfigRecord, FeatureLevelRecord, RemoveTopicRecord
 from strandline.wire.schema import Message
 
