@@ -44,7 +44,11 @@ class RequestMemory:
 
 
 class Connections:
-    """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away."""
+    """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away.
+
+    While the node starts, its ports are open and nobody is served: what leads which partition, and in which epoch, is
+    known when the node is registered.
+    """
 
     def __init__(self, count_max: Callable[[], int], per_address_max: Callable[[str], int]) -> None:
         self._count_max = count_max
@@ -53,6 +57,7 @@ class Connections:
         self._held: dict[ClientConnection, None] = {}
         self._by_address: dict[str, int] = {}
         self._addresses: dict[ClientConnection, str] = {}
+        self._is_serving = True
 
     def __len__(self) -> int:
         return len(self._served)
@@ -63,7 +68,7 @@ class Connections:
         self._by_address[address] = self._by_address.get(address, 0) + 1
         if self._by_address[address] > self._per_address_max(address):
             return "refuse"
-        if len(self._served) >= self._count_max():
+        if not self._is_serving or len(self._served) >= self._count_max():
             self._held[connection] = None
             return "hold"
         self._served[connection] = None
@@ -77,7 +82,17 @@ class Connections:
                 del self._by_address[address]
         self._held.pop(connection, None)
         self._served.pop(connection, None)
-        while self._held and len(self._served) < self._count_max():
+        self._serve_held()
+
+    def hold_all(self) -> None:
+        self._is_serving = False
+
+    def serve_all(self) -> None:
+        self._is_serving = True
+        self._serve_held()
+
+    def _serve_held(self) -> None:
+        while self._is_serving and self._held and len(self._served) < self._count_max():
             following = next(iter(self._held))
             del self._held[following]
             self._served[following] = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import traceback
 from typing import NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
 from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
+from strandline.broker.checkpoints import Checkpoints
 from strandline.broker.connection import ClientConnection
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
@@ -17,7 +19,7 @@ from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
 from strandline.broker.tasks import TaskScope
-from strandline.config import BrokerConfig, DynamicConfigs, Listener
+from strandline.config import BrokerConfig, DynamicConfigs, Listener, TopicConfig
 from strandline.controller.brokers import Registration
 from strandline.controller.controller import (
     METADATA_VERSION,
@@ -85,6 +87,7 @@ class Broker:
         self.partitions_per_answer_max = config.int("max.request.partition.size.limit")
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = GroupCoordinator(self)
+        self.checkpoints = Checkpoints(ports.disk, ports.workers)
         self.background = Background(self)
         self._listeners: list[OpenListener] = []
         self._waiter_key = 0
@@ -119,6 +122,7 @@ class Broker:
         await self._register(was_clean=all(directory.is_clean for directory in directories))
         self.groups.load_what_is_there()
         self.background.start()
+        self.connections.serve_all()
 
     def _open_metadata(self, directory: LogDirectory) -> None:
         self.metadata = MetadataLog(
@@ -130,7 +134,7 @@ class Broker:
             directory=self.config.optional_text("metadata.log.dir") or directory.path,
             directory_id=directory.directory_id,
             node_id=self.node_id,
-            config=self.configs.topic_defaults,
+            config=self._metadata_log_config(),
             controller=self.controller,
             on_committed=self._committed,
             on_published=self._published,
@@ -141,10 +145,20 @@ class Broker:
         self._removed_topics.clear()
         self.replicas.load()
 
+    def _metadata_log_config(self) -> TopicConfig:
+        """The metadata log has segments of its own, whatever is set for topics."""
+        segments = {
+            "segment.bytes": str(self.config.int("metadata.log.segment.bytes")),
+            "segment.ms": str(self.config.int("metadata.log.segment.ms")),
+            "preallocate": "false",
+        }
+        return TopicConfig(self.configs.topic_values(segments))
+
     async def _register(self, *, was_clean: bool) -> None:
         self.metadata.announce_leader()
         if not self.image.features:
             await self.metadata.commit_records(self.controller.bootstrap_records())
+        self.connections.hold_all()
         bound = await self._listen()
         registration = Registration(
             broker_id=self.node_id,
@@ -209,13 +223,24 @@ class Broker:
         await self.background.checkpoint_recovery_points()
         await self.background.checkpoint_high_watermarks()
         await self.background.checkpoint_log_starts()
-        await self.metadata.close()
+        clean = await self._close_metadata() and clean
         self._files.close()
         for directory in self.replicas.directories:
             if clean and directory.offline_because is None and self.replicas.is_repaired(directory):
-                directory.mark_clean(self.broker_epoch)
+                try:
+                    directory.mark_clean(self.broker_epoch)
+                except OSError as error:
+                    self.replicas.disk_error(directory, error)
             directory.release()
         self.events.info("stopped", node=self.node_id, clean=clean)
+
+    async def _close_metadata(self) -> bool:
+        try:
+            await self.metadata.close()
+        except OSError as error:
+            self.events.error("closing the metadata log", error=error)
+            return False
+        return True
 
     def failed(self, error: BaseException) -> None:
         """A task ended with an error that nobody expected: the node's state can no longer be trusted."""
@@ -268,7 +293,10 @@ class Broker:
                 for name in names
             )
         )
-        response = await self.metadata.commit(self.controller.plan_create_topics(request))
+        try:
+            response = await self.metadata.commit(self.controller.plan_create_topics(request))
+        except KafkaError as error:
+            return dict.fromkeys(names, error.code)
         failed = {}
         for result in response.topics:
             if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
@@ -290,7 +318,21 @@ class Broker:
         return self._waiter_key
 
     async def flush(self, replica: Replica) -> None:
-        """Syncs what the log has now. If that fails the directory goes offline: a sync is never tried again."""
+        """Syncs what the log has now. If that fails the directory goes offline: a sync is never tried again.
+
+        A log has one sync at a time, and those that come meanwhile share the next. The operating system tells of a
+        failure once: a second sync beside the one that is told would succeed, and vouch for what is lost.
+        """
+        if replica.flushing is not None:
+            await asyncio.shield(replica.flushing)  # it began before what is to be synced now was written
+            replica.check_online()
+        if replica.flushing is None:
+            replica.flushing = asyncio.get_running_loop().create_task(self._sync(replica))
+        failure = await asyncio.shield(replica.flushing)
+        if failure is not None:
+            raise KafkaError(failure.code, failure.message)
+
+    async def _sync(self, replica: Replica) -> KafkaError | None:
         work = replica.log.flush_work()
         replica.last_flush_ms = self.clock.wall_ms()
         try:
@@ -298,16 +340,18 @@ class Broker:
         except OSError as error:
             if self.replicas.get(*replica.partition) is not replica:
                 # Its directory was renamed under the sync; the disk is sound.
-                raise KafkaError(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{replica.partition} has been deleted."
-                ) from error
-            raise self.replicas.sync_failed(replica.directory, error) from error
+                deleted = f"{replica.partition} has been deleted."
+                return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, deleted)
+            return self.replicas.sync_failed(replica.directory, error)
+        finally:
+            replica.flushing = None
         replica.log.flushed(work.end_offset)
+        return None
 
     async def checkpoint_log_start(self, replica: Replica) -> None:
         replica.directory.log_starts[replica.partition] = replica.log.log_start_offset
         try:
-            await self.workers.run(replica.directory.write_log_starts)
+            await self.checkpoints.write(replica.directory.render_log_starts)
         except OSError as error:
             raise self.replicas.disk_error(replica.directory, error) from error
 

@@ -114,6 +114,8 @@ class ControllerRuntime:
         for broker in self.machine.image.brokers.values():
             if not broker.fenced:
                 self._sessions[broker.node_id] = now + self._session_timeout_s
+                # It may have died together with the controller before this one.
+                self._tasks.start(self._probe(broker.node_id))
         self._events.info(
             "active controller", epoch=self.quorum.core.epoch if self.quorum is not None else -1
         )
@@ -126,9 +128,9 @@ class ControllerRuntime:
 
     async def commit(self, plan: Callable[[], Planned[R]]) -> R:
         """Plans, appends, applies, and gives the response once it is committed."""
+        self.check_active()
         quorum = self.quorum
-        if not self.is_active or quorum is None:
-            raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
+        assert quorum is not None
         planned = plan()
         if not planned.records:
             return planned.response
@@ -138,6 +140,10 @@ class ControllerRuntime:
         self._applied = quorum.end_offset
         await committed
         return planned.response
+
+    def check_active(self) -> None:
+        if not self.is_active:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
 
     @property
     def next_offset(self) -> int:
@@ -190,9 +196,8 @@ class ControllerRuntime:
         return self._sessions.get(registration.broker_id, 0.0) > self._clock.monotonic()
 
     async def heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
+        self.check_active()
         image = self.machine.image
-        if not self.is_active:
-            raise KafkaError(ErrorCode.NOT_CONTROLLER)
         broker = check_epoch(image, request.broker_id, request.broker_epoch)
         self._touch(request.broker_id)
         is_caught_up = request.current_metadata_offset >= broker.epoch

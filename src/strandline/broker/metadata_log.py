@@ -4,7 +4,8 @@ Rules:
 1. A plan's records are one batch. They are applied to the controller's image when they are appended, so that the next
    plan sees them, and to the broker's image when they are committed.
 2. Committed means synced: the answer to a plan is given only then. Plans that arrive during a sync share the next one.
-3. If a sync fails the node halts: what is on the device is unknown, and going on could contradict an answer.
+3. If a sync fails the node halts: what is on the device is unknown, and going on could contradict an answer. A full
+   disk is no such failure: the plan is refused and nothing has changed.
 4. Every start is a new epoch, noted in `quorum-state` before anything is appended in it.
 """
 
@@ -16,8 +17,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
+from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, TopicPartition
 from strandline.base.producer_entry import ProducerEntry
+from strandline.broker.replicas import is_full
 from strandline.config import TopicConfig
 from strandline.controller.controller import Controller
 from strandline.controller.plans import Planned
@@ -152,7 +155,11 @@ class MetadataLog:
         path = f"{self._path}/{_QUORUM_STATE}"
         last = self._log.epochs.latest_epoch
         if self._disk.exists(path):
-            last = max(last, int(json.loads(self._disk.read(path))["leaderEpoch"]))
+            try:
+                last = max(last, int(json.loads(self._disk.read(path))["leaderEpoch"]))
+            except (ValueError, KeyError, TypeError) as error:
+                # Alone in its quorum the node has promised its vote to nobody.
+                self.notes = (*self.notes, f"{path}: {error!r}; the epoch follows the log's")
         epoch = last + 1
         state = {
             "leaderId": self._node_id,
@@ -196,6 +203,11 @@ class MetadataLog:
         try:
             self._log.append_replicated(batch, read_header(batch), self._clock.wall_ms())
         except OSError as error:
+            if is_full(error):
+                # It has been cut back, so nothing has happened.
+                raise KafkaError(
+                    ErrorCode.KAFKA_STORAGE_ERROR, f"No room is left in {self._path}."
+                ) from error
             self._process.halt(f"the metadata log cannot be written: {error}")
 
     async def _flush(self) -> None:

@@ -109,6 +109,7 @@ class MetadataStore:
         if self.snapshot is not None and self._log.log_end_offset < self.snapshot.offset:
             self._log.restart_at(self.snapshot.offset)
         self.election = self._read_election()
+        self.bytes_since_snapshot = self._log.size
 
     @property
     def end_offset(self) -> int:
@@ -161,6 +162,7 @@ class MetadataStore:
             if header.base_offset < self.end_offset:
                 continue  # a leader answers with whole batches, which may begin before what was asked
             self._log.append_replicated(records[position : position + header.size], header, now_ms)
+            self.bytes_since_snapshot += header.size
 
     def sync_work(self) -> FlushWork:
         return self._log.flush_work()
@@ -171,8 +173,8 @@ class MetadataStore:
     def truncate(self, offset: int) -> None:
         self._log.truncate_to(offset)
 
-    def read(self, offset: int, size_max: int) -> Slice | None:
-        return self._log.read(offset, self.end_offset, size_max, whole_first_batch=True)
+    def read(self, offset: int, upper: int, size_max: int) -> Slice | None:
+        return self._log.read(offset, upper, size_max, whole_first_batch=True)
 
     def messages(self, start: int, end: int) -> Iterator[tuple[int, Message | None]]:
         """Metadata records of batches that begin in [start, end), each with the offset behind its batch."""
@@ -190,14 +192,6 @@ class MetadataStore:
 
     def epoch_at(self, offset: int) -> int:
         return max(self._log.epochs.epoch_at(offset), 0)
-
-    def size_since(self, offset: int) -> int:
-        """Bytes of the log from an offset on, roughly: whole segments are counted."""
-        return sum(
-            s.size
-            for s, end in zip(self._log.segments, self._log.segment_ends(), strict=True)
-            if end > offset
-        )
 
     # Snapshots
 
@@ -224,6 +218,7 @@ class MetadataStore:
         """The log before it is not needed any more; older snapshots are removed."""
         older = self.snapshot
         self.snapshot = snapshot
+        self.bytes_since_snapshot = 0
         if snapshot.offset > self.end_offset:
             self._log.restart_at(snapshot.offset)
         else:

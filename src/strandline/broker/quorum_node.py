@@ -13,18 +13,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata_store import MetadataStore
-from strandline.broker.peers import Peer, is_refused
-from strandline.broker.quorum_requests import (
-    begin_epoch_request,
-    end_epoch_request,
-    fetch_request,
-    fetch_snapshot_request,
-    vote_request,
-)
+from strandline.broker.quorum_peers import QuorumPeers
 from strandline.broker.tasks import TaskScope
 from strandline.ports.clock import Clock
 from strandline.ports.disk import Disk
@@ -33,11 +26,10 @@ from strandline.ports.process import Process
 from strandline.ports.random import Random
 from strandline.ports.workers import Workers
 from strandline.quorum import messages as m
-from strandline.quorum.core import NO_LEADER, Quorum
+from strandline.quorum.core import Quorum
 from strandline.quorum.messages import Effect, Event, OffsetAndEpoch, ReplicaKey
-from strandline.quorum.roles import Follower, Leader, Unattached
+from strandline.quorum.roles import Follower, Leader
 from strandline.quorum.settings import QuorumSettings
-from strandline.rpc.channel import ChannelClosed
 from strandline.telemetry.events import Events
 from strandline.wire.codec import encode
 from strandline.wire.records.control import LeaderChangeMessage, Voter
@@ -46,11 +38,7 @@ from strandline.wire.schema import Message
 
 T = TypeVar("T")
 
-_FETCH_WAIT_MS: Final = 500
 _FETCH_RETRY_S: Final = 0.02
-_DISCOVERY_S: Final = 0.1
-_PROBE_S: Final = 0.5
-_FETCH_BYTES: Final = 8 * 1024 * 1024
 
 
 class Address(NamedTuple):
@@ -58,10 +46,10 @@ class Address(NamedTuple):
     port: int
 
 
-class QuorumListener:
+class QuorumListener(Protocol):
     """What the owner is told."""
 
-    def committed(self, message: Message) -> None: ...
+    def committed(self, message: Message, end_offset: int) -> None: ...
 
     def published(self, end_offset: int) -> None: ...
 
@@ -104,8 +92,7 @@ class QuorumNode:
         self.cluster_id = cluster_id
         self._listener = listener
         self.addresses = dict(voters)
-        self._peers: dict[int, Peer] = {}
-        self._tasks = TaskScope(self._failed)
+        self.tasks = TaskScope(self._failed)
         self.core = Quorum(
             own=own,
             voters=[
@@ -120,13 +107,13 @@ class QuorumNode:
             now=clock.monotonic(),
         )
         self.core.latest_snapshot = store.snapshot
-        self._settings = settings
+        self._peers = QuorumPeers(self, own, network, random, events, settings)
         self._writes: deque[Effect | None] = deque()
         self._writer: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._applied = store.start_offset
         self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()  # end offset, epoch, future
-        self._is_stopped = False
+        self.is_stopped = False
 
     # Starting and stopping
 
@@ -136,7 +123,7 @@ class QuorumNode:
         if self.core.is_voter and len(self.core.voters) == 1:
             self._do(self.core._prospect(self._clock.monotonic()))
         elif not self.core.is_voter:
-            self._tasks.start(self._discover())
+            self.tasks.start(self._peers.discover())
         self._arm()
 
     def _load_snapshot(self) -> None:
@@ -149,16 +136,15 @@ class QuorumNode:
 
     async def stop(self) -> None:
         if isinstance(self.core.role, Leader) and len(self.core.voters) > 1:
-            self._step(m.ResignationWanted())
+            self.step(m.ResignationWanted())
             await asyncio.sleep(0)
-        self._is_stopped = True
+        self.is_stopped = True
         if self._timer is not None:
             self._timer.cancel()
-        for peer in self._peers.values():
-            peer.close()
+        self._peers.close()
         if self._writer is not None:
             await self._writer
-        await self._tasks.close()
+        await self.tasks.close()
         for _, _, future in self._waiting:
             if not future.done():
                 future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "The controller is stopping."))
@@ -206,17 +192,20 @@ class QuorumNode:
         except OSError as error:
             self._process.halt(f"the metadata log cannot be written: {error}")
 
+    def fetch_again(self) -> None:
+        self._do(self.core.fetch_again())
+
     # Events and effects
 
-    def _step(self, event: Event) -> None:
-        if not self._is_stopped:
+    def step(self, event: Event) -> None:
+        if not self.is_stopped:
             self._do(self.core.step(event, self._clock.monotonic()))
             self._arm()
 
     def request(self, event_of: Callable[[asyncio.Future[Any]], Event]) -> asyncio.Future[Any]:
         """Steps with an event that carries the future of its answer as its token."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._step(event_of(future))
+        self.step(event_of(future))
         return future
 
     def fetch_expired(self, token: object) -> None:
@@ -234,15 +223,15 @@ class QuorumNode:
                     if not token.done():
                         token.set_result(effect)
                 case m.SendVote():
-                    self._tasks.start(self._send_vote(effect))
+                    self.tasks.start(self._peers.send_vote(effect))
                 case m.SendBeginEpoch():
-                    self._tasks.start(self._send_begin_epoch(effect))
+                    self.tasks.start(self._peers.send_begin_epoch(effect))
                 case m.SendEndEpoch():
-                    self._tasks.start(self._send_end_epoch(effect))
+                    self.tasks.start(self._peers.send_end_epoch(effect))
                 case m.SendFetch():
-                    self._tasks.start(self._send_fetch(effect))
+                    self.tasks.start(self._peers.send_fetch(effect))
                 case m.FetchSnapshot():
-                    self._tasks.start(self._fetch_snapshot(effect))
+                    self.tasks.start(self._fetch_snapshot(effect))
                 case m.HighWatermarkAdvanced():
                     self._give_committed(effect.offset)
                 case m.BecomeLeader():
@@ -254,7 +243,7 @@ class QuorumNode:
                 case m.FollowLeader():
                     self._listener.leader_changed(effect.leader_id, effect.epoch)
                 case m.ProbeLeader():
-                    self._tasks.start(self._probe(effect.leader_id))
+                    self.tasks.start(self._peers.probe(effect.leader_id))
 
     def _append_leader_change(self, effect: m.AppendLeaderChange) -> None:
         message = LeaderChangeMessage(
@@ -284,7 +273,7 @@ class QuorumNode:
         """None stands for records that are in the page cache and have to be synced."""
         self._writes.append(effect)
         if self._writer is None:
-            self._writer = self._tasks.start(self._write_all())
+            self._writer = self.tasks.start(self._write_all())
 
     async def _write_all(self) -> None:
         try:
@@ -301,7 +290,7 @@ class QuorumNode:
     async def _write_one(self, effect: Effect | None) -> None:
         if isinstance(effect, m.PersistElection):
             await self._workers.run(self.store.write_election, effect.election)
-            self._step(m.ElectionPersisted(election=effect.election))
+            self.step(m.ElectionPersisted(election=effect.election))
             return
         if isinstance(effect, m.AppendFetched):
             self.store.append(effect.records, self._clock.wall_ms())
@@ -311,13 +300,13 @@ class QuorumNode:
         work = self.store.sync_work()
         await self._workers.run(work.run, self._disk)
         self.store.synced_to(work.end_offset)
-        self._step(self.store.synced(min(work.end_offset, self.store.end_offset)))
+        self.step(self.store.synced(min(work.end_offset, self.store.end_offset)))
 
     def _give_committed(self, high_watermark: int) -> None:
         applied = self._applied
         for end, message in self.store.messages(applied, high_watermark):
             if message is not None:
-                self._listener.committed(message)
+                self._listener.committed(message, end)
             applied = end
         self._applied = max(applied, high_watermark)
         self._listener.published(self._applied)
@@ -344,7 +333,7 @@ class QuorumNode:
 
     async def _fetch_snapshot(self, effect: m.FetchSnapshot) -> None:
         try:
-            contents = await self._download(effect)
+            contents = await self._peers.download(effect)
         except (OSError, TimeoutError, KafkaError) as error:
             self._events.warn("snapshot not fetched", error=error)
             await asyncio.sleep(_FETCH_RETRY_S)
@@ -357,157 +346,7 @@ class QuorumNode:
         self._adopt(effect.snapshot)
         self.core.high_watermark = max(self.core.high_watermark, effect.snapshot.offset)
         self._load_snapshot()
-        self._step(self.store.synced())
-
-    async def _download(self, effect: m.FetchSnapshot) -> bytes:
-        contents = bytearray()
-        while True:
-            request = fetch_snapshot_request(
-                self.cluster_id, self._own, self.core.epoch, effect.snapshot, len(contents), _FETCH_BYTES
-            )
-            response = await self._peer(effect.leader_id).call(request, 1, self._settings.fetch_timeout_s)
-            if response.error_code:
-                raise KafkaError(response.error_code)
-            partition = response.topics[0].partitions[0]
-            if partition.error_code:
-                raise KafkaError(partition.error_code)
-            contents += partition.unaligned_records
-            if len(contents) >= partition.size:
-                return bytes(contents)
-
-    # Asking the others
-
-    def _peer(self, node_id: int) -> Peer:
-        peer = self._peers.get(node_id)
-        if peer is None:
-            address = self.addresses[node_id]
-            peer = self._peers[node_id] = Peer(
-                self._network, f"quorum-{self._own.replica_id}", address.host, address.port
-            )
-            peer.on_lost = lambda: self._lost(node_id)
-        return peer
-
-    def _lost(self, node_id: int) -> None:
-        if not self._is_stopped and self.core.leader_id == node_id:
-            self._tasks.start(self._probe(node_id))
-
-    async def _probe(self, node_id: int) -> None:
-        address = self.addresses.get(node_id)
-        if address is None or self.core.leader_id != node_id:
-            return
-        if await is_refused(self._network, address.host, address.port, _PROBE_S):
-            self._events.info("quorum leader is gone", leader=node_id)
-            self._step(m.LeaderGone(leader_id=node_id))
-
-    async def _send_vote(self, effect: m.SendVote) -> None:
-        request = vote_request(
-            self.cluster_id, self._own, effect.to, effect.epoch, effect.last, is_pre_vote=effect.is_pre_vote
-        )
-        try:
-            response = await self._peer(effect.to).call(request, 2, self._settings.election_timeout_s)
-        except (OSError, TimeoutError):
-            return
-        if response.error_code or not response.topics:
-            return
-        partition = response.topics[0].partitions[0]
-        self._step(
-            m.VoteAnswered(
-                voter_id=effect.to,
-                asked_epoch=effect.epoch,
-                is_pre_vote=effect.is_pre_vote,
-                granted=partition.vote_granted,
-                epoch=partition.leader_epoch,
-                leader_id=partition.leader_id,
-            )
-        )
-
-    async def _send_begin_epoch(self, effect: m.SendBeginEpoch) -> None:
-        own = self.addresses[self._own.replica_id]
-        request = begin_epoch_request(self.cluster_id, self._own, effect.to, effect.epoch, own)
-        try:
-            response = await self._peer(effect.to).call(request, 1, self._settings.begin_interval_s)
-        except (OSError, TimeoutError):
-            return
-        if response.error_code or not response.topics:
-            return
-        partition = response.topics[0].partitions[0]
-        self._step(
-            m.BeginEpochAnswered(
-                voter_id=effect.to,
-                epoch=partition.leader_epoch,
-                leader_id=partition.leader_id,
-                accepted=partition.error_code == ErrorCode.NONE,
-            )
-        )
-
-    async def _send_end_epoch(self, effect: m.SendEndEpoch) -> None:
-        request = end_epoch_request(self.cluster_id, self._own, effect.epoch, effect.successors)
-        try:
-            await self._peer(effect.to).call(request, 1, self._settings.election_timeout_s)
-        except (OSError, TimeoutError):
-            return
-
-    async def _send_fetch(self, effect: m.SendFetch) -> None:
-        request = fetch_request(
-            self.cluster_id, self._own, effect.epoch, effect.offset, effect.last_fetched_epoch, _FETCH_WAIT_MS
-        )
-        try:
-            response = await self._peer(effect.to).call(request, 17, self._settings.fetch_timeout_s)
-            answered = self._read_fetch(effect, response)
-        except (OSError, TimeoutError, ChannelClosed):
-            answered = None
-        if answered is not None and not answered.error:
-            self._step(answered)
-            return
-        if answered is not None and (answered.epoch > self.core.epoch or answered.leader_id != effect.to):
-            self.core.fetch_failed(effect.to)
-            self._step(m.LeaderFound(leader_id=answered.leader_id, epoch=answered.epoch))
-        self.core.fetch_failed(effect.to)
-        if self._is_stopped:
-            return
-        await asyncio.sleep(_FETCH_RETRY_S)
-        self._do(self.core.fetch_again())
-
-    def _read_fetch(self, effect: m.SendFetch, response: Any) -> m.FetchAnswered:
-        if response.error_code or not response.responses:
-            return m.FetchAnswered(leader_id=effect.to, epoch=effect.epoch, high_watermark=0, error=True)
-        partition = response.responses[0].partitions[0]
-        current = partition.current_leader
-        leader_id = current.leader_id if current is not None else effect.to
-        epoch = current.leader_epoch if current is not None else effect.epoch
-        diverging = partition.diverging_epoch
-        snapshot = partition.snapshot_id
-        return m.FetchAnswered(
-            leader_id=leader_id,
-            epoch=epoch,
-            high_watermark=partition.high_watermark,
-            error=partition.error_code != ErrorCode.NONE,
-            diverging=None if diverging is None else OffsetAndEpoch(diverging.end_offset, diverging.epoch),
-            snapshot=None if snapshot is None else OffsetAndEpoch(snapshot.end_offset, snapshot.epoch),
-            records=bytes(partition.records or b""),
-        )
-
-    async def _discover(self) -> None:
-        """An observer asks one voter after the other who leads, whenever it does not know."""
-        voters = [voter.replica_id for voter in self.core.voters]
-        turn = self._random.below(len(voters))
-        while not self._is_stopped:
-            if isinstance(self.core.role, Unattached):
-                node_id = voters[turn % len(voters)]
-                turn += 1
-                await self._ask_for_leader(node_id)
-            await asyncio.sleep(_DISCOVERY_S)
-
-    async def _ask_for_leader(self, node_id: int) -> None:
-        request = fetch_request(self.cluster_id, self._own, self.core.epoch, self.core.log_end, 0, 0)
-        try:
-            response = await self._peer(node_id).call(request, 17, self._settings.fetch_timeout_s)
-        except (OSError, TimeoutError, ChannelClosed):
-            return
-        if response.responses:
-            current = response.responses[0].partitions[0].current_leader
-            if current is not None and current.leader_id != NO_LEADER:
-                self._step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))
+        self.step(self.store.synced())
 
     # Time
 
@@ -516,10 +355,10 @@ class QuorumNode:
             self._timer.cancel()
             self._timer = None
         deadline = self.core.next_deadline()
-        if deadline is not None and not self._is_stopped and deadline < 1e15:
+        if deadline is not None and not self.is_stopped and deadline < 1e15:
             delay = max(deadline - self._clock.monotonic(), 0.001)
             self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
-        self._step(m.TimePassed())
+        self.step(m.TimePassed())

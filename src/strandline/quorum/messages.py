@@ -56,6 +56,14 @@ class VoteAnswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VoteUnanswered:
+    """A voter could not be reached."""
+
+    voter_id: int
+    asked_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BeginEpochRequested:
     leader_id: int
     epoch: int
@@ -143,6 +151,7 @@ class ResignationWanted:
 Event = (
     VoteRequested
     | VoteAnswered
+    | VoteUnanswered
     | BeginEpochRequested
     | BeginEpochAnswered
     | EndEpochRequested

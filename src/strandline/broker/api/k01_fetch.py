@@ -15,7 +15,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.connection import Answer, Body, Outcome, RequestContext
 from strandline.broker.fetch_sessions import Fetch, SessionPartition
 from strandline.broker.replica import Replica
 from strandline.storage.segment import Slice
@@ -78,7 +78,7 @@ def _find(broker: Broker, context: RequestContext, partition: SessionPartition) 
 
 async def _fetch_later(
     broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
-) -> Body | None:
+) -> Outcome:
     """For partitions that are not open yet, or that do not exist."""
     for partition in fetch.partitions:
         topic = partition.topic or broker.topic_name(partition.topic_id)
@@ -87,8 +87,7 @@ async def _fetch_later(
             partition.opening_error = 0
         except KafkaError as error:
             partition.opening_error = error.code  # `_read` answers with it
-    answer = _fetch(broker, context, request, fetch)
-    return await answer if isinstance(answer, asyncio.Future) else answer
+    return _fetch(broker, context, request, fetch)
 
 
 def _fetch(
@@ -119,6 +118,7 @@ class _Waiter:
             if replica is not None:
                 replica.wake_on_advance(self._key, self._wake)
         self._timer = loop.call_later(request.max_wait_ms / 1000, self._expire)
+        self.future.add_done_callback(self._forget)
 
     def _wake(self) -> None:
         """Several appends of one request wake it once."""
@@ -140,12 +140,15 @@ class _Waiter:
             self._finish(reads)
 
     def _finish(self, reads: list[Read]) -> None:
+        self.future.set_result(_encode(self._broker, self._context, self._request, self._fetch, reads))
+
+    def _forget(self, done: asyncio.Future[Body | None]) -> None:
+        """Answered, or the client has gone."""
         self._timer.cancel()
         for partition in self._fetch.partitions:
             replica = _find(self._broker, self._context, partition)
             if replica is not None:
                 replica.forget_waker(self._key)
-        self.future.set_result(_encode(self._broker, self._context, self._request, self._fetch, reads))
 
 
 def _read_all(

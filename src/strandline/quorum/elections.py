@@ -1,0 +1,255 @@
+"""Epochs: who may be voted for, who leads, and how a leader begins and ends."""
+
+from __future__ import annotations
+
+import math
+
+from strandline.quorum import messages as m
+from strandline.quorum.epochs import is_up_to_date
+from strandline.quorum.fetching import Fetching
+from strandline.quorum.messages import Effect, Election, ReplicaKey
+from strandline.quorum.roles import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    ReplicaProgress,
+    Resigned,
+    Unattached,
+)
+from strandline.quorum.state import NO_LEADER, covers
+
+
+class Elections(Fetching):
+    def _vote_requested(self, event: m.VoteRequested, now: float) -> list[Effect]:
+        effects: list[Effect] = []
+        if event.epoch < self.epoch:
+            return [self._vote_answer(event, granted=False, error="FENCED_LEADER_EPOCH")]
+        if event.epoch > self.epoch:
+            effects += self._unattach(event.epoch, now)
+        up_to_date = is_up_to_date(event.last, self.last)
+        if event.is_pre_vote:
+            effects.append(self._vote_answer(event, granted=up_to_date and self._grants_pre_vote()))
+            if isinstance(self.role, Follower) and self.role.has_fetched:
+                effects.append(m.ProbeLeader(leader_id=self.role.leader_id))
+            return effects
+        if not up_to_date or not self._may_vote_for(event.candidate):
+            return [*effects, self._vote_answer(event, granted=False)]
+        role = self.role
+        assert isinstance(role, Unattached | Prospective)
+        if role.voted is not None:
+            # Already given in this epoch, and on the device: the answer was lost.
+            return [*effects, self._vote_answer(event, granted=True)]
+        self.role = Unattached(epoch=role.epoch, voted=event.candidate, deadline=self._election_deadline(now))
+        election = Election(role.epoch, NO_LEADER, event.candidate)
+        return [*effects, *self._persist(election, [self._vote_answer(event, granted=True)])]
+
+    def _grants_pre_vote(self) -> bool:
+        match self.role:
+            case Follower():
+                return not self.role.has_fetched
+            case Leader() | Resigned():
+                return False
+            case _:
+                return True
+
+    def _may_vote_for(self, candidate: ReplicaKey) -> bool:
+        match self.role:
+            case Unattached():
+                return self.role.voted in (None, candidate)
+            case Prospective():
+                return self.role.leader_id == NO_LEADER and self.role.voted in (None, candidate)
+            case _:
+                return False
+
+    def _vote_answer(self, event: m.VoteRequested, *, granted: bool, error: str = "") -> m.AnswerVote:
+        return m.AnswerVote(
+            token=event.token, granted=granted, epoch=self.epoch, leader_id=self.leader_id, error=error
+        )
+
+    def _vote_answered(self, event: m.VoteAnswered, now: float) -> list[Effect]:
+        if event.epoch > self.epoch:
+            return self._leader_found(event.leader_id, event.epoch, now)
+        names_a_leader = event.epoch == self.epoch and event.leader_id not in (NO_LEADER, self.leader_id)
+        if names_a_leader and (event.leader_id, event.epoch) != self._gone:
+            return self._leader_found(event.leader_id, event.epoch, now)
+        role = self.role
+        if not isinstance(role, Prospective | Candidate) or event.asked_epoch != role.epoch:
+            return []
+        if event.is_pre_vote != isinstance(role, Prospective):
+            return []
+        (role.granted if event.granted else role.rejected).add(event.voter_id)
+        if self._is_majority(role.granted):
+            return self._run(now) if isinstance(role, Prospective) else self._win(role, now)
+        self._give_up_if_lost(role, now)
+        return []
+
+    def _vote_unanswered(self, event: m.VoteUnanswered, now: float) -> list[Effect]:
+        role = self.role
+        if isinstance(role, Prospective | Candidate) and role.epoch == event.asked_epoch:
+            role.rejected.add(event.voter_id)
+            self._give_up_if_lost(role, now)
+        return []
+
+    def _give_up_if_lost(self, role: Prospective | Candidate, now: float) -> None:
+        """An election that cannot be won any more is not waited for: ask again after a short while, by chance."""
+        possible = {voter.replica_id for voter in self.voters} - role.rejected
+        if not self._is_majority(possible):
+            pause = self._settings.election_backoff_s * (0.5 + 2 * self._jitter())
+            role.deadline = min(role.deadline, now + pause)
+
+    def _prospect(self, now: float) -> list[Effect]:
+        """Asks whether an election would be won."""
+        role = self.role
+        voted = role.voted if isinstance(role, Unattached | Prospective | Follower | Resigned) else None
+        # A leader whose epoch this is still counts until someone else is elected; a gone one does not.
+        self.role = Prospective(
+            epoch=role.epoch,
+            voted=voted,
+            leader_id=NO_LEADER,
+            granted={self.own.replica_id},
+            deadline=self._election_deadline(now),
+        )
+        if self._is_majority(self.role.granted):
+            return self._run(now)
+        return [
+            m.SendVote(to=voter.replica_id, epoch=self.role.epoch, last=self.last, is_pre_vote=True)
+            for voter in self._others()
+        ]
+
+    def _run(self, now: float) -> list[Effect]:
+        """Stands for election in the next epoch, voting for itself first."""
+        epoch = self.epoch + 1
+        self.role = Candidate(
+            epoch=epoch, granted={self.own.replica_id}, deadline=self._election_deadline(now)
+        )
+        votes: list[Effect] = [
+            m.SendVote(to=voter.replica_id, epoch=epoch, last=self.last, is_pre_vote=False)
+            for voter in self._others()
+        ]
+        return self._persist(Election(epoch, NO_LEADER, self.own), votes)
+
+    def _win(self, role: Candidate, now: float) -> list[Effect]:
+        if not role.is_persisted:
+            return []  # its own vote does not count before it is on the device
+        self.role = Leader(
+            epoch=role.epoch,
+            epoch_start=self.log_end,
+            granting=tuple(sorted(role.granted)),
+            replicas={voter: ReplicaProgress() for voter in self.voters},
+            begin_deadline=now + self._settings.begin_interval_s,
+            check_deadline=now + self._settings.check_quorum_s if len(self.voters) > 1 else math.inf,
+        )
+        change = m.AppendLeaderChange(epoch=role.epoch, voters=self.voters, granting=self.role.granting)
+        begin: list[Effect] = [m.SendBeginEpoch(to=v.replica_id, epoch=role.epoch) for v in self._others()]
+        persist = self._persist(Election(role.epoch, self.own.replica_id, self.own), [])
+        return [*persist, change, m.BecomeLeader(epoch=role.epoch), *begin]
+
+    def _unattach(self, epoch: int, now: float) -> list[Effect]:
+        assert epoch > self.epoch
+        effects = self._stop_leading()
+        self.role = Unattached(epoch=epoch, deadline=self._election_deadline(now))
+        return [*effects, *self._persist(Election(epoch), [])]
+
+    def _leader_found(self, leader_id: int, epoch: int, now: float) -> list[Effect]:
+        if epoch < self.epoch or (epoch == self.epoch and leader_id == NO_LEADER):
+            return []
+        if leader_id in (NO_LEADER, self.own.replica_id):
+            return self._unattach(epoch, now) if epoch > self.epoch else []
+        role = self.role
+        if isinstance(role, Follower) and role.epoch == epoch:
+            assert role.leader_id == leader_id, "two leaders in one epoch"
+            return []
+        assert not (isinstance(role, Leader) and role.epoch == epoch), "two leaders in one epoch"
+        effects = self._stop_leading()
+        voted = role.voted if isinstance(role, Unattached | Prospective) and role.epoch == epoch else None
+        if isinstance(role, Candidate) and role.epoch == epoch:
+            voted = self.own
+        self.role = Follower(
+            epoch=epoch, leader_id=leader_id, voted=voted, deadline=now + self._settings.fetch_timeout_s
+        )
+        effects += self._persist(Election(epoch, leader_id, voted), [])
+        return [*effects, m.FollowLeader(leader_id=leader_id, epoch=epoch), *self._fetch()]
+
+    def _leader_gone(self, leader_id: int, now: float) -> list[Effect]:
+        role = self.role
+        if isinstance(role, Follower) and role.leader_id == leader_id:
+            self._gone = (leader_id, role.epoch)
+            # All notice at the same time: they go one after the other, so that they do not split the votes.
+            rivals = [voter.replica_id for voter in self.voters if voter.replica_id != leader_id]
+            place = rivals.index(self.own.replica_id) if self.own.replica_id in rivals else len(rivals)
+            deadline = now + place * self._settings.election_backoff_s
+            self.role = Unattached(epoch=role.epoch, voted=role.voted, deadline=deadline)
+            if self.is_voter and place == 0:
+                return self._prospect(now)
+        return []
+
+    def _begin_epoch_requested(self, event: m.BeginEpochRequested, now: float) -> list[Effect]:
+        if event.epoch < self.epoch:
+            return [self._epoch_answer(event.token, "FENCED_LEADER_EPOCH")]
+        effects = self._leader_found(event.leader_id, event.epoch, now)
+        return [*effects, self._epoch_answer(event.token)]
+
+    def _epoch_answer(self, token: m.Token, error: str = "") -> m.AnswerEpoch:
+        return m.AnswerEpoch(token=token, epoch=self.epoch, leader_id=self.leader_id, error=error)
+
+    def _begin_epoch_answered(self, event: m.BeginEpochAnswered, now: float) -> list[Effect]:
+        if event.epoch > self.epoch:
+            return self._leader_found(event.leader_id, event.epoch, now)
+        if isinstance(self.role, Leader) and event.accepted:
+            for key, progress in self.role.replicas.items():
+                if key.replica_id == event.voter_id:
+                    progress.has_begun = True
+        return []
+
+    def _end_epoch_requested(self, event: m.EndEpochRequested, now: float) -> list[Effect]:
+        if event.epoch < self.epoch:
+            return [self._epoch_answer(event.token, "FENCED_LEADER_EPOCH")]
+        effects: list[Effect] = []
+        if event.epoch > self.epoch:
+            effects = self._unattach(event.epoch, now)
+        answer = self._epoch_answer(event.token)
+        role = self.role
+        if isinstance(role, Follower) and role.leader_id == event.leader_id:
+            self.role = Unattached(epoch=role.epoch, voted=role.voted, deadline=self._election_deadline(now))
+        if self.is_voter and isinstance(self.role, Unattached):
+            # The successor that has most of the log goes first; the others give it a head start.
+            ids = list(event.successors)
+            place = ids.index(self.own.replica_id) if self.own.replica_id in ids else len(ids)
+            self.role.deadline = now + place * self._settings.election_backoff_s
+            if place == 0:
+                effects += self._prospect(now)
+        return [*effects, answer]
+
+    def _resign(self, now: float) -> list[Effect]:
+        role = self.role
+        assert isinstance(role, Leader)
+        order = sorted(
+            (key for key in role.replicas if key.replica_id != self.own.replica_id),
+            key=lambda key: (-role.replicas[key].end_offset, key.replica_id),
+        )
+        successors = tuple(key.replica_id for key in order)
+        effects = self._stop_leading()
+        self.role = Resigned(epoch=role.epoch, voted=self.own, deadline=self._election_deadline(now))
+        ends: list[Effect] = [
+            m.SendEndEpoch(to=voter.replica_id, epoch=role.epoch, successors=successors)
+            for voter in self._others()
+        ]
+        return [*effects, *ends]
+
+    def _election_persisted(self, event: m.ElectionPersisted, now: float) -> list[Effect]:
+        released: list[Effect] = []
+        while self._after_persist:
+            election, then = self._after_persist[0]
+            if election != event.election and not covers(event.election, election):
+                break
+            self._after_persist.pop(0)
+            released += then
+            if election == event.election:
+                break
+        role = self.role
+        if isinstance(role, Candidate) and event.election == Election(role.epoch, NO_LEADER, self.own):
+            role.is_persisted = True
+            if self._is_majority(role.granted):
+                released += self._win(role, now)
+        return released

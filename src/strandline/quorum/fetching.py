@@ -1,0 +1,195 @@
+"""Pulling: the leader answers fetches and commits what a majority has; a follower goes back where it must."""
+
+from __future__ import annotations
+
+from strandline.quorum import messages as m
+from strandline.quorum.epochs import diverging_point, end_of, last_epoch
+from strandline.quorum.messages import Effect, OffsetAndEpoch
+from strandline.quorum.roles import (
+    Follower,
+    Leader,
+    ReplicaProgress,
+)
+from strandline.quorum.state import QuorumState, is_same
+
+
+class Fetching(QuorumState):
+    def _fetch_requested(self, event: m.FetchRequested, now: float) -> list[Effect]:
+        role = self.role
+        if event.epoch < self.epoch:
+            return [self._fetch_answer(event, error="FENCED_LEADER_EPOCH")]
+        if event.epoch > self.epoch:
+            return [self._fetch_answer(event, error="UNKNOWN_LEADER_EPOCH")]
+        if not isinstance(role, Leader):
+            return [self._fetch_answer(event, error="NOT_LEADER_OR_FOLLOWER")]
+        if event.offset < self.log_start:
+            assert self.latest_snapshot is not None, "a log that does not begin at 0 has a snapshot"
+            return [self._fetch_answer(event, snapshot=self.latest_snapshot)]
+        diverging = diverging_point(
+            self.epochs, self.log_start, self.log_end, event.offset, event.last_fetched_epoch
+        )
+        if diverging is not None or event.offset > self.log_end:
+            point = diverging or OffsetAndEpoch(self.log_end, last_epoch(self.epochs))
+            return [self._fetch_answer(event, diverging=point)]
+        effects = self._note_progress(role, event, now)
+        if event.offset < self.log_end or effects:
+            return [*effects, self._fetch_answer(event, offset=event.offset)]
+        role.waiting.append((event.token, event.offset))
+        return effects
+
+    def _note_progress(self, role: Leader, event: m.FetchRequested, now: float) -> list[Effect]:
+        key = next((k for k in role.replicas if is_same(k, event.replica)), event.replica)
+        progress = role.replicas.setdefault(key, ReplicaProgress())
+        progress.has_begun = True
+        progress.last_fetch = now
+        if event.offset >= self.log_end:
+            progress.last_caught_up = now
+        progress.end_offset = max(progress.end_offset, event.offset)
+        self._extend_check(role, now)
+        return self._advance(role)
+
+    def _extend_check(self, role: Leader, now: float) -> None:
+        recent = now - self._settings.check_quorum_s
+        heard = {k.replica_id for k, p in role.replicas.items() if p.last_fetch > recent} | {
+            self.own.replica_id
+        }
+        if self._is_majority(heard):
+            role.check_deadline = now + self._settings.check_quorum_s
+
+    def _advance(self, role: Leader) -> list[Effect]:
+        ends = []
+        for voter in self.voters:
+            if voter.replica_id == self.own.replica_id:
+                ends.append(self.log_end)
+            else:
+                ends.append(next((p.end_offset for k, p in role.replicas.items() if is_same(k, voter)), -1))
+        committed = sorted(ends, reverse=True)[len(ends) // 2]
+        # Only what this epoch appended is counted; what came before is committed along with it.
+        if committed <= self.high_watermark or committed <= role.epoch_start:
+            return []
+        self.high_watermark = committed
+        return [m.HighWatermarkAdvanced(offset=committed), *self._wake(role)]
+
+    def _wake(self, role: Leader) -> list[Effect]:
+        """Answers the fetches that wait: there are records, or a new high watermark to tell."""
+        waiting, role.waiting = role.waiting, []
+        return [
+            m.AnswerFetch(
+                token=token,
+                epoch=self.epoch,
+                leader_id=self.own.replica_id,
+                high_watermark=self.high_watermark,
+                offset=offset,
+            )
+            for token, offset in waiting
+        ]
+
+    def fetch_expired(self, token: m.Token) -> list[Effect]:
+        """A fetch has waited as long as it asked to."""
+        role = self.role
+        if isinstance(role, Leader):
+            found = [(t, offset) for t, offset in role.waiting if t is token]
+            role.waiting = [(t, offset) for t, offset in role.waiting if t is not token]
+            return [
+                m.AnswerFetch(
+                    token=t,
+                    epoch=self.epoch,
+                    leader_id=self.own.replica_id,
+                    high_watermark=self.high_watermark,
+                    offset=offset,
+                )
+                for t, offset in found
+            ]
+        return []
+
+    def _fetch_answer(
+        self,
+        event: m.FetchRequested,
+        *,
+        offset: int = -1,
+        error: str = "",
+        diverging: OffsetAndEpoch | None = None,
+        snapshot: OffsetAndEpoch | None = None,
+    ) -> m.AnswerFetch:
+        return m.AnswerFetch(
+            token=event.token,
+            epoch=self.epoch,
+            leader_id=self.leader_id,
+            high_watermark=self.high_watermark,
+            offset=offset,
+            error=error,
+            diverging=diverging,
+            snapshot=snapshot,
+        )
+
+    def _fetch(self) -> list[Effect]:
+        role = self.role
+        if not isinstance(role, Follower) or role.is_fetching or role.is_writing:
+            return []
+        role.is_fetching = True
+        return [
+            m.SendFetch(
+                to=role.leader_id,
+                epoch=role.epoch,
+                offset=self.log_end,
+                last_fetched_epoch=last_epoch(self.epochs),
+            )
+        ]
+
+    def _fetch_answered(self, event: m.FetchAnswered, now: float) -> list[Effect]:
+        role = self.role
+        if not isinstance(role, Follower) or event.leader_id != role.leader_id or event.epoch != role.epoch:
+            return []
+        role.is_fetching = False
+        if event.error:
+            return []  # the shell asks again after a while
+        role.has_fetched = True
+        role.deadline = now + self._settings.fetch_timeout_s
+        if event.snapshot is not None:
+            role.is_writing = True
+            return [m.FetchSnapshot(leader_id=role.leader_id, snapshot=event.snapshot)]
+        if event.diverging is not None:
+            return self._go_back(role, event.diverging)
+        if event.records:
+            role.is_writing = True
+            self._told_high_watermark = max(self._told_high_watermark, event.high_watermark)
+            return [m.AppendFetched(records=event.records)]
+        return [*self._follow_high_watermark(event.high_watermark), *self._fetch()]
+
+    def _go_back(self, role: Follower, point: OffsetAndEpoch) -> list[Effect]:
+        own = end_of(self.epochs, self.log_end, point.epoch)
+        target = min(point.offset, own.offset) if own is not None and own.epoch == point.epoch else None
+        if target is None:
+            target = own.offset if own is not None else self.log_start
+        assert target >= self.high_watermark, "what is committed is never truncated"
+        role.is_writing = True
+        return [m.TruncateLog(offset=target)]
+
+    def _follow_high_watermark(self, told: int) -> list[Effect]:
+        known = min(told, self.log_end)
+        if known <= self.high_watermark:
+            return []
+        self.high_watermark = known
+        return [m.HighWatermarkAdvanced(offset=known)]
+
+    def _log_synced(self, event: m.LogSynced, now: float) -> list[Effect]:
+        self.log_end = event.end_offset
+        self.epochs = event.epochs
+        role = self.role
+        if isinstance(role, Leader):
+            effects = self._advance(role)
+            behind = any(offset < self.log_end for _, offset in role.waiting)
+            return [*effects, *(self._wake(role) if behind else [])]
+        if isinstance(role, Follower):
+            role.is_writing = False
+            role.deadline = max(role.deadline, now + self._settings.fetch_timeout_s)
+            return [*self._follow_high_watermark(self._told_high_watermark), *self._fetch()]
+        return []
+
+    def fetch_failed(self, leader_id: int) -> None:
+        """The connection broke, or the answer did not come: another fetch may be sent."""
+        if isinstance(self.role, Follower) and self.role.leader_id == leader_id:
+            self.role.is_fetching = False
+
+    def fetch_again(self) -> list[Effect]:
+        return self._fetch()

@@ -1,0 +1,119 @@
+"""What a quorum node knows, and what elections and replication both need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from strandline.quorum import messages as m
+from strandline.quorum.epochs import last_epoch
+from strandline.quorum.messages import Effect, Election, OffsetAndEpoch, ReplicaKey
+from strandline.quorum.roles import (
+    Follower,
+    Leader,
+    Prospective,
+    Role,
+    Unattached,
+)
+from strandline.quorum.settings import QuorumSettings
+
+NO_LEADER: Final = -1
+
+
+class QuorumState:
+    def __init__(
+        self,
+        *,
+        own: ReplicaKey,
+        voters: Sequence[ReplicaKey],
+        settings: QuorumSettings,
+        election: Election,
+        log: m.LogSynced,
+        log_start: int,
+        jitter: Callable[[], float],
+        now: float,
+    ) -> None:
+        self.own = own
+        self.voters = tuple(voters)
+        self._settings = settings
+        self._jitter = jitter  # chance between 0 and 1, for election timeouts
+        self.log_end = log.end_offset
+        self.epochs: tuple[tuple[int, int], ...] = log.epochs
+        self.log_start = log_start
+        self.high_watermark = log_start
+        epoch = max(election.epoch, last_epoch(log.epochs))
+        voted = election.voted if election.epoch == epoch else None
+        # At first it asks soon whether it could lead: where there is a leader the others refuse.
+        soon = now + self._settings.election_backoff_s * (1 + jitter())
+        self.role: Role = Unattached(epoch=epoch, voted=voted, deadline=soon)
+        self.latest_snapshot: OffsetAndEpoch | None = None
+        # What the leader said of the high watermark when records came that are being written.
+        self._told_high_watermark = 0
+        # A leader whose address refuses connections: what others still believe of it is not believed.
+        self._gone: tuple[int, int] | None = None
+        # Effects that wait for an election to be on the device.
+        self._after_persist: list[tuple[Election, list[Effect]]] = []
+
+    @property
+    def epoch(self) -> int:
+        return self.role.epoch
+
+    @property
+    def leader_id(self) -> int:
+        match self.role:
+            case Leader():
+                return self.own.replica_id
+            case Follower(leader_id=leader_id) | Prospective(leader_id=leader_id):
+                return leader_id
+            case _:
+                return NO_LEADER
+
+    @property
+    def is_voter(self) -> bool:
+        return self.own in self.voters or any(
+            v.replica_id == self.own.replica_id and v.directory_id == bytes(16) for v in self.voters
+        )
+
+    @property
+    def last(self) -> OffsetAndEpoch:
+        return OffsetAndEpoch(self.log_end, last_epoch(self.epochs))
+
+    def _is_majority(self, ids: set[int]) -> bool:
+        return sum(voter.replica_id in ids for voter in self.voters) > len(self.voters) // 2
+
+    def _others(self) -> list[ReplicaKey]:
+        return [voter for voter in self.voters if voter.replica_id != self.own.replica_id]
+
+    def _election_deadline(self, now: float) -> float:
+        return now + self._settings.election_timeout_s * (1 + self._jitter())
+
+    def _persist(self, election: Election, then: list[Effect]) -> list[Effect]:
+        self._after_persist.append((election, then))
+        return [m.PersistElection(election=election)]
+
+    def _stop_leading(self) -> list[Effect]:
+        if not isinstance(self.role, Leader):
+            return []
+        refused: list[Effect] = [
+            m.AnswerFetch(
+                token=token,
+                epoch=self.epoch,
+                leader_id=NO_LEADER,
+                high_watermark=self.high_watermark,
+                error="NOT_LEADER_OR_FOLLOWER",
+            )
+            for token, _ in self.role.waiting
+        ]
+        return [m.StopLeading(epoch=self.role.epoch), *refused]
+
+
+def covers(newer: Election, older: Election) -> bool:
+    """What is on the device now came after the older one."""
+    return newer.epoch > older.epoch or (newer.epoch == older.epoch and newer.leader_id >= 0)
+
+
+def is_same(known: ReplicaKey, other: ReplicaKey) -> bool:
+    """A voter that was configured by its id alone is whoever has that id."""
+    return known.replica_id == other.replica_id and (
+        known.directory_id == other.directory_id or known.directory_id == bytes(16)
+    )
