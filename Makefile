@@ -54,7 +54,7 @@ soak: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch
-	@$(BIN)/python -m bench.run
+	@$(BIN)/python -m bench.run $(BENCH_OPTIONS)
 
 docs: $(VENV)/.core
 	@$(BIN)/python -m strandline.cli.main docs --write docs/reference

@@ -197,10 +197,16 @@ def error_name(code: int) -> str:
         return f"ERROR_{code}"
 
 
+# A message may quote what a client sent; an answer of an old version has room for 32,767 bytes.
+MESSAGE_LENGTH_MAX: Final = 4000
+
+
 class KafkaError(Exception):
     """An error that a client sees: Kafka's code, a sentence and, where single records are at fault, which."""
 
     def __init__(self, code: int, message: str = "", records: tuple[tuple[int, str], ...] = ()) -> None:
+        if len(message) > MESSAGE_LENGTH_MAX:
+            message = message[: MESSAGE_LENGTH_MAX - 1] + "…"
         super().__init__(f"{error_name(code)}: {message}" if message else error_name(code))
         self.code = code
         self.records = records

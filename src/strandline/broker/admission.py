@@ -46,17 +46,19 @@ class RequestMemory:
 class Connections:
     """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away.
 
-    Clients that come before the node is ready are held too; other nodes of the quorum are not.
+    While the node starts, its ports are open and nobody is served: what leads which partition, and in which epoch, is
+    known when the node is registered.
+    Other nodes of the quorum are served at any time.
     """
 
     def __init__(self, count_max: Callable[[], int], per_address_max: Callable[[str], int]) -> None:
         self._count_max = count_max
         self._per_address_max = per_address_max
-        self.is_ready = False
         self._served: dict[ClientConnection, None] = {}
         self._held: dict[ClientConnection, None] = {}
         self._by_address: dict[str, int] = {}
         self._addresses: dict[ClientConnection, str] = {}
+        self._is_serving = True
 
     def __len__(self) -> int:
         return len(self._served)
@@ -67,7 +69,7 @@ class Connections:
         self._by_address[address] = self._by_address.get(address, 0) + 1
         if self._by_address[address] > self._per_address_max(address):
             return "refuse"
-        is_early = not self.is_ready and not connection.is_controller_listener
+        is_early = not self._is_serving and not connection.is_controller_listener
         if is_early or len(self._served) >= self._count_max():
             self._held[connection] = None
             return "hold"
@@ -84,13 +86,15 @@ class Connections:
         self._served.pop(connection, None)
         self._serve_held()
 
-    def ready(self) -> None:
-        """The node can answer now: whoever came early is served."""
-        self.is_ready = True
+    def hold_all(self) -> None:
+        self._is_serving = False
+
+    def serve_all(self) -> None:
+        self._is_serving = True
         self._serve_held()
 
     def _serve_held(self) -> None:
-        while self.is_ready and self._held and len(self._served) < self._count_max():
+        while self._is_serving and self._held and len(self._served) < self._count_max():
             following = next(iter(self._held))
             del self._held[following]
             self._served[following] = None

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import KafkaError
 from strandline.broker.replica import Replica
+from strandline.broker.replicas import is_full
 from strandline.controller.image_records import records_of
 from strandline.storage import retention
+from strandline.storage.directory import LogDirectory
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -133,7 +135,12 @@ class Background:
         if count == 0:
             return
         if count == len(log.segments):
-            log.roll(now)
+            try:
+                log.roll(now)
+            except OSError as error:
+                if not is_full(error) or count == 1:
+                    raise
+                count -= 1  # what can go makes the room that is needed
             if count == len(log.segments):
                 return  # empty: there is nothing to roll
         dropped = log.segments[:count]
@@ -180,25 +187,27 @@ class Background:
     async def checkpoint_recovery_points(self) -> None:
         for replica in self._broker.replicas.all_open():
             replica.directory.recovery_points[replica.partition] = replica.log.recovery_point
-        await self._write_for_each_directory("write_recovery_points")
+        for directory in self._broker.replicas.directories:
+            await self._write(directory, directory.render_recovery_points)
 
     async def checkpoint_high_watermarks(self) -> None:
         for replica in self._broker.replicas.all_open():
             replica.directory.high_watermarks[replica.partition] = replica.high_watermark
-        await self._write_for_each_directory("write_high_watermarks")
+        for directory in self._broker.replicas.directories:
+            await self._write(directory, directory.render_high_watermarks)
 
     async def checkpoint_log_starts(self) -> None:
         for replica in self._broker.replicas.all_open():
             replica.directory.log_starts[replica.partition] = replica.log.log_start_offset
-        await self._write_for_each_directory("write_log_starts")
-
-    async def _write_for_each_directory(self, method: str) -> None:
         for directory in self._broker.replicas.directories:
-            if directory.offline_because is None:
-                try:
-                    await self._broker.workers.run(getattr(directory, method))
-                except OSError as error:
-                    self._broker.replicas.disk_error(directory, error)
+            await self._write(directory, directory.render_log_starts)
+
+    async def _write(self, directory: LogDirectory, render: Callable[[], tuple[str, bytes]]) -> None:
+        if directory.offline_because is None:
+            try:
+                await self._broker.checkpoints.write(render)
+            except OSError as error:
+                self._broker.replicas.disk_error(directory, error)
 
     # The rest
 
@@ -217,4 +226,4 @@ class Background:
             for connection in self._broker.connections.idle_since(
                 self._broker.clock.monotonic() - limit_ms / 1000
             ):
-                connection.close()
+                connection.end_idle()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import traceback
 from typing import Any, NamedTuple
 
@@ -9,8 +10,9 @@ from strandline.base.errors import ErrorCode, KafkaError, error_name
 from strandline.base.ids import TopicPartition
 from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
+from strandline.broker.checkpoints import Checkpoints
 from strandline.broker.connection import ClientConnection, RequestContext
-from strandline.broker.controller_requests import decide, refused_by_controller
+from strandline.broker.controller_requests import decide
 from strandline.broker.controller_runtime import ControllerRuntime
 from strandline.broker.controllers import Controllers
 from strandline.broker.fetch_sessions import FetchSessions
@@ -26,7 +28,7 @@ from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
 from strandline.broker.tasks import TaskScope
-from strandline.config import BrokerConfig, DynamicConfigs, Listener
+from strandline.config import BrokerConfig, DynamicConfigs, Listener, TopicConfig
 from strandline.config.addresses import parse_voter
 from strandline.controller.controller import Controller
 from strandline.controller.image import ClusterImage
@@ -93,6 +95,7 @@ class Broker:
         self.controllers = Controllers(self)
         self.replication = Replication(self)
         self.in_sync = InSync(self)
+        self.checkpoints = Checkpoints(ports.disk, ports.workers)
         self.background = Background(self)
         self._listeners: list[OpenListener] = []
         self._waiter_key = 0
@@ -124,6 +127,7 @@ class Broker:
             events=self.events,
         )
         self._open_quorum(directories[0])
+        self.connections.hold_all()
         endpoints = await self._listen()
         self.quorum.start()
         if not self.config.is_broker:
@@ -139,7 +143,7 @@ class Broker:
         self.tasks.start(self.lifecycle.run())
         self.groups.load_what_is_there()
         self.background.start()
-        self.connections.ready()
+        self.connections.serve_all()
 
     def _open_quorum(self, directory: LogDirectory) -> None:
         config = self.config
@@ -157,8 +161,9 @@ class Broker:
             self.disk,
             self._files,
             config.optional_text("metadata.log.dir") or directory.path,
-            self.configs.topic_defaults,
+            self._metadata_log_config(),
             self.clock.wall_ms(),
+            is_alone=len(voters_of(config)) <= 1,
         )
         for note in store.notes:
             self.events.warn("repaired", what=note)
@@ -184,6 +189,15 @@ class Broker:
         )
         if self.controller_runtime is not None:
             self.controller_runtime.quorum = self.quorum
+
+    def _metadata_log_config(self) -> TopicConfig:
+        """The metadata log has segments of its own, whatever is set for topics."""
+        segments = {
+            "segment.bytes": str(self.config.int("metadata.log.segment.bytes")),
+            "segment.ms": str(self.config.int("metadata.log.segment.ms")),
+            "preallocate": "false",
+        }
+        return TopicConfig(self.configs.topic_values(segments))
 
     @property
     def broker_epoch(self) -> int:
@@ -243,13 +257,24 @@ class Broker:
         await self.background.checkpoint_recovery_points()
         await self.background.checkpoint_high_watermarks()
         await self.background.checkpoint_log_starts()
-        await self.quorum.stop()
+        clean = await self._close_metadata() and clean
         self._files.close()
         for directory in self.replicas.directories:
             if clean and directory.offline_because is None and self.replicas.is_repaired(directory):
-                directory.mark_clean(self.broker_epoch)
+                try:
+                    directory.mark_clean(self.broker_epoch)
+                except OSError as error:
+                    self.replicas.disk_error(directory, error)
             directory.release()
         self.events.info("stopped", node=self.node_id, clean=clean)
+
+    async def _close_metadata(self) -> bool:
+        try:
+            await self.quorum.stop()
+        except OSError as error:
+            self.events.error("closing the metadata log", error=error)
+            return False
+        return True
 
     def failed(self, error: BaseException) -> None:
         """A task ended with an error that nobody expected: the node's state can no longer be trusted."""
@@ -304,14 +329,8 @@ class Broker:
     async def decide(self, context: RequestContext, request: Request) -> Any:
         """The controller's response: of this node itself on the controllers' listener, otherwise wherever it is."""
         if context.connection.is_controller_listener:
-            try:
-                return await self.decide_here(request, context.api_version)
-            except KafkaError as error:
-                return refused_by_controller(request, error)
-        try:
-            return await self.controllers.forward(request, context.api_version)
-        except KafkaError as error:
-            return refused_by_controller(request, error)
+            return await self.decide_here(request, context.api_version)
+        return await self.controllers.forward(request, context.api_version)
 
     async def decide_here(self, request: Request, version: int) -> Any:
         if self.controller_runtime is None or not self.controller_runtime.is_active:
@@ -362,7 +381,10 @@ class Broker:
                 for name in names
             )
         )
-        response = await self.controllers.forward(request, 7)
+        try:
+            response = await self.controllers.forward(request, 7)
+        except KafkaError as error:
+            return dict.fromkeys(names, error.code)
         failed = {}
         for result in response.topics:
             if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
@@ -386,7 +408,21 @@ class Broker:
         return self._waiter_key
 
     async def flush(self, replica: Replica) -> None:
-        """Syncs what the log has now. If that fails the directory goes offline: a sync is never tried again."""
+        """Syncs what the log has now. If that fails the directory goes offline: a sync is never tried again.
+
+        A log has one sync at a time, and those that come meanwhile share the next. The operating system tells of a
+        failure once: a second sync beside the one that is told would succeed, and vouch for what is lost.
+        """
+        if replica.flushing is not None:
+            await asyncio.shield(replica.flushing)  # it began before what is to be synced now was written
+            replica.check_online()
+        if replica.flushing is None:
+            replica.flushing = asyncio.get_running_loop().create_task(self._sync(replica))
+        failure = await asyncio.shield(replica.flushing)
+        if failure is not None:
+            raise KafkaError(failure.code, failure.message)
+
+    async def _sync(self, replica: Replica) -> KafkaError | None:
         work = replica.log.flush_work()
         replica.last_flush_ms = self.clock.wall_ms()
         try:
@@ -394,16 +430,18 @@ class Broker:
         except OSError as error:
             if self.replicas.get(*replica.partition) is not replica:
                 # Its directory was renamed under the sync; the disk is sound.
-                raise KafkaError(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{replica.partition} has been deleted."
-                ) from error
-            raise self.replicas.sync_failed(replica.directory, error) from error
+                deleted = f"{replica.partition} has been deleted."
+                return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, deleted)
+            return self.replicas.sync_failed(replica.directory, error)
+        finally:
+            replica.flushing = None
         replica.log.flushed(work.end_offset)
+        return None
 
     async def checkpoint_log_start(self, replica: Replica) -> None:
         replica.directory.log_starts[replica.partition] = replica.log.log_start_offset
         try:
-            await self.workers.run(replica.directory.write_log_starts)
+            await self.checkpoints.write(replica.directory.render_log_starts)
         except OSError as error:
             raise self.replicas.disk_error(replica.directory, error) from error
 

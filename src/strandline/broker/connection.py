@@ -24,7 +24,7 @@ from strandline.ports.network import Connection
 from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.storage.segment import Slice
 from strandline.wire.codec import DecodeError, EncodeError
-from strandline.wire.compiler import read_uvarint
+from strandline.wire.compiler import skip_tags
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -37,8 +37,9 @@ _ANSWER_HEAD: Final = Struct(">ii")
 
 # An answer's body: bytes and regions of files, one behind the other.
 Body = Sequence[Buffer | Slice]
-# A coroutine may end with a future: then what had to be done in order is done, and only waiting is left.
-Answer = Body | Awaitable["Body | asyncio.Future[Body | None] | None"] | None
+# What a handler's coroutine ends with: an answer, or a future of one where all that is left to do is to wait.
+Outcome = Body | None | asyncio.Future[Body | None]
+Answer = Body | None | Awaitable[Outcome]
 
 
 class RequestContext:
@@ -83,12 +84,13 @@ class Dispatch(Protocol):
 class _Waiting:
     """A request that is not answered yet, or whose answer waits for an earlier one."""
 
-    __slots__ = ("answer", "context", "is_answered")
+    __slots__ = ("answer", "context", "is_answered", "result")
 
     def __init__(self, context: RequestContext) -> None:
         self.context = context
         self.answer: Body | None = None
         self.is_answered = False
+        self.result: asyncio.Future[Body | None] | None = None  # what it merely waits for
 
 
 class ClientConnection:
@@ -132,6 +134,7 @@ class ClientConnection:
         self._pump()
 
     def drained(self) -> None:
+        self.last_active = self._broker.clock.monotonic()
         self._resume()
 
     def lost(self, error: Exception | None) -> None:
@@ -142,6 +145,8 @@ class ClientConnection:
             self._broker.watched_broker_lost(self.watched_broker)
         for waiting in self._waiting:
             waiting.is_answered = True
+            if waiting.result is not None:
+                waiting.result.cancel()
         self._waiting.clear()
 
     # Called by the broker
@@ -155,6 +160,14 @@ class ClientConnection:
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
+
+    def end_idle(self) -> None:
+        """Closes it; a peer that has not taken its answers for so long is not waited for."""
+        if self._connection is not None:
+            if self._connection.unsent_bytes():
+                self._connection.abort()
+            else:
+                self._connection.close()
 
     @property
     def is_idle(self) -> bool:
@@ -182,7 +195,8 @@ class ClientConnection:
                         self._want_memory(self._frames.wanted)
                     return
                 self._handle(frame)
-                self._release_charge()
+                if not self._is_exclusive:
+                    self._release_charge()
                 if self._must_pause():
                     self._pause()
         except (BadFrame, DecodeError) as error:
@@ -217,7 +231,7 @@ class ClientConnection:
             self._broker.tasks.start(self._finish(waiting, answer))
         elif isinstance(answer, asyncio.Future):
             self._waiting.append(waiting)
-            answer.add_done_callback(lambda done: self._finished(waiting, done))
+            self._wait_for(waiting, answer)
         elif self._waiting:
             self._waiting.append(waiting)
             self._answered(waiting, answer)  # type: ignore[arg-type]
@@ -236,15 +250,17 @@ class ClientConnection:
             client_id = str(frame[position : position + client_id_size], "utf-8", "replace")
             position += client_id_size
         if self._broker.handlers.is_flexible(api_key, api_version):
-            position = _skip_tags(frame, position)
+            try:
+                position = skip_tags(frame, position)
+            except IndexError as error:
+                raise DecodeError("a request header that ends too early") from error
         return RequestContext(self, api_key, api_version, correlation_id, client_id, frame, position)
 
-    async def _finish(self, waiting: _Waiting, work: Coroutine[Any, Any, Any]) -> None:
+    async def _finish(self, waiting: _Waiting, work: Coroutine[Any, Any, Outcome]) -> None:
         try:
             answer = await work
             if isinstance(answer, asyncio.Future):
-                # What had to be done in order is done; what is left is to wait.
-                answer.add_done_callback(lambda done: self._finished(waiting, done))
+                self._wait_for(waiting, answer)
             else:
                 self._answered(waiting, answer)
         except DecodeError as error:
@@ -253,7 +269,15 @@ class ClientConnection:
             self._cannot_answer(waiting.context, error)
         finally:
             self._is_exclusive = False
+            self._release_charge()
         self._resume()
+
+    def _wait_for(self, waiting: _Waiting, result: asyncio.Future[Body | None]) -> None:
+        if waiting.is_answered:  # the client has gone
+            result.cancel()
+            return
+        waiting.result = result
+        result.add_done_callback(lambda done: self._finished(waiting, done))
 
     def _finished(self, waiting: _Waiting, done: asyncio.Future[Body | None]) -> None:
         if done.cancelled() or waiting.is_answered:
@@ -335,21 +359,3 @@ class ClientConnection:
         self._broker.events.warn("connection closed", peer=self.peer_address, why=why)
         if self._connection is not None:
             self._connection.abort()
-
-
-def _skip_tags(frame: memoryview, position: int) -> int:
-    try:
-        count = frame[position]
-        position += 1
-        if count == 0:
-            return position
-        count, position = read_uvarint(frame, position - 1)
-        for _ in range(count):
-            _, position = read_uvarint(frame, position)
-            size, position = read_uvarint(frame, position)
-            position += size
-            if position > len(frame):
-                raise DecodeError("a tagged field beyond the end of the request")
-    except IndexError as error:
-        raise DecodeError("a request header that ends too early") from error
-    return position

@@ -7,32 +7,20 @@ from typing import Any
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.controller_runtime import ControllerRuntime
 from strandline.wire.api.k19_create_topics import (
-    CreatableTopicResult,
     CreateTopicsRequest,
-    CreateTopicsResponse,
 )
 from strandline.wire.api.k20_delete_topics import (
-    DeletableTopicResult,
     DeleteTopicsRequest,
-    DeleteTopicsResponse,
 )
 from strandline.wire.api.k33_alter_configs import (
     AlterConfigsRequest,
-    AlterConfigsResourceResponse,
-    AlterConfigsResponse,
 )
 from strandline.wire.api.k37_create_partitions import (
     CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreatePartitionsTopicResult,
 )
 from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from strandline.wire.api.k44_incremental_alter_configs import (
-    AlterConfigsResourceResponse as IncrementalResourceResponse,
-)
-from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
 )
 from strandline.wire.api.k45_alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -119,57 +107,9 @@ async def _decide_for_broker(runtime: ControllerRuntime, request: Request, versi
 
 
 def refused_by_controller(request: Request, error: KafkaError) -> Any:
-    """The response that says that the whole request failed."""
+    """The response that says that the whole request failed, for requests whose response can say so."""
     code, message = error.code, error.message
     match request:
-        case CreateTopicsRequest():
-            results = [
-                CreatableTopicResult(name=t.name, error_code=code, error_message=message)
-                for t in request.topics
-            ]
-            return CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
-        case DeleteTopicsRequest():
-            asked = [(name, bytes(16)) for name in request.topic_names]
-            named = [*asked, *((t.name, t.topic_id) for t in request.topics)]
-            return DeleteTopicsResponse(
-                throttle_time_ms=0,
-                responses=tuple(
-                    DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=message)
-                    for name, topic_id in named
-                ),
-            )
-        case CreatePartitionsRequest():
-            grown = [
-                CreatePartitionsTopicResult(name=t.name, error_code=code, error_message=message)
-                for t in request.topics
-            ]
-            return CreatePartitionsResponse(throttle_time_ms=0, results=tuple(grown))
-        case AlterConfigsRequest():
-            return AlterConfigsResponse(
-                throttle_time_ms=0,
-                responses=tuple(
-                    AlterConfigsResourceResponse(
-                        error_code=code,
-                        error_message=message,
-                        resource_type=r.resource_type,
-                        resource_name=r.resource_name,
-                    )
-                    for r in request.resources
-                ),
-            )
-        case IncrementalAlterConfigsRequest():
-            return IncrementalAlterConfigsResponse(
-                throttle_time_ms=0,
-                responses=tuple(
-                    IncrementalResourceResponse(
-                        error_code=code,
-                        error_message=message,
-                        resource_type=r.resource_type,
-                        resource_name=r.resource_name,
-                    )
-                    for r in request.resources
-                ),
-            )
         case ElectLeadersRequest():
             return ElectLeadersResponse(throttle_time_ms=0, error_code=code, replica_election_results=())
         case AlterPartitionReassignmentsRequest():

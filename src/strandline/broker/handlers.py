@@ -3,7 +3,8 @@
 A handler's module is imported on its first request, so that a start does not pay for what nobody asks. A module has
 either `handle(broker, context, request) -> response`, which gets and gives version-free messages, or
 `handle_raw(broker, context)`, which walks the bytes itself because it is on the hot path. Either may return an
-awaitable: a coroutine holds up the connection's next request, a future does not.
+awaitable: a coroutine holds up the connection's next request, a future does not. Where a whole request can fail while
+it waits, `refuse(request, error) -> response` says so in the words of its API.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from strandline.base.errors import KafkaError
 from strandline.broker.connection import Answer, Body, RequestContext
 from strandline.wire.codec import DecodeError, decode, encode
 from strandline.wire.schema import Message, Request
@@ -87,6 +89,7 @@ TABLE: Final = {
 }
 
 Handle = Callable[["Broker", RequestContext], Answer]
+Refuse = Callable[[Any, KafkaError], Message]
 
 
 class Handlers:
@@ -141,6 +144,7 @@ def _by_message(module: Any) -> Handle:
     """Wraps a handler of messages: decodes its request, encodes its response."""
     request_class: type[Request] = module.REQUEST
     handle: Callable[[Broker, RequestContext, Any], Any] = module.handle
+    refuse: Refuse | None = getattr(module, "refuse", None)
 
     def handle_bytes(broker: Broker, context: RequestContext) -> Answer:
         request = decode(request_class, context.api_version, context.body, context.position)
@@ -148,7 +152,7 @@ def _by_message(module: Any) -> Handle:
         if isinstance(response, Message):
             return (encode(response, context.api_version),)
         if isinstance(response, Coroutine):
-            return _encoded_later(response, context.api_version)
+            return _encoded_later(response, request, context.api_version, refuse)
         assert isinstance(response, asyncio.Future)
         if response.done():
             return (encode(response.result(), context.api_version),)
@@ -172,5 +176,13 @@ def _encoded_when_done(response: asyncio.Future[Message], version: int) -> async
     return encoded
 
 
-async def _encoded_later(response: Coroutine[Any, Any, Message], version: int) -> Body:
-    return (encode(await response, version),)
+async def _encoded_later(
+    response: Coroutine[Any, Any, Message], request: Request, version: int, refuse: Refuse | None
+) -> Body:
+    try:
+        message = await response
+    except KafkaError as error:
+        if refuse is None:
+            raise
+        message = refuse(request, error)
+    return (encode(message, version),)

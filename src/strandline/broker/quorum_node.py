@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata_store import MetadataStore
 from strandline.broker.quorum_peers import QuorumPeers
+from strandline.broker.replicas import is_full
 from strandline.broker.tasks import TaskScope
 from strandline.ports.clock import Clock
 from strandline.ports.disk import Disk
@@ -181,7 +182,13 @@ class QuorumNode:
             future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER))
             return future
         now_ms = self._clock.wall_ms()
-        self._append(metadata_batch(records, self.end_offset, self.core.epoch, now_ms))
+        try:
+            self.store.append(metadata_batch(records, self.end_offset, self.core.epoch, now_ms), now_ms)
+        except OSError as error:
+            if not is_full(error):
+                self._process.halt(f"the metadata log cannot be written: {error}")
+            # It has been cut back, so nothing has happened.
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "No room is left for metadata.") from error
         self._waiting.append((self.end_offset, self.core.epoch, future))
         self._write(None)
         return future

@@ -8,6 +8,7 @@ changes between a check and the act that relies on it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ class Replica:
         "_wakers",
         "config",
         "directory",
+        "flushing",
         "intake",
         "last_flush_ms",
         "log",
@@ -65,6 +67,7 @@ class Replica:
         assert isinstance(producers, Producers)
         self.producers: Producers = producers
         self.last_flush_ms: int = now_ms
+        self.flushing: asyncio.Task[KafkaError | None] | None = None  # the sync that runs now
         # Called when the high watermark advances, in the order of their coming.
         self._wakers: dict[int, Callable[[], None]] = {}
         self._append_wakers: dict[int, Callable[[], None]] = {}

@@ -10,7 +10,7 @@ import asyncio
 import errno
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import METADATA_TOPIC, TopicPartition
 from strandline.broker.replica import Replica
 from strandline.config import DynamicConfigs
 from strandline.controller.image import ClusterImage, PartitionState
@@ -63,20 +63,27 @@ class Replicas:
         """Finds out which partitions have a directory; deals with those that the image does not know."""
         for directory in self.directories:
             for partition, path in directory.partitions().items():
-                topic = self._image.topics.get(partition.topic)
-                topic_id = directory.topic_id_of(path)
-                if (
-                    topic is not None
-                    and topic.topic_id == topic_id
-                    and partition.partition in topic.partitions
-                ):
-                    self._on_disk[partition] = (directory, path)
-                elif partition.topic != "__cluster_metadata":
-                    stray = directory.set_aside(partition, path, self._random.uuid().hex())
-                    self._events.warn("deleted topic's directory found", directory=path)
-                    self.doomed_directories.append((self._clock.wall_ms(), stray))
+                if partition.topic != METADATA_TOPIC:
+                    self._load_partition(directory, partition, path)
             for path in directory.deleted_directories():
                 self.doomed_directories.append((self._clock.wall_ms(), path))
+
+    def _load_partition(self, directory: LogDirectory, partition: TopicPartition, path: str) -> None:
+        topic = self._image.topics.get(partition.topic)
+        topic_id = directory.topic_id_of(path)
+        if topic is not None and partition.partition in topic.partitions:
+            if topic_id is None:
+                # The name says whose it is; a damaged line of text must not cost the records beside it.
+                directory.create_partition(partition, topic.topic_id)
+                self._events.warn("repaired", what=f"{path}: its partition.metadata could not be read")
+                topic_id = topic.topic_id
+            if topic.topic_id == topic_id:
+                self._on_disk[partition] = (directory, path)
+                return
+        stray = directory.set_stray(partition, path, self._random.uuid().hex())
+        self._events.warn(
+            "stray partition set aside", directory=stray, advice="no topic has it; remove it by hand"
+        )
 
     def all_open(self) -> list[Replica]:
         return [replica for partitions in self.by_topic.values() for replica in partitions.values()]
@@ -180,7 +187,7 @@ class Replicas:
             try:
                 log.epochs.assign(state.leader_epoch, log.log_end_offset)
             except OSError as error:
-                if not _is_full(error):
+                if not is_full(error):
                     raise
                 # Reading goes on with a full disk; the epoch is noted by its first append.
         replica = Replica(partition, topic_id, config, directory, log, self._role(partition, state, log), now)
@@ -224,7 +231,7 @@ class Replicas:
 
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
         """What a failed read or write means: a full disk passes, anything else takes the directory offline."""
-        if _is_full(error):
+        if is_full(error):
             self._events.error("disk full", directory=directory.path)
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"No room is left in {directory.path}.")
         if directory.offline_because is None:
@@ -339,5 +346,5 @@ class Replicas:
         return found
 
 
-def _is_full(error: OSError) -> bool:
+def is_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT)

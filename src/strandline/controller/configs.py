@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.config import (
@@ -41,6 +42,7 @@ def plan_alter_configs(
     records: list[Message] = []
     responses = []
     resources = [(r.resource_type, r.resource_name) for r in request.resources]
+    counts = Counter(resources)
     for resource, asked in zip(resources, request.resources, strict=True):
         given = [(config.name, config.value) for config in asked.configs]
 
@@ -50,7 +52,7 @@ def plan_alter_configs(
             replace = replace_topic if resource[0] == TOPIC_RESOURCE else replace_broker
             return replace(configs, resource[1], given)
 
-        planned, code, message = _plan_resource(image, resources, resource, decide)
+        planned, code, message = _plan_resource(image, counts, resource, decide)
         records += planned
         responses.append(
             AlterConfigsResourceResponse(
@@ -67,6 +69,7 @@ def plan_incremental_alter_configs(
     records: list[Message] = []
     responses = []
     resources = [(r.resource_type, r.resource_name) for r in request.resources]
+    counts = Counter(resources)
     for resource, asked in zip(resources, request.resources, strict=True):
         changes = [
             ConfigChange(config.name, config.config_operation, config.value) for config in asked.configs
@@ -78,7 +81,7 @@ def plan_incremental_alter_configs(
             alter = alter_topic if resource[0] == TOPIC_RESOURCE else alter_broker
             return alter(configs, resource[1], changes)
 
-        planned, code, message = _plan_resource(image, resources, resource, decide)
+        planned, code, message = _plan_resource(image, counts, resource, decide)
         records += planned
         responses.append(
             IncrementalResourceResponse(
@@ -91,13 +94,13 @@ def plan_incremental_alter_configs(
 
 def _plan_resource(
     image: ClusterImage,
-    resources: Sequence[Resource],
+    counts: Mapping[Resource, int],
     resource: Resource,
     decide: Callable[[], Altered | Refused],
 ) -> tuple[list[Message], int, str | None]:
     kind, name = resource
     try:
-        if resources.count(resource) > 1:
+        if counts[resource] > 1:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
         _check_resource(image, kind, name)
         decided = decide()

@@ -5,6 +5,7 @@ Each topic of a request succeeds or fails by itself; the records of those that s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -54,14 +55,13 @@ class TopicDefaults:
 def plan_create_topics(
     image: ClusterImage, request: CreateTopicsRequest, defaults: TopicDefaults, random: Random
 ) -> Planned[CreateTopicsResponse]:
-    asked = [topic.name for topic in request.topics]
-    repeated = {name for name in asked if asked.count(name) > 1}
+    asked = Counter(topic.name for topic in request.topics)
     records: list[Message] = []
     results = []
     total = 0
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
-            if topic.name in repeated:
+            if asked[topic.name] > 1:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
                 )
@@ -268,12 +268,12 @@ def _find_topic(image: ClusterImage, name: str | None, topic_id: bytes) -> Topic
 def plan_create_partitions(
     image: ClusterImage, request: CreatePartitionsRequest, random: Random
 ) -> Planned[CreatePartitionsResponse]:
-    asked = [topic.name for topic in request.topics]
+    asked = Counter(topic.name for topic in request.topics)
     records: list[Message] = []
     results = []
     for topic in request.topics:
         try:
-            if asked.count(topic.name) > 1:
+            if asked[topic.name] > 1:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
                 )

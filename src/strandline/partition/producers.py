@@ -65,9 +65,13 @@ class Producers:
         """The earlier batch that this one repeats, or None if it may be appended. Raises KafkaError otherwise."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
-            epoch, sequence = self._refused.get(header.producer_id, (-1, 0))
-            if epoch == header.producer_epoch and header.base_sequence != sequence:
-                raise _out_of_order(header, f"the refused first batch has sequence {sequence}")
+            refused = self._refused.get(header.producer_id)
+            if (
+                refused is not None
+                and refused[0] == header.producer_epoch
+                and header.base_sequence != refused[1]
+            ):
+                raise _out_of_order(header, f"the refused first batch has sequence {refused[1]}")
             return None
         if header.producer_epoch < producer.epoch:
             raise KafkaError(

@@ -15,7 +15,7 @@ import asyncio
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
-from contextvars import Context
+from contextvars import Context, copy_context
 from functools import partial
 from heapq import heappop, heappush
 from math import inf
@@ -45,9 +45,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._sequence = 0
         self._ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
-        self._tasks: list[
-            asyncio.Task[Any]
-        ] = []  # all of them: a dead life's tasks must not be collected amid a run
+        # All of them, with their contexts: a dead life's tasks must not be collected amid a run.
+        self._tasks: list[tuple[asyncio.Task[Any], Context]] = []
         self._tasks_max = 256
         self._failure: BaseException | None = None
         self._is_closed = False
@@ -103,10 +102,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         name: str | None = None,
         context: Context | None = None,
     ) -> asyncio.Task[T]:
+        context = copy_context() if context is None else context
         task: asyncio.Task[T] = asyncio.Task(coro, loop=self, name=name, context=context)
-        self._tasks.append(task)
+        self._tasks.append((task, context))
         if len(self._tasks) > self._tasks_max:
-            self._tasks = [each for each in self._tasks if not each.done()]
+            self._tasks = [each for each in self._tasks if not each[0].done()]
             self._tasks_max = 2 * len(self._tasks) + 256
         return task
 
@@ -136,7 +136,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 self._advance()
                 at_this_moment = 0
             handle = ready.popleft()
-            if handle.cancelled() or not _is_alive(handle):
+            if _is_over(handle):
                 continue
             at_this_moment += 1
             if at_this_moment > CALLBACKS_AT_ONE_MOMENT_MAX:
@@ -149,7 +149,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def _advance(self) -> None:
         """To the next deadline, whose timers become ready."""
         timers = self._timers
-        while timers and (timers[0][2].cancelled() or not _is_alive(timers[0][2])):
+        while timers and _is_over(timers[0][2]):
             heappop(timers)
         if not timers:
             raise StuckWorld(f"nothing can happen any more, and these wait:\n{self._waiting()}")
@@ -178,7 +178,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self.call_exception_handler(context)
 
     def _waiting(self) -> str:
-        waiting = [task for task in self._tasks if not task.done() and _is_alive_task(task)]
+        waiting = [task for task, context in self._tasks if not task.done() and _is_alive(context)]
         shown = [f"  {_place(task)}" for task in waiting[:_WAITING_SHOWN_MAX]]
         if len(waiting) > len(shown):
             shown.append(f"  and {len(waiting) - len(shown)} more")
@@ -200,7 +200,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._is_closed = True
         self._ready.clear()
         self._timers.clear()
-        for task in self._tasks:
+        for task, _ in self._tasks:
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 coroutine = task.get_coro()
@@ -213,13 +213,12 @@ def simulated_loop(trace: Trace) -> SimulatedLoop:
     return SimulatedLoop(trace)  # type: ignore[abstract]  # what is missing is set below, to raise
 
 
-def _is_alive(handle: asyncio.Handle) -> bool:
-    life = handle._context.get(OWNER)  # type: ignore[attr-defined]
-    return life is None or life.is_alive
+def _is_over(handle: asyncio.Handle) -> bool:
+    return handle.cancelled() or not _is_alive(handle._context)  # type: ignore[attr-defined]
 
 
-def _is_alive_task(task: asyncio.Task[Any]) -> bool:
-    life = task.get_context().get(OWNER) if hasattr(task, "get_context") else None
+def _is_alive(context: Context) -> bool:
+    life = context.get(OWNER)
     return life is None or life.is_alive
 
 

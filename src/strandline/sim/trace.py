@@ -10,7 +10,7 @@ from collections import deque
 from hashlib import blake2b
 from typing import Final
 
-LINES_KEPT: Final = 400000
+LINES_KEPT: Final = 400
 
 
 class Trace:

@@ -14,9 +14,8 @@ from strandline.sim.random import Generator
 
 T = TypeVar("T")
 
-# How long work waits for a worker, and how long it takes: from a cached write to a busy disk.
-WAIT_SECONDS_MAX: Final = 0.002
-WORK_SECONDS_MAX: Final = 0.02
+# From a cached write to a busy disk.
+SECONDS_MAX: Final = 0.02
 
 
 class SimulatedWorkers:
@@ -27,15 +26,15 @@ class SimulatedWorkers:
 
     def run(self, work: Callable[..., T], *values: object) -> Awaitable[T]:
         done: Future[T] = self._loop.create_future()
-        # Mostly short, now and then long: squares of uniform numbers.
-        wait = WAIT_SECONDS_MAX * self._chance.random() ** 2
-        self._loop.call_later(wait, self._work, done, work, values)
+        # Mostly short, now and then long: the square of a uniform number.
+        seconds = self.slowness * SECONDS_MAX * self._chance.random() ** 2
+        before = seconds * self._chance.random()
+        self._loop.call_later(before, self._work, done, work, values, seconds - before)
         return done
 
-    def _work(self, done: Future[T], work: Callable[..., T], values: tuple[Any, ...]) -> None:
+    def _work(self, done: Future[T], work: Callable[..., T], values: tuple[Any, ...], seconds: float) -> None:
         if done.cancelled():
             return  # before a worker was free
-        seconds = self.slowness * WORK_SECONDS_MAX * self._chance.random() ** 2
         try:
             result = work(*values)
         except Exception as error:

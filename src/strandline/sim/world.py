@@ -141,7 +141,12 @@ class SimulatedNode:
         """A new life: formats what is empty and starts the broker. Raises NodeHalted if it ends before that."""
         assert not self.life.is_alive, "it runs already"
         self._world.network.power_back(self.host)
-        await self._begin_life().run(self._start())
+        life = self._begin_life()
+        try:
+            await life.run(self._start())
+        except BaseException:
+            life.end("could not start")
+            raise
 
     async def _start(self) -> None:
         self._format_if_empty()

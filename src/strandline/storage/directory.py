@@ -139,23 +139,29 @@ class LogDirectory:
 
     def set_aside(self, partition: TopicPartition, directory: str, unique: str) -> str:
         """Renames a deleted partition's directory; returns the new path, to be removed after a delay."""
-        doomed = f"{self.path}/{names.deleted_directory(partition, unique)}"
-        self._disk.rename(directory, doomed)
+        return self._set_aside(partition, directory, names.deleted_directory(partition, unique))
+
+    def set_stray(self, partition: TopicPartition, directory: str, unique: str) -> str:
+        """The same for a directory that no topic has and nobody asked to delete: it stays, and its name says so."""
+        return self._set_aside(partition, directory, names.stray_directory(partition, unique))
+
+    def _set_aside(self, partition: TopicPartition, directory: str, name: str) -> str:
+        self._disk.rename(directory, f"{self.path}/{name}")
         for offsets in (self.recovery_points, self.high_watermarks, self.log_starts):
             offsets.pop(partition, None)
-        return doomed
+        return f"{self.path}/{name}"
 
-    def write_recovery_points(self) -> None:
-        self._write(names.RECOVERY_POINTS, self.recovery_points)
+    # Path and contents of each checkpoint, as the state is now.
 
-    def write_high_watermarks(self) -> None:
-        self._write(names.HIGH_WATERMARKS, self.high_watermarks)
+    def render_recovery_points(self) -> tuple[str, bytes]:
+        return f"{self.path}/{names.RECOVERY_POINTS}", checkpoints.render_offsets(self.recovery_points)
 
-    def write_log_starts(self) -> None:
-        self._write(names.LOG_STARTS, {tp: offset for tp, offset in self.log_starts.items() if offset > 0})
+    def render_high_watermarks(self) -> tuple[str, bytes]:
+        return f"{self.path}/{names.HIGH_WATERMARKS}", checkpoints.render_offsets(self.high_watermarks)
 
-    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        self._disk.write_whole(f"{self.path}/{name}", checkpoints.render_offsets(offsets))
+    def render_log_starts(self) -> tuple[str, bytes]:
+        moved = {partition: offset for partition, offset in self.log_starts.items() if offset > 0}
+        return f"{self.path}/{names.LOG_STARTS}", checkpoints.render_offsets(moved)
 
     def release(self) -> None:
         self._disk.unlock(f"{self.path}/{names.LOCK}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -302,7 +303,10 @@ class Log:
         if offset > self.log_start_offset:
             assert offset <= self.log_end_offset
             self.log_start_offset = offset
-            self.epochs.truncate_from_start(offset)
+            # Epochs from before the start do no harm, and opening the log drops them; a full disk must not keep old
+            # records from going.
+            with suppress(OSError):
+                self.epochs.truncate_from_start(offset)
 
     def drop_segments(self, segments: Sequence[Segment]) -> list[str]:
         """Takes the oldest segments out of the log; returns the renamed files, to be removed after a delay."""

@@ -49,12 +49,20 @@ def partition_directory(partition: TopicPartition) -> str:
 
 def parse_partition_directory(name: str) -> TopicPartition | None:
     topic, dash, number = name.rpartition("-")
-    if not dash or not topic or not number.isdigit():
+    if not dash or not topic or not (number.isascii() and number.isdigit()):
         return None
     return TopicPartition(topic, int(number))
 
 
 def deleted_directory(partition: TopicPartition, unique: str) -> str:
     """`<topic>-<partition>.<unique>-delete`, the topic cut where the whole would be too long for a file system."""
-    suffix = f"-{partition.partition}.{unique}{DELETED_DIRECTORY}"
+    return _aside(partition, unique, DELETED_DIRECTORY)
+
+
+def stray_directory(partition: TopicPartition, unique: str) -> str:
+    return _aside(partition, unique, STRAY_DIRECTORY)
+
+
+def _aside(partition: TopicPartition, unique: str, ending: str) -> str:
+    suffix = f"-{partition.partition}.{unique}{ending}"
     return partition.topic[: 255 - len(suffix)] + suffix

@@ -46,6 +46,23 @@ def read_uvarint(b: Any, p: int) -> tuple[int, int]:
             raise DecodeError("an unsigned varint of more than 5 bytes")
 
 
+def skip_tags(b: Any, p: int) -> int:
+    """The position behind a section of tagged fields, none of which matters to the caller."""
+    count = b[p]
+    p += 1
+    if count > 127:
+        count, p = read_uvarint(b, p - 1)
+        if count > TAG_COUNT_MAX:
+            _refuse_length("tagged fields", count, len(b) - p)
+    for _ in range(count):
+        _, p = read_uvarint(b, p)
+        size, p = read_uvarint(b, p)
+        p += size
+        if p > len(b):
+            _refuse_length("tagged field", size, len(b) - p + size)
+    return p
+
+
 def uvarint(value: int) -> bytes:
     if value < 0x80:
         return bytes((value,))

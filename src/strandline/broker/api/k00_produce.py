@@ -31,7 +31,7 @@ from strandline.wire.api.k00_produce import (
     TopicProduceResponse,
 )
 from strandline.wire.codec import DecodeError, encode
-from strandline.wire.compiler import ARRAY_LENGTH_MAX, read_uvarint
+from strandline.wire.compiler import ARRAY_LENGTH_MAX, read_uvarint, skip_tags
 from strandline.wire.record_batch import (
     ATTRIBUTES_POSITION,
     HEADER_BYTES,
@@ -137,9 +137,11 @@ def parse(b: memoryview, p: int, version: int) -> Parsed:
             pieces.append(Piece(number, index, b[p:following]))
             p = following
             if flexible:
-                p = _skip_tags(b, p)
+                p = skip_tags(b, p)
         if flexible:
-            p = _skip_tags(b, p)
+            p = skip_tags(b, p)
+    if flexible:
+        skip_tags(b, p)
     return Parsed(transactional_id, acks, timeout_ms, topics, pieces)
 
 
@@ -171,20 +173,6 @@ def _length(b: memoryview, p: int, flexible: bool) -> tuple[int, int]:
     if count < 0 or count > ARRAY_LENGTH_MAX or count > len(b) - p:
         raise DecodeError(f"an array of {count} elements with {len(b) - p} bytes left")
     return count, p
-
-
-def _skip_tags(b: memoryview, p: int) -> int:
-    count = b[p]
-    p += 1
-    if count:
-        count, p = read_uvarint(b, p - 1)
-        for _ in range(count):
-            _, p = read_uvarint(b, p)
-            size, p = read_uvarint(b, p)
-            p += size
-            if p > len(b):
-                raise DecodeError("a tagged field beyond the end of the request")
-    return p
 
 
 class Result(NamedTuple):

@@ -17,7 +17,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.connection import Answer, Body, Outcome, RequestContext
 from strandline.broker.fetch_sessions import Fetch, SessionPartition
 from strandline.broker.quorum_answers import answer_fetch
 from strandline.broker.replica import Replica
@@ -94,7 +94,7 @@ def _find(broker: Broker, context: RequestContext, partition: SessionPartition) 
 
 async def _fetch_later(
     broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
-) -> Body | None:
+) -> Outcome:
     """For partitions that are not open yet, or that do not exist."""
     for partition in fetch.partitions:
         topic = partition.topic or broker.topic_name(partition.topic_id)
@@ -103,8 +103,7 @@ async def _fetch_later(
             partition.opening_error = 0
         except KafkaError as error:
             partition.opening_error = error.code  # `_read` answers with it
-    answer = _fetch(broker, context, request, fetch)
-    return await answer if isinstance(answer, asyncio.Future) else answer
+    return _fetch(broker, context, request, fetch)
 
 
 def _fetch(
@@ -161,6 +160,7 @@ class _Waiter:
                 if _follower_of(request) >= 0:
                     replica.wake_on_append(self._key, self._wake)
         self._timer = loop.call_later(request.max_wait_ms / 1000, self._expire)
+        self.future.add_done_callback(self._forget)
 
     def _wake(self) -> None:
         """Several appends of one request wake it once."""
@@ -182,12 +182,15 @@ class _Waiter:
             self._finish(reads)
 
     def _finish(self, reads: list[Read]) -> None:
+        self.future.set_result(_encode(self._broker, self._context, self._request, self._fetch, reads))
+
+    def _forget(self, done: asyncio.Future[Body | None]) -> None:
+        """Answered, or the client has gone."""
         self._timer.cancel()
         for partition in self._fetch.partitions:
             replica = _find(self._broker, self._context, partition)
             if replica is not None:
                 replica.forget_waker(self._key)
-        self.future.set_result(_encode(self._broker, self._context, self._request, self._fetch, reads))
 
 
 def _read_all(

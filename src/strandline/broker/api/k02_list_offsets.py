@@ -9,6 +9,7 @@ CORRUPT_MESSAGE where the log is damaged, UNSUPPORTED_VERSION for a meaning that
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -48,13 +49,13 @@ _CONSUMER: Final = -1
 
 
 async def handle(broker: Broker, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    asked = [(topic.name, p.partition_index) for topic in request.topics for p in topic.partitions]
+    asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
         answers = []
         for partition in topic.partitions:
             try:
-                if asked.count((topic.name, partition.partition_index)) > 1:
+                if asked[topic.name, partition.partition_index] > 1:
                     raise KafkaError(
                         ErrorCode.INVALID_REQUEST, "The partition is in the request more than once."
                     )

@@ -2,15 +2,20 @@
 
 The controller decides; the answer is given once it is synced.
 Errors: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_CONFIG,
-INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST, POLICY_VIOLATION.
+INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST, POLICY_VIOLATION, KAFKA_STORAGE_ERROR where the disk is full.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strandline.base.errors import KafkaError
 from strandline.broker.connection import RequestContext
-from strandline.wire.api.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
+from strandline.wire.api.k19_create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -24,3 +29,13 @@ async def handle(
     response = await broker.decide(context, request)
     assert isinstance(response, CreateTopicsResponse)
     return response
+
+
+def refuse(request: CreateTopicsRequest, error: KafkaError) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        throttle_time_ms=0,
+        topics=tuple(
+            CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
+            for topic in request.topics
+        ),
+    )

@@ -1,15 +1,22 @@
 """DeleteTopics (key 20), versions 1 to 6: deletes topics by name or, from version 6, by id.
 
 The controller decides; the answer is given once it is synced.
-Errors: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, TOPIC_DELETION_DISABLED, INVALID_REQUEST.
+Errors: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, TOPIC_DELETION_DISABLED, INVALID_REQUEST, KAFKA_STORAGE_ERROR
+where the disk is full.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strandline.base.errors import KafkaError
+from strandline.base.ids import ZERO_UUID
 from strandline.broker.connection import RequestContext
-from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from strandline.wire.api.k20_delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -23,3 +30,17 @@ async def handle(
     response = await broker.decide(context, request)
     assert isinstance(response, DeleteTopicsResponse)
     return response
+
+
+def refuse(request: DeleteTopicsRequest, error: KafkaError) -> DeleteTopicsResponse:
+    asked: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]
+    asked += [(state.name, state.topic_id) for state in request.topics]
+    return DeleteTopicsResponse(
+        throttle_time_ms=0,
+        responses=tuple(
+            DeletableTopicResult(
+                name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
+            )
+            for name, topic_id in asked
+        ),
+    )

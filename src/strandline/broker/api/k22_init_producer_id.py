@@ -1,7 +1,8 @@
 """InitProducerId (key 22), versions 0 to 5: a producer id and epoch for an idempotent producer.
 
-Errors: INVALID_REQUEST. Differs from Kafka: there are no transactions yet, so a transactional id gets
-COORDINATOR_NOT_AVAILABLE. Version 6 (two-phase commit, KIP-939) is unstable in Kafka 4.3 and not offered.
+Errors: INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full. Differs from Kafka: there are no transactions yet,
+so a transactional id gets COORDINATOR_NOT_AVAILABLE. Version 6 (two-phase commit, KIP-939) is unstable in Kafka 4.3
+and not offered.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import RequestContext
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -30,7 +31,11 @@ def handle(
     return _allocate(broker)
 
 
-def _refused(code: ErrorCode) -> InitProducerIdResponse:
+def refuse(request: InitProducerIdRequest, error: KafkaError) -> InitProducerIdResponse:
+    return _refused(error.code)
+
+
+def _refused(code: int) -> InitProducerIdResponse:
     return InitProducerIdResponse(throttle_time_ms=0, error_code=code, producer_id=-1, producer_epoch=-1)
 
 

@@ -1,15 +1,20 @@
 """AlterConfigs (key 33), versions 0 to 2: replaces all overrides of a resource.
 
 The controller decides; the answer is given once it is synced.
-Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST.
+Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strandline.base.errors import KafkaError
 from strandline.broker.connection import RequestContext
-from strandline.wire.api.k33_alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from strandline.wire.api.k33_alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -23,3 +28,18 @@ async def handle(
     response = await broker.decide(context, request)
     assert isinstance(response, AlterConfigsResponse)
     return response
+
+
+def refuse(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:
+    return AlterConfigsResponse(
+        throttle_time_ms=0,
+        responses=tuple(
+            AlterConfigsResourceResponse(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ),
+    )

@@ -2,15 +2,20 @@
 
 The controller decides; the answer is given once it is synced.
 Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
-INVALID_REQUEST.
+INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strandline.base.errors import KafkaError
 from strandline.broker.connection import RequestContext
-from strandline.wire.api.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from strandline.wire.api.k37_create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -24,3 +29,13 @@ async def handle(
     response = await broker.decide(context, request)
     assert isinstance(response, CreatePartitionsResponse)
     return response
+
+
+def refuse(request: CreatePartitionsRequest, error: KafkaError) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        throttle_time_ms=0,
+        results=tuple(
+            CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
+            for topic in request.topics
+        ),
+    )

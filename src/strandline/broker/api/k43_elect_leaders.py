@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.broker.connection import RequestContext
+from strandline.broker.controller_requests import refused_by_controller
 from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 if TYPE_CHECKING:
@@ -23,3 +24,6 @@ async def handle(
     response = await broker.decide(context, request)
     assert isinstance(response, ElectLeadersResponse)
     return response
+
+
+refuse = refused_by_controller

@@ -2,15 +2,17 @@
 
 The controller decides; the answer is given once it is synced.
 
-Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST.
+Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strandline.base.errors import KafkaError
 from strandline.broker.connection import RequestContext
 from strandline.wire.api.k44_incremental_alter_configs import (
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
@@ -27,3 +29,18 @@ async def handle(
     response = await broker.decide(context, request)
     assert isinstance(response, IncrementalAlterConfigsResponse)
     return response
+
+
+def refuse(request: IncrementalAlterConfigsRequest, error: KafkaError) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        throttle_time_ms=0,
+        responses=tuple(
+            AlterConfigsResourceResponse(
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ),
+    )

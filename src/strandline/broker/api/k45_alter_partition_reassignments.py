@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.broker.connection import RequestContext
+from strandline.broker.controller_requests import refused_by_controller
 from strandline.wire.api.k45_alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -26,3 +27,6 @@ async def handle(
     response = await broker.decide(context, request)
     assert isinstance(response, AlterPartitionReassignmentsResponse)
     return response
+
+
+refuse = refused_by_controller

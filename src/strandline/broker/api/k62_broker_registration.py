@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.broker.connection import RequestContext
+from strandline.broker.controller_requests import refused_by_controller
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
 if TYPE_CHECKING:
@@ -24,3 +25,6 @@ async def handle(
     assert isinstance(response, BrokerRegistrationResponse)
     broker.watch_broker(context, request.broker_id, response.error_code)
     return response
+
+
+refuse = refused_by_controller

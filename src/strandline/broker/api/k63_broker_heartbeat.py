@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.broker.connection import RequestContext
+from strandline.broker.controller_requests import refused_by_controller
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
 if TYPE_CHECKING:
@@ -23,3 +24,6 @@ async def handle(
     assert isinstance(response, BrokerHeartbeatResponse)
     broker.watch_broker(context, request.broker_id, response.error_code)
     return response
+
+
+refuse = refused_by_controller

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.broker.connection import RequestContext
+from strandline.broker.controller_requests import refused_by_controller
 from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 if TYPE_CHECKING:
@@ -22,3 +23,6 @@ async def handle(
     response = await broker.decide(context, request)
     assert isinstance(response, UnregisterBrokerResponse)
     return response
+
+
+refuse = refused_by_controller

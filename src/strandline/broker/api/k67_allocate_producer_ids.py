@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.broker.connection import RequestContext
+from strandline.broker.controller_requests import refused_by_controller
 from strandline.wire.api.k67_allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -25,3 +26,6 @@ async def handle(
     response = await broker.decide(context, request)
     assert isinstance(response, AllocateProducerIdsResponse)
     return response
+
+
+refuse = refused_by_controller

@@ -1,0 +1,121 @@
+"""What a process costs: CPU seconds, of all and of its busiest thread, and memory. From /proc."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+# Fields of /proc/<pid>/stat behind the command's name: user, system, and both of children that have ended.
+_CPU_FIELDS = slice(11, 15)
+
+QUIET_SHARE_MAX = 0.05
+QUIET_WINDOW_S = 0.2
+QUIET_WAIT_S_MAX = 5.0
+# Above this the other programs of the machine are part of the result.
+OTHERS_CORES_MAX = 0.25
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of all threads, and of children that have been waited for."""
+    return _cpu(Path(f"/proc/{pid}/stat"))
+
+
+def thread_cpu_seconds(pid: int) -> dict[int, float]:
+    """The same for each thread that is alive."""
+    seconds = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            seconds[int(task.name)] = _cpu(task / "stat")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+    return seconds
+
+
+def _cpu(stat: Path) -> float:
+    fields = stat.read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[_CPU_FIELDS])) * _TICK_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a process used between two moments."""
+
+    cpu_s: float
+    busiest_thread_s: float
+
+
+class UsageMeter:
+    """Starts with its construction.
+
+    A thread that began and ended in between is gone from /proc, so all such threads count as one: for the Java
+    producer that is its sender, and nothing else.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._threads = thread_cpu_seconds(pid)
+        self._cpu_s = cpu_seconds(pid)
+
+    def read(self) -> Usage:
+        cpu_s = cpu_seconds(self._pid) - self._cpu_s
+        threads = thread_cpu_seconds(self._pid)
+        used = [seconds - self._threads.get(thread, 0.0) for thread, seconds in threads.items()]
+        return Usage(cpu_s=cpu_s, busiest_thread_s=max([*used, cpu_s - sum(used)]))
+
+
+class MachineMeter:
+    """CPU seconds of the whole machine since its construction: what the peer and its client did not use, others did."""
+
+    def __init__(self) -> None:
+        self._busy_s = _machine_busy_s()
+
+    def read(self) -> float:
+        return _machine_busy_s() - self._busy_s
+
+
+def _machine_busy_s() -> float:
+    """User, nice and system time of all processors, and what the host took for others."""
+    user, nice, system, _idle, _waiting, _irq, _soft_irq, stolen = map(
+        int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+    )
+    return (user + nice + system + stolen) * _TICK_S
+
+
+def wait_until_machine_is_quiet(wait_s_max: float) -> float:
+    """Until others use next to nothing of the machine, but not forever; how long it took."""
+    begun_s = time.monotonic()
+    while time.monotonic() - begun_s < wait_s_max:
+        meter = MachineMeter()
+        time.sleep(QUIET_WINDOW_S)
+        if meter.read() <= OTHERS_CORES_MAX * QUIET_WINDOW_S:
+            break
+    return time.monotonic() - begun_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    pss_bytes: int
+    rss_bytes: int
+
+
+def memory(pid: int) -> Memory:
+    kilobytes = {}
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
+        key, _, value = line.partition(":")
+        kilobytes[key] = int(value.split()[0])
+    return Memory(pss_bytes=kilobytes["Pss"] * 1024, rss_bytes=kilobytes["Rss"] * 1024)
+
+
+def wait_until_quiet(pid: int) -> None:
+    """Until the process has next to nothing to do, but not forever: a busy one is measured as it is."""
+    deadline = time.monotonic() + QUIET_WAIT_S_MAX
+    used_s = cpu_seconds(pid)
+    while time.monotonic() < deadline:
+        time.sleep(QUIET_WINDOW_S)
+        now_s = cpu_seconds(pid)
+        if now_s - used_s <= QUIET_SHARE_MAX * QUIET_WINDOW_S:
+            return
+        used_s = now_s

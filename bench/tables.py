@@ -1,0 +1,93 @@
+"""Rows of the page: figures with their spread, ratios with their aims, and who held a step back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.aims import Aim, aim_for
+from bench.charts import short
+from bench.measure import OTHERS_CORES_MAX
+from bench.peers import KAFKA, STRANDLINE
+from bench.results import Results, Spread
+
+NOTHING = "—"
+# A thread that is on a processor for this share of the time has no time left for more.
+SATURATED_SHARE = 0.85
+DISTURBED = "‡"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first column is text and whose other columns are not."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+def with_spread(spread: Spread | None) -> str:
+    if spread is None:
+        return NOTHING
+    if spread.low == spread.high:
+        return short(spread.median)
+    return f"{short(spread.median)} ({short(spread.low)}–{short(spread.high)})"
+
+
+def ratio_text(spread: Spread | None) -> str:
+    if spread is None:
+        return NOTHING
+    if spread.low == spread.high:
+        return f"**{spread.median:.2f}×**"
+    return f"**{spread.median:.2f}×** ({spread.low:.2f}–{spread.high:.2f})"
+
+
+def aim_cells(aim: Aim | None, ratio: Spread | None) -> list[str]:
+    if aim is None or ratio is None:
+        return [NOTHING, NOTHING]
+    return [str(aim), aim.verdict(ratio.median)]
+
+
+def compared(results: Results, scenario: str, figure: str) -> list[str]:
+    """Strandline, Apache Kafka, their ratio, its aim, and the verdict."""
+    ratio = results.ratio(scenario, figure, STRANDLINE, KAFKA)
+    aim = aim_for(figure, results.scenarios.get(scenario, {}))
+    return [
+        with_spread(results.spread(scenario, STRANDLINE, figure)),
+        with_spread(results.spread(scenario, KAFKA, figure)),
+        ratio_text(ratio),
+        *aim_cells(aim, ratio),
+    ]
+
+
+def label(results: Results, scenario: str) -> str:
+    """What a workload is, in words; marked where other programs of the machine had a part in it."""
+    told = results.scenarios[scenario]
+    size = (
+        f"{told['record_bytes']} B" if told["record_bytes"] < 1000 else f"{told['record_bytes'] // 1000} kB"
+    )
+    count = told["partitions"]
+    mark = f" {DISTURBED}" if is_disturbed(results, scenario) else ""
+    return f"{told['client']}, {size} × {count} partition{'s' if count > 1 else ''}{mark}"
+
+
+def is_disturbed(results: Results, scenario: str) -> bool:
+    """In the median round; a round or two that were disturbed are in the spread."""
+    others = [
+        results.spread(scenario, peer, f"{what}_others_cores")
+        for peer in (STRANDLINE, KAFKA)
+        for what in ("produce", "consume")
+    ]
+    return any(spread is not None and spread.median > OTHERS_CORES_MAX for spread in others)
+
+
+def held_back_by(results: Results, scenario: str, peer: str, what: str, cores: int) -> str:
+    """What had nothing left to give: a thread of the client or of the broker, or the machine."""
+
+    def median(figure: str) -> float:
+        spread = results.spread(scenario, peer, f"{what}_{figure}")
+        return spread.median if spread is not None else 0.0
+
+    if median("client_thread_share") >= SATURATED_SHARE:
+        return "client"
+    if median("broker_thread_share") >= SATURATED_SHARE:
+        return "broker"
+    if sum(map(median, ("client_cores", "broker_cores", "others_cores"))) >= SATURATED_SHARE * cores:
+        return "all cores"
+    return "waiting"

@@ -1,0 +1,84 @@
+"""One step of throughput: a new topic on a peer, written and read by a client, with what both sides used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bench import payloads, topics
+from bench.clients import Client, Done, Work
+from bench.machine import prime_page_cache
+from bench.measure import MachineMeter, UsageMeter
+from bench.peers import Peer
+from bench.scenarios import Workload
+
+Figures = dict[str, float]
+
+
+class Throughput:
+    """Runs workloads with files below `scratch`, which is on the disk of the peers."""
+
+    def __init__(self, scratch: Path, clients: Mapping[str, Client]) -> None:
+        self._scratch = scratch
+        self._clients = clients
+        self._topic_number = 0
+
+    def step(self, peer: Peer, workload: Workload) -> Figures:
+        self._topic_number += 1
+        topic = f"bench{self._topic_number}"
+        topics.create(peer, topic, partitions=workload.partitions)
+        figures = self._write_and_read(peer, workload, topic)
+        topics.delete(peer, topic)
+        return figures
+
+    def _write_and_read(self, peer: Peer, workload: Workload, topic: str) -> Figures:
+        client = self._clients[workload.client]
+        work = Work(
+            bootstrap=peer.bootstrap,
+            topic=topic,
+            partitions=workload.partitions,
+            record_count=workload.record_count,
+            record_bytes=workload.record_bytes,
+            payloads=self._payloads(workload),
+            codec=workload.codec,
+        )
+        prime_page_cache(self._scratch, workload.size_bytes)
+        figures = _measured("produce", client.produce, work, peer)
+        stored = topics.log_bytes(peer, topic)
+        figures["stored_bytes"] = stored
+        figures["compression"] = workload.size_bytes / stored
+        return figures | _measured("consume", client.consume, work, peer)
+
+    def _payloads(self, workload: Workload) -> Path:
+        kind = "compressible" if workload.group == "codec" else "incompressible"
+        path = self._scratch / f"{kind}-{workload.record_bytes}.txt"
+        if not path.exists():
+            make = payloads.compressible if workload.group == "codec" else payloads.incompressible
+            payloads.write_lines(path, make(workload.record_bytes))
+        return path
+
+
+def _measured(what: str, act: Callable[[Work], Done], work: Work, peer: Peer) -> Figures:
+    """Rates are of the records' values: what an application gets through, whatever the codec makes of it."""
+    begun_s = time.monotonic()
+    machine, meter = MachineMeter(), UsageMeter(peer.pid)
+    done = act(work)
+    broker, busy_s = meter.read(), machine.read()
+    others_s = busy_s - broker.cpu_s - done.cpu_s
+    size_bytes = work.record_bytes * done.record_count
+    # The meters ran for all records, also those that the client does not count.
+    broker_cpu_s = broker.cpu_s * done.record_count / work.record_count
+    return {
+        f"{what}_s": done.elapsed_s,
+        f"{what}_mb_s": size_bytes / 1e6 / done.elapsed_s,
+        f"{what}_records_s": done.record_count / done.elapsed_s,
+        f"{what}_broker_cpu_s_gb": broker_cpu_s / (size_bytes / 1e9),
+        f"{what}_client_cpu_s_gb": done.cpu_s / (size_bytes / 1e9),
+        f"{what}_broker_cores": broker_cpu_s / done.elapsed_s,
+        f"{what}_client_cores": done.cpu_s / done.elapsed_s,
+        f"{what}_broker_thread_share": broker.busiest_thread_s / done.elapsed_s,
+        f"{what}_client_thread_share": done.busiest_thread_s / done.elapsed_s,
+        # The client's own start and end are in here too: they are outside its measurement, but not outside ours.
+        f"{what}_others_cores": max(others_s, 0.0) / (time.monotonic() - begun_s),
+    }

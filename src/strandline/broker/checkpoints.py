@@ -1,0 +1,31 @@
+"""Writes the checkpoints of log directories, one at a time.
+
+Two writers of one file would take each other's temporary file away, and what is older could replace what is newer. So
+each waits for its turn, takes the state as it is then, and is not cut short when whoever asked for it is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from strandline.ports.disk import Disk
+from strandline.ports.workers import Workers
+
+
+class Checkpoints:
+    def __init__(self, disk: Disk, workers: Workers) -> None:
+        self._disk = disk
+        self._workers = workers
+        self._turn = asyncio.Lock()
+
+    async def write(self, render: Callable[[], tuple[str, bytes]]) -> None:
+        """Writes the file that `render` gives, path and contents; raises OSError if that fails."""
+        writing = asyncio.get_running_loop().create_task(self._write(render))
+        writing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(writing)
+
+    async def _write(self, render: Callable[[], tuple[str, bytes]]) -> None:
+        async with self._turn:
+            path, contents = render()
+            await self._workers.run(self._disk.write_whole, path, contents)

@@ -1,0 +1,159 @@
+"""Damaged frames of every API, fed to a broker: it may answer or hang up, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strandline.base.errors import ErrorCode
+from strandline.broker.handlers import TABLE
+from strandline.wire.api.k00_produce import ProduceRequest
+from strandline.wire.codec import encode, encode_into
+from strandline.wire.headers import RequestHeader, request_header_version
+from strandline.wire.schema import Request
+from tests.batches import batch
+from tests.compat.wire import every_request_class
+from tests.unit.broker.requests import append, create, fetch, fetched, produce, records_of
+from tests.unit.broker.world import Client, World
+
+from .effort import effort
+from .messages import values
+from .test_messages import mutations
+
+REQUESTS = {cls.API_KEY: cls for cls in every_request_class() if cls.API_KEY in TABLE}
+FRAMES_EACH = 10
+PAUSE_TURNS = 6
+
+
+@st.composite
+def frames(draw: st.DrawFn, cls: type[Request], version: int) -> bytes:
+    """A request of any contents, whole or damaged, behind a good header."""
+    message = draw(values(cls, version))
+    if isinstance(message, ProduceRequest):
+        message = draw(st.just(message) | st.just(produce(draw(batches()), acks=draw(st.integers(-2, 2)))))
+    header = RequestHeader(
+        request_api_key=cls.API_KEY, request_api_version=version, correlation_id=7, client_id="fuzz"
+    )
+    frame = encode(header, request_header_version(cls.FLEXIBLE, version))
+    size = len(frame)
+    encode_into(message, version, frame)
+    body = bytes(frame)
+    if draw(st.booleans()):
+        body = body[:size] + draw(mutations(body[size:]))
+    elif draw(st.booleans()):
+        body = draw(mutations(body))
+    return struct.pack(">i", len(body)) + body
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> bytes:
+    made = batch(
+        draw(st.integers(1, 3)),
+        codec=draw(st.integers(0, 4)),
+        producer_id=draw(st.sampled_from((-1, 5))),
+        epoch=draw(st.integers(-1, 1)),
+        sequence=draw(st.integers(-1, 3)),
+    )
+    return draw(st.just(made) | mutations(made))
+
+
+def survivable(frame: bytes) -> bool:
+    """Frames that change the witness, or what the witness needs, on purpose are not damage."""
+    return b"witness" not in frame
+
+
+@pytest.fixture(scope="module")
+def loop() -> Any:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def world(loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    async def begin() -> World:
+        made = World(tmp_path_factory.mktemp("hostile"), {"offsets.topic.num.partitions": "1"})
+        await made.__aenter__()
+        client = made.connect()
+        await create(client, "witness")
+        await create(client, "t")
+        await append(client, batch(3), topic="witness")
+        return made
+
+    async def end(made: World) -> None:
+        await made.stop()
+        made.check()
+
+    made = loop.run(begin())
+    yield made
+    loop.run(end(made))
+
+
+@pytest.mark.parametrize("key", REQUESTS, ids=[TABLE[key].name for key in REQUESTS])
+def test_no_frame_of_this_api_harms_the_broker(key: int, world: World, loop: asyncio.Runner) -> None:
+    api, cls = TABLE[key], REQUESTS[key]
+
+    @effort(FRAMES_EACH, soak=300)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        version = data.draw(st.integers(api.version_min, api.version_max))
+        sent = data.draw(st.lists(frames(cls, version).filter(survivable), min_size=1, max_size=4))
+        loop.run(feed(world, sent))
+
+    check()
+
+
+async def feed(world: World, sent: list[bytes]) -> None:
+    client = world.connect()
+    for frame in sent:
+        if not client.is_closed:
+            client.give(frame)
+        for _ in range(PAUSE_TURNS):
+            await asyncio.sleep(0)
+    client.disconnect()
+    await asyncio.sleep(0)
+    world.check()
+    witness = world.connect()
+    await is_unharmed(witness)
+    witness.disconnect()
+    await asyncio.sleep(0)
+
+
+async def is_unharmed(client: Client) -> None:
+    part = fetched(await client.call(fetch((0, 0), topic="witness"), 12))[0]
+    assert part.error_code == ErrorCode.NONE
+    assert len(records_of(part)) == 3
+
+
+def test_what_was_written_between_damaged_frames_survives_a_restart(tmp_path: Path) -> None:
+    @effort(8)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        sent = data.draw(st.lists(frames(ProduceRequest, 9), min_size=3, max_size=8))
+        asyncio.run(scenario(sent))
+
+    async def scenario(sent: list[bytes]) -> None:
+        nonlocal number
+        number += 1
+        async with World(tmp_path / str(number), {}) as world:
+            good = world.connect()
+            await create(good)
+            for count, frame in enumerate(sent):
+                bad = world.connect()
+                bad.give(frame)
+                await asyncio.sleep(0)
+                bad.disconnect()
+                assert await append(good, batch(1, size=30, first=count)) >= count
+            before = fetched(await good.call(fetch((0, 0)), 12))[0].high_watermark
+            await world.restart(clean=False)
+            assert world.said("repaired") == []
+            got = fetched(await world.connect().call(fetch((0, 0)), 12))[0]
+            assert got.high_watermark == before
+
+    number = 0
+    check()

@@ -1,0 +1,1 @@
+"""Scenarios in the simulated world, each from a seed."""

@@ -1,0 +1,70 @@
+"""KIP-511 and KIP-482: how clients and brokers find a common version."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from strandline.base.errors import ErrorCode
+from strandline.wire.api.k18_api_versions import ApiVersionsRequest
+from tests.unit.broker.world import World, in_world
+
+
+@in_world()
+async def test_a_version_nobody_knows_is_answered_in_version_0(world: World) -> None:
+    for version in (5, 99, 32767, -1):
+        client = world.connect()
+        client.give(struct.pack(">ihhih", 10, 18, version, 5, -1))
+        answer = await client.frame()
+        correlation_id, error, count, key, low, high = struct.unpack(">ihihhh", answer)
+        assert (correlation_id, error, count) == (5, ErrorCode.UNSUPPORTED_VERSION, 1)
+        assert (key, low, high) == (18, 0, 4)
+
+
+@in_world()
+async def test_the_answer_s_header_has_no_tagged_fields_in_any_version(world: World) -> None:
+    """A client that reads a flexible header where none is would take the error code's bytes for lengths."""
+    client = world.connect()
+    for version in range(5):
+        client.ask(ApiVersionsRequest(client_software_name="a", client_software_version="1"), version)
+        frame = await client.frame()
+        assert struct.unpack_from(">h", frame, 4)[0] == ErrorCode.NONE
+
+
+@in_world()
+async def test_produce_is_announced_from_0_and_taken_from_3(world: World) -> None:
+    client = world.connect()
+    answer = await client.call(ApiVersionsRequest(), 0)
+    produce = next(api for api in answer.api_keys if api.api_key == 0)
+    assert (produce.min_version, produce.max_version) == (0, 13)
+    client.give(struct.pack(">ihhih", 10, 0, 2, 5, -1))
+    assert await client.closed()
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "accepted"),
+    [
+        ("librdkafka", "2.3.0", True),
+        ("a", "1", True),
+        ("apache-kafka-java", "4.3.1-SNAPSHOT", True),
+        ("", "1", False),
+        ("-a", "1", False),
+        ("a", "1-", False),
+        ("a b", "1", False),
+        ("a\n", "1", False),
+        ("ä", "1", False),
+    ],
+)
+def test_names_of_software_follow_a_pattern(
+    name: str, version: str, accepted: bool, tmp_path: object
+) -> None:
+    @in_world()
+    async def scenario(world: World) -> None:
+        request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
+        answer = await world.connect().call(request, 3)
+        assert (answer.error_code == ErrorCode.NONE) == accepted
+        if not accepted:
+            assert answer.error_code == ErrorCode.INVALID_REQUEST
+
+    scenario(tmp_path)

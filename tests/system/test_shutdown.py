@@ -1,0 +1,114 @@
+"""SIGTERM is a clean end; a second one is an immediate one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from strandline.testing import BrokerProcess
+
+
+def write(bootstrap: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0})
+    for number in range(count):
+        producer.produce("t", b"%d" % number)
+    assert producer.flush(20) == 0
+
+
+def test_after_sigterm_the_next_start_repairs_nothing(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path / "data")
+    try:
+        for _ in range(3):
+            broker.start()
+            write(broker.bootstrap, 2000)
+            assert broker.stop() == 0
+            assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+        assert "repaired" not in broker.log_text
+        assert broker.log_text.count("clean=True") == 3
+    finally:
+        broker.kill()
+
+
+def test_after_a_kill_the_next_start_is_no_clean_one_and_still_loses_nothing(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path / "data")
+    try:
+        broker.start()
+        write(broker.bootstrap, 500)
+        broker.kill()
+        assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+        broker.start()
+        write(broker.bootstrap, 1)
+        broker.stop()
+        log = tmp_path / "data" / "t-0" / "00000000000000000000.log"
+        assert log.stat().st_size > 0
+    finally:
+        broker.kill()
+
+
+def test_second_sigterm_ends_the_process_at_once(tmp_path: Path) -> None:
+    """While the first one still waits: here for a sync that a stopped worker thread never finishes."""
+    script = """
+import asyncio, sys
+from strandline.broker.broker import Broker
+from strandline.cli.main import main
+
+async def never(self):
+    print("stopping now", flush=True)
+    await asyncio.sleep(3600)
+
+Broker.stop = never
+sys.exit(main(["up", "--ephemeral", "--port", "0"]))
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            if line.startswith("Stop with"):
+                break
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "stopping now\n"
+        begin = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 130
+        assert time.monotonic() - begin < 2
+        assert "second signal" in process.communicate()[1]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_clients_are_disconnected_and_the_port_is_free(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path / "data")
+    broker.start()
+    try:
+        host, _, port = broker.bootstrap.rpartition(":")
+        client = socket.create_connection((host, int(port)))
+        client.settimeout(10)
+        assert broker.stop() == 0
+        assert client.recv(1) == b""
+        client.close()
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind((host, int(port)))
+    finally:
+        broker.kill()
+
+
+def test_interrupt_ends_as_cleanly(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path / "data")
+    broker.start()
+    try:
+        os.kill(broker.pid, signal.SIGINT)
+        broker._process.wait(20)  # type: ignore[union-attr]
+        assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+    finally:
+        broker.kill()

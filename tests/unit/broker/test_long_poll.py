@@ -1,0 +1,171 @@
+"""A fetch waits until it has something to say."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from strandline.base.errors import ErrorCode
+from strandline.wire.api.k01_fetch import FetchRequest
+from tests.batches import batch
+from tests.unit.broker.requests import (
+    FETCH,
+    append,
+    create,
+    delete_topic,
+    fetch,
+    fetched,
+    produce_many,
+    records_of,
+)
+from tests.unit.broker.world import Client, World, in_world
+
+LONG_MS = 8000
+
+
+async def polled(client: Client) -> dict[int, object]:
+    _, answer = await client.answer(FetchRequest, FETCH)
+    return fetched(answer)
+
+
+@in_world()
+async def test_an_append_wakes_whoever_waits_for_it(world: World) -> None:
+    writer, reader, bystander = world.connect(), world.connect(), world.connect()
+    await create(writer, partitions=2)
+    await append(writer, batch(1))
+    await append(writer, batch(1), partition=1)
+    reader.ask(fetch((0, 1), wait_ms=LONG_MS), FETCH)
+    bystander.ask(fetch((1, 1), wait_ms=LONG_MS), FETCH)
+    assert await reader.is_silent()
+    await append(writer, batch(2))
+    assert [record.offset for record in records_of((await polled(reader))[0])] == [1, 2]
+    assert await bystander.is_silent()
+
+
+@in_world()
+async def test_a_poll_waits_until_there_are_enough_bytes(world: World) -> None:
+    writer, reader = world.connect(), world.connect()
+    await create(writer)
+    each = batch(1, size=100)
+    await append(writer, each)
+    reader.ask(fetch((0, 0), wait_ms=LONG_MS, min_bytes=3 * len(each)), FETCH)
+    await append(writer, each)
+    assert await reader.is_silent()
+    await append(writer, each)
+    assert len(records_of((await polled(reader))[0])) == 3
+
+
+@in_world()
+async def test_bytes_of_all_partitions_count_together(world: World) -> None:
+    writer, reader = world.connect(), world.connect()
+    await create(writer, partitions=2)
+    each = batch(1)
+    await append(writer, each)
+    await append(writer, each, partition=1)
+    reader.ask(fetch((0, 1), (1, 1), wait_ms=LONG_MS, min_bytes=2 * len(each)), FETCH)
+    await append(writer, each)
+    assert await reader.is_silent()
+    await append(writer, each, partition=1)
+    assert [len(records_of(part)) for part in (await polled(reader)).values()] == [1, 1]
+
+
+@in_world()
+async def test_several_appends_of_one_request_wake_a_poll_once(world: World) -> None:
+    writer, reader = world.connect(), world.connect()
+    await create(writer, partitions=3)
+    for index in range(3):
+        await append(writer, batch(1), partition=index)
+    reader.ask(fetch((0, 1), (1, 1), (2, 1), wait_ms=LONG_MS), FETCH)
+    writer.ask(produce_many({("t", index): batch(1) for index in range(3)}), 9)
+    assert [len(records_of(part)) for part in (await polled(reader)).values()] == [1, 1, 1]
+
+
+@in_world()
+async def test_when_time_is_up_a_poll_is_answered_with_what_there_is(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1))
+    begin = time.monotonic()
+    client.ask(fetch((0, 0), wait_ms=60, min_bytes=1 << 20), FETCH)
+    assert len(records_of((await polled(client))[0])) == 1
+    assert 0.05 < time.monotonic() - begin < 2
+
+
+@in_world()
+async def test_an_error_is_told_at_once(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1))
+    begin = time.monotonic()
+    for request, error in (
+        (fetch((0, 99), wait_ms=LONG_MS), ErrorCode.OFFSET_OUT_OF_RANGE),
+        (fetch((7, 0), wait_ms=LONG_MS), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (fetch((0, 1), topic="u", wait_ms=LONG_MS), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (fetch((0, 1), wait_ms=LONG_MS, epoch=9), ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ):
+        (part,) = fetched(await client.call(request, FETCH)).values()
+        assert part.error_code == error
+    assert time.monotonic() - begin < 2
+
+
+@in_world()
+async def test_a_fetch_of_nothing_is_answered_at_once(world: World) -> None:
+    client = world.connect()
+    answer = await client.call(fetch(wait_ms=LONG_MS), FETCH)
+    assert (answer.error_code, answer.responses) == (ErrorCode.NONE, ())
+
+
+@in_world()
+async def test_deletion_of_the_topic_wakes_whoever_waits_for_it(world: World) -> None:
+    client, reader = world.connect(), world.connect()
+    await create(client)
+    await append(client, batch(1))
+    reader.ask(fetch((0, 1), wait_ms=LONG_MS), FETCH)
+    assert await delete_topic(client) == ErrorCode.NONE
+    part = (await polled(reader))[0]
+    assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # type: ignore[attr-defined]
+
+
+@in_world()
+async def test_answered_polls_leave_nothing_behind(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1))
+    replica = world.broker.replicas.get("t", 0)
+    assert replica is not None
+    for number in range(5):
+        client.ask(fetch((0, number + 1), wait_ms=LONG_MS), FETCH)
+        await append(world.connect(), batch(1))
+        await polled(client)
+    client.ask(fetch((0, 6), wait_ms=1), FETCH)
+    await polled(client)
+    await asyncio.sleep(0)
+    assert len(replica._wakers) == 0
+
+
+@in_world()
+async def test_a_reader_sees_nothing_above_the_high_watermark(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(3))
+    replica = world.broker.replicas.get("t", 0)
+    assert replica is not None
+    replica.leader.high_watermark = 0
+    part = fetched(await client.call(fetch((0, 0)), FETCH))[0]
+    assert (part.high_watermark, records_of(part)) == (0, [])
+    part = fetched(await client.call(fetch((0, 2)), FETCH))[0]
+    assert (part.error_code, records_of(part)) == (ErrorCode.NONE, [])
+
+
+@in_world()
+async def test_the_first_batch_of_an_answer_is_whole_and_the_others_fit(world: World) -> None:
+    client = world.connect()
+    await create(client, partitions=2)
+    for index in range(2):
+        for _ in range(3):
+            await append(client, batch(1, size=1000), partition=index)
+    parts = fetched(await client.call(fetch((0, 0), (1, 0), partition_bytes=10), FETCH))
+    assert [len(records_of(part)) for part in parts.values()] == [1, 0]
+    parts = fetched(await client.call(fetch((0, 0), (1, 0), max_bytes=2500), FETCH))
+    assert len(bytes(parts[0].records)) == 2500
+    assert bytes(parts[1].records or b"") == b""

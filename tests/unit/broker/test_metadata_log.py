@@ -1,0 +1,240 @@
+"""The metadata log: its four rules, and what a restart makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from strandline.base.errors import ErrorCode
+from strandline.broker.metadata_log import MetadataLog
+from strandline.controller.controller import Controller
+from strandline.wire.api.k03_metadata import MetadataRequest
+from strandline.wire.api.k19_create_topics import CreateTopicsRequest
+from strandline.wire.record_batch import headers_in
+from tests.batches import batch
+from tests.disks import WatchedDisk
+from tests.unit.broker.requests import append, create, delete_topic, fetch, fetched, records_of
+from tests.unit.broker.test_full_disk import disk_of
+from tests.unit.broker.test_hostile_requests import new_topics
+from tests.unit.broker.world import World, in_world
+
+
+def log_of(world: World) -> MetadataLog:
+    assert isinstance(world.broker.metadata, MetadataLog)
+    return world.broker.metadata
+
+
+def state(controller: Controller) -> object:
+    image = controller.image
+    return (image.topics, image.brokers, image.configs, image.features, image.next_producer_id)
+
+
+async def turns(count: int = 10) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+@in_world()
+async def test_records_of_a_plan_are_one_batch(world: World) -> None:
+    client = world.connect()
+    await create(client, partitions=5, retention_ms="7")
+    data = (world.data / "__cluster_metadata-0" / "00000000000000000000.log").read_bytes()
+    counts = [header.record_count for _, header in headers_in(data)]
+    assert counts[-1] == 1 + 1 + 5, "the topic, its config, its partitions"
+
+
+@in_world()
+async def test_the_next_plan_sees_what_is_not_committed_yet_and_clients_do_not(world: World) -> None:
+    first, second, third = (world.connect() for _ in range(3))
+    world.workers.hold()
+    first.ask(new_topics("t"), 7)
+    second.ask(new_topics("t"), 7)
+    await turns()
+    assert "t" in world.broker.controller.image.topics
+    assert "t" not in world.broker.image.topics
+    answer = await third.call(MetadataRequest(topics=None), 9)
+    assert answer.topics == ()
+    world.workers.go_on()
+    codes = [(await c.answer(CreateTopicsRequest, 7))[1].topics[0].error_code for c in (first, second)]
+    assert codes == [ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
+
+
+@in_world()
+async def test_nothing_is_answered_before_it_is_synced(world: World) -> None:
+    client = world.connect()
+    world.workers.hold()
+    client.ask(new_topics("t"), 7)
+    assert await client.is_silent()
+    world.workers.go_on()
+    await client.answer(CreateTopicsRequest, 7)
+
+
+@in_world(disk=WatchedDisk)
+async def test_plans_that_arrive_during_a_sync_share_the_next_one(world: World) -> None:
+    clients = [world.connect() for _ in range(10)]
+    world.workers.hold()
+    for number, client in enumerate(clients):
+        client.ask(new_topics(f"t{number}"), 7)
+        await turns()
+    disk_of(world).syncs.clear()
+    world.workers.go_on()
+    for client in clients:
+        await client.answer(CreateTopicsRequest, 7)
+    syncs = [
+        path
+        for path in disk_of(world).syncs
+        if path.endswith("__cluster_metadata-0/00000000000000000000.log")
+    ]
+    assert len(syncs) == 2
+
+
+@in_world()
+async def test_every_start_is_a_new_epoch_noted_before_it_is_used(world: World) -> None:
+    path = world.data / "__cluster_metadata-0" / "quorum-state"
+    epochs = []
+    for clean in (True, False, True):
+        state = json.loads(path.read_bytes())
+        assert (state["leaderId"], state["data_version"]) == (1, 1)
+        epochs.append(state["leaderEpoch"])
+        assert log_of(world).epoch == epochs[-1]
+        await world.restart(clean=clean)
+    assert epochs == sorted(set(epochs))
+    data = (world.data / "__cluster_metadata-0" / "00000000000000000000.log").read_bytes()
+    leaders = [header.leader_epoch for _, header in headers_in(data) if header.is_control]
+    assert leaders == [*epochs, epochs[-1] + 1], "each begins with the announcement of its leader"
+
+
+@in_world()
+async def test_a_quorum_state_that_cannot_be_read_costs_nothing(world: World) -> None:
+    await create(world.connect())
+    path = world.data / "__cluster_metadata-0" / "quorum-state"
+    for content in (b"", b"{", b'{"leaderId":1}', b"[]", b"\xff\xff"):
+        before = log_of(world).epoch
+        await world.stop()
+        path.write_bytes(content)
+        await world.start()
+        assert log_of(world).epoch > before
+        assert len(world.said("repaired")) == 1
+        world.lines.clear()
+    assert "t" in world.broker.image.topics
+
+
+@in_world()
+async def test_a_restart_arrives_at_the_same_image(world: World) -> None:
+    client = world.connect()
+    for name in ("a", "b", "c"):
+        await create(client, name, partitions=3, retention_ms="77")
+    await delete_topic(client, "b")
+    before = world.broker.image.topics, world.broker.image.configs
+    for clean in (True, False):
+        await world.restart(clean=clean)
+        assert {n: t.topic_id for n, t in world.broker.image.topics.items()} == {
+            n: t.topic_id for n, t in before[0].items()
+        }
+        assert world.broker.image.configs == before[1]
+        assert state(world.broker.controller) == (
+            world.broker.image.topics,
+            world.broker.image.brokers,
+            world.broker.image.configs,
+            world.broker.image.features,
+            world.broker.image.next_producer_id,
+        )
+        assert world.broker.configs.topic("a").retention_ms == 77
+
+
+@in_world()
+async def test_a_torn_end_of_the_log_is_cut_and_what_was_answered_stays(world: World) -> None:
+    await create(world.connect())
+    world.crash()
+    path = world.data / "__cluster_metadata-0" / "00000000000000000000.log"
+    with path.open("ab") as file:
+        file.write(batch(3)[:50])
+    await world.start()
+    assert "t" in world.broker.image.topics
+    assert len(world.said("repaired")) == 1
+
+
+@in_world()
+async def test_a_directory_that_no_topic_has_is_set_aside_and_never_removed(world: World) -> None:
+    """A metadata log that lost its end must not cost the records of the topics it no longer knows."""
+    client = world.connect()
+    await create(client)
+    await append(client, batch(2))
+    await world.stop()
+    (world.data / "gone-0").mkdir()
+    for name in ("partition.metadata", "00000000000000000000.log"):
+        (world.data / "gone-0" / name).write_bytes((world.data / "t-0" / name).read_bytes())
+    await world.start()
+    world.clock.ms += 10**9
+    await world.broker.background.remove_deleted()
+    strays = [path for path in world.data.iterdir() if path.name.endswith("-stray")]
+    assert len(strays) == 1
+    assert strays[0].name.startswith("gone-0.")
+    assert (strays[0] / "00000000000000000000.log").exists()
+    assert len(world.said("stray")) == 1
+    await world.restart(clean=True)
+    assert strays[0].exists()
+
+
+@in_world()
+async def test_partition_metadata_that_cannot_be_read_costs_no_record(world: World) -> None:
+    client = world.connect()
+    topic_id = await create(client)
+    await append(client, batch(2))
+    path = world.data / "t-0" / "partition.metadata"
+    good = path.read_bytes()
+    for content in (b"", good[:-3], b"\xff" * 40):
+        await world.stop()
+        path.write_bytes(content)
+        await world.start()
+        got = fetched(await world.connect().call(fetch((0, 0), topic_id=topic_id), 13))[0]
+        assert len(records_of(got)) == 2
+        assert path.read_bytes() == good
+        assert len(world.said("partition.metadata")) == 1
+        world.lines.clear()
+
+
+@in_world()
+async def test_another_topic_s_directory_of_the_same_name_is_not_taken_for_its_own(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(2))
+    await world.stop()
+    path = world.data / "t-0" / "partition.metadata"
+    path.write_bytes(b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAZA")
+    await world.start()
+    assert records_of(fetched(await world.connect().call(fetch((0, 0)), 12))[0]) == []
+    assert len([p for p in world.data.iterdir() if p.name.endswith("-stray")]) == 1
+
+
+@in_world(log_segment_delete_delay_ms="1000")
+async def test_a_deleted_topic_s_directory_is_renamed_at_once_and_removed_after_the_delay(
+    world: World,
+) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1))
+    await delete_topic(client)
+
+    def doomed() -> list[str]:
+        return [path.name for path in world.data.iterdir() if path.name.startswith("t-0")]
+
+    assert len(doomed()) == 1
+    assert doomed()[0].endswith("-delete")
+    world.clock.ms += 999
+    await world.broker.background.remove_deleted()
+    assert len(doomed()) == 1
+    world.clock.ms += 1
+    await world.broker.background.remove_deleted()
+    assert doomed() == []
+
+
+@in_world()
+async def test_what_a_crash_left_of_a_deleted_topic_is_removed_by_the_next_start(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1))
+    await delete_topic(client)
+    await world.restart(clean=False)
+    await world.broker.background.remove_deleted()
+    assert not [path for path in world.data.iterdir() if path.name.startswith("t-0")]

@@ -1,0 +1,110 @@
+"""A controller with a few brokers, and plans that are applied when they are made."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from strandline.base.errors import ErrorCode
+from strandline.config import DynamicConfigs
+from strandline.controller.brokers import Registration
+from strandline.controller.controller import Controller
+from strandline.controller.plans import Planned
+from strandline.wire.api.k19_create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from strandline.wire.schema import Message
+from tests.unit.broker.world import SeededRandom
+from tests.unit.config.settings import started
+
+DIRECTORY = b"\xdd" * 16
+
+
+class Cluster:
+    def __init__(self, *racks: str | None, **settings: str) -> None:
+        """One live broker, 1 and on, for each rack."""
+        self.settings = settings
+        self.controller = self.new()
+        self.log: list[Message] = []
+        for number, rack in enumerate(racks or (None,), start=1):
+            self.commit(self.controller.plan_register(registration(number, rack), len(self.log)))
+            self.commit(self.controller.plan_unfence(number))
+
+    def new(self) -> Controller:
+        return Controller(DynamicConfigs(started(**self.settings)), SeededRandom())
+
+    def commit(self, planned: Planned[Any]) -> Any:
+        """Applies a plan's records, having checked that planning changed nothing; the response."""
+        for record in planned.records:
+            self.controller.apply(record)
+            self.log.append(record)
+        return planned.response
+
+    def rebuilt(self) -> Controller:
+        """A controller that has read the same records."""
+        other = self.new()
+        for record in self.log:
+            other.apply(record)
+        return other
+
+    def create(self, *topics: CreatableTopic, validate_only: bool = False) -> Any:
+        request = CreateTopicsRequest(topics=topics, timeout_ms=1, validate_only=validate_only)
+        return self.commit(self.controller.plan_create_topics(request))
+
+    def error_of(self, topic: CreatableTopic) -> ErrorCode:
+        (result,) = self.create(topic).topics
+        return ErrorCode(result.error_code)
+
+
+def state(controller: Controller) -> object:
+    """Everything a controller knows, as a value."""
+    image = controller.image
+    return copy.deepcopy(
+        (
+            image.topics,
+            sorted(image.topics_by_id),
+            image.brokers,
+            image.configs,
+            image.features,
+            image.next_producer_id,
+            {name: repr(controller.configs.topic(name)) for name in image.topics},
+            controller.configs.own_overrides,
+            controller.configs.shared_overrides,
+        )
+    )
+
+
+def registration(node_id: int, rack: str | None = None, *, incarnation: int = 0) -> Registration:
+    return Registration(
+        broker_id=node_id,
+        incarnation=bytes((node_id, incarnation)) * 8,
+        endpoints=(),
+        features=(),
+        rack=rack,
+        log_dirs=(DIRECTORY,),
+        was_clean_shutdown=True,
+    )
+
+
+def topic(
+    name: str = "t",
+    partitions: int = -1,
+    factor: int = -1,
+    assignments: dict[int, tuple[int, ...]] | None = None,
+    **configs: str | None,
+) -> CreatableTopic:
+    return CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=factor,
+        assignments=tuple(
+            CreatableReplicaAssignment(partition_index=index, broker_ids=nodes)
+            for index, nodes in (assignments or {}).items()
+        ),
+        configs=tuple(
+            CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()
+        ),
+    )

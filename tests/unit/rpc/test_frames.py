@@ -1,0 +1,107 @@
+"""Frames: cut out of a stream, bounded before anything is allocated."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from strandline.rpc.frames import SMALL_BYTES, BadFrame, FrameReader
+
+LIMIT = 1_000_000
+
+
+def frame(body: bytes) -> bytes:
+    return struct.pack(">i", len(body)) + body
+
+
+def give(reader: FrameReader, data: bytes) -> None:
+    """Receives as much as the reader has room for; the caller gives no more than that."""
+    room = reader.buffer()
+    assert len(data) <= len(room)
+    room[: len(data)] = data
+    reader.received(len(data))
+
+
+def test_small_frames_come_out_in_order() -> None:
+    reader = FrameReader(LIMIT)
+    give(reader, frame(b"one") + frame(b"") + frame(b"three") + b"\x00\x00")
+    assert [bytes(reader.next_frame() or b"none") for _ in range(1)] == [b"one"]
+    assert reader.next_frame() == b""
+    assert reader.next_frame() == b"three"
+    assert reader.next_frame() is None
+    give(reader, b"\x00\x02hi")
+    assert reader.next_frame() == b"hi"
+
+
+@pytest.mark.parametrize("size", [-1, -(1 << 31), LIMIT + 1, (1 << 31) - 1])
+def test_a_length_that_cannot_be_is_refused(size: int) -> None:
+    reader = FrameReader(LIMIT)
+    give(reader, struct.pack(">i", size))
+    with pytest.raises(BadFrame):
+        reader.next_frame()
+    assert reader.wanted == 0
+
+
+def test_a_frame_of_exactly_the_limit_is_taken() -> None:
+    reader = FrameReader(LIMIT)
+    give(reader, struct.pack(">i", LIMIT))
+    assert reader.next_frame() is None
+    assert reader.wanted == LIMIT
+
+
+def test_a_large_frame_takes_nothing_until_it_is_allowed() -> None:
+    body = bytes(range(256)) * 400
+    reader = FrameReader(LIMIT)
+    give(reader, frame(body)[:100])
+    assert reader.next_frame() is None
+    assert reader.wanted == len(body)
+    reader.begin_large()
+    assert reader.wanted == 0
+    assert len(reader.buffer()) == len(body) - 96
+    give(reader, body[96:])
+    assert reader.next_frame() == body
+    give(reader, frame(b"next"))
+    assert reader.next_frame() == b"next"
+
+
+def test_room_for_a_large_frame_is_exactly_its_own_so_the_next_frame_stays_outside() -> None:
+    reader = FrameReader(LIMIT)
+    body = bytes(SMALL_BYTES)
+    give(reader, frame(body)[:SMALL_BYTES])
+    assert reader.next_frame() is None
+    reader.begin_large()
+    assert len(reader.buffer()) == 4
+    give(reader, bytes(4))
+    assert reader.next_frame() == body
+
+
+def test_a_frame_of_the_buffer_s_size_is_small_and_one_more_byte_is_large() -> None:
+    reader = FrameReader(LIMIT)
+    give(reader, frame(bytes(SMALL_BYTES - 4))[:-1])
+    assert reader.next_frame() is None
+    assert reader.wanted == 0
+    give(reader, b"\x00")
+    assert len(reader.next_frame() or b"") == SMALL_BYTES - 4
+    give(reader, struct.pack(">i", SMALL_BYTES - 3))
+    assert reader.next_frame() is None
+    assert reader.wanted == SMALL_BYTES - 3
+
+
+def test_an_incomplete_small_frame_moves_to_the_front_when_the_buffer_is_full() -> None:
+    reader = FrameReader(LIMIT)
+    first, second = frame(bytes(SMALL_BYTES - 10)), frame(b"a frame that does not fit")
+    give(reader, first + second[: SMALL_BYTES - len(first)])
+    assert len(reader.next_frame() or b"") == SMALL_BYTES - 10
+    assert reader.next_frame() is None
+    rest = second[SMALL_BYTES - len(first) :]
+    give(reader, rest)
+    assert reader.next_frame() == b"a frame that does not fit"
+
+
+def test_a_frame_stays_as_it_was_while_more_is_received() -> None:
+    reader = FrameReader(LIMIT)
+    give(reader, frame(b"kept"))
+    kept = reader.next_frame()
+    give(reader, frame(b"lost"))
+    assert kept == b"kept"

@@ -1,0 +1,80 @@
+"""The five codecs, what they are framed in, and how far they may grow."""
+
+from __future__ import annotations
+
+import gzip
+
+import cramjam
+import pytest
+
+from strandline.wire import compression
+from strandline.wire.compression import CODES, GZIP, LZ4, NAMES, SNAPPY, ZSTD, CompressionError
+
+TEXT = b"strandline " * 20_000
+ZEROS = bytes(10_000_000)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "data", [b"", b"x", TEXT, bytes(range(256)) * 300], ids=("empty", "byte", "text", "bytes")
+)
+def test_what_is_decompressed_is_what_was_compressed(name: str, data: bytes) -> None:
+    assert compression.decompress(CODES[name], compression.compress(CODES[name], data)) == data
+
+
+def test_snappy_is_framed_as_javas_clients_frame_it() -> None:
+    framed = compression.compress(SNAPPY, TEXT)
+    assert framed[:16] == b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
+    size = int.from_bytes(framed[16:20], "big")
+    assert bytes(cramjam.snappy.decompress_raw(framed[20 : 20 + size])) == TEXT[: 32 * 1024]
+
+
+def test_plain_snappy_is_taken_too() -> None:
+    assert compression.decompress(SNAPPY, bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
+
+
+def test_lz4_blocks_do_not_refer_to_each_other() -> None:
+    flags = compression.compress(LZ4, TEXT)[4]
+    assert flags & 0x20, "Java refuses linked blocks"
+
+
+def test_gzip_of_several_members_is_read_to_its_end() -> None:
+    assert compression.decompress(GZIP, gzip.compress(b"one ") + gzip.compress(b"two")) == b"one two"
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+def test_a_bomb_is_refused_at_the_limit_and_not_beyond(codec: int) -> None:
+    bomb = compression.compress(codec, ZEROS)
+    assert len(bomb) < len(ZEROS) / 10
+    with pytest.raises(CompressionError):
+        compression.decompress(codec, bomb, bytes_max=1_000_000)
+    assert compression.decompress(codec, bomb, bytes_max=len(ZEROS)) == ZEROS
+
+
+def test_many_small_snappy_blocks_are_one_bomb() -> None:
+    block = bytes(cramjam.snappy.compress_raw(bytes(30_000)))
+    framed = compression.compress(SNAPPY, b"") + (len(block).to_bytes(4, "big") + block) * 50
+    with pytest.raises(CompressionError, match="where 10000 are allowed"):
+        compression.decompress(SNAPPY, framed, bytes_max=1_000_000)
+
+
+def test_a_snappy_length_is_not_believed_before_it_is_checked() -> None:
+    with pytest.raises(CompressionError, match="are allowed"):
+        compression.decompress(SNAPPY, b"\xff\xff\xff\xff\x0f" + b"x")
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+@pytest.mark.parametrize("data", [b"", b"\x00", b"not compressed at all", b"\x82SNAPPY\x00" + b"\xff" * 12])
+def test_bytes_of_another_codec_are_refused(codec: int, data: bytes) -> None:
+    try:
+        compression.decompress(codec, data)
+    except CompressionError:
+        return
+    assert data in (b"", b"\x00"), "only nothing, or snappy's nothing, decompresses to nothing"
+
+
+def test_an_unknown_codec_is_refused() -> None:
+    with pytest.raises(CompressionError):
+        compression.decompress(5, b"")
+    with pytest.raises(CompressionError):
+        compression.compress(5, b"")
