@@ -75,9 +75,8 @@ class Background:
         runtime = broker.controller_runtime
         if runtime is None or not runtime.is_active or not broker.config.flag("auto.leader.rebalance.enable"):
             return
-        percentage = broker.config.int("leader.imbalance.per.broker.percentage")
         try:
-            moved = await runtime.commit(lambda: runtime.machine.plan_preferred_leaders(percentage))
+            moved = await runtime.commit(runtime.machine.plan_preferred_leaders)
         except KafkaError:
             return
         if moved:

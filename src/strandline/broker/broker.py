@@ -154,6 +154,7 @@ class Broker:
                 network=self.network,
                 events=self.events,
                 tasks=self.tasks,
+                node_id=self.node_id,
                 cluster_id=self.cluster_id,
                 session_timeout_s=config.int("broker.session.timeout.ms") / 1000,
             )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _REGISTRATION_VERSION: Final = 4
 _HEARTBEAT_VERSION: Final = 1
 _EAGER_S: Final = 0.02
+# Kafka's is the same: 5 minutes at most, decided by no setting.
+_SHUTDOWN_S: Final = 300.0
 _FATAL: Final = (
     ErrorCode.INCONSISTENT_CLUSTER_ID,
     ErrorCode.UNSUPPORTED_VERSION,
@@ -125,15 +127,9 @@ class Lifecycle:
 
     async def shut_down(self) -> None:
         """Leadership moves away first, if others can take it and the time allows."""
-        config = self._broker.config
-        if not config.flag("controlled.shutdown.enable") or len(self._broker.image.live_brokers()) < 2:
+        if not self._broker.config.flag("controlled.shutdown.enable") or len(self._broker.image.live_brokers()) < 2:
             return
-        seconds = (
-            config.int("controlled.shutdown.retry.backoff.ms")
-            / 1000
-            * config.int("controlled.shutdown.max.retries")
-        )
-        deadline = self._broker.clock.monotonic() + seconds
+        deadline = self._broker.clock.monotonic() + _SHUTDOWN_S
         while self._broker.clock.monotonic() < deadline:
             response = await self._beat(want_shut_down=True)
             if response is not None and response.should_shut_down:

@@ -149,7 +149,7 @@ class MetadataStore:
             if state.get("votedId", -1) >= 0:
                 voted = ReplicaKey(state["votedId"], parse_uuid(state.get("votedDirectoryId") or "A" * 22))
             return Election(int(state["leaderEpoch"]), int(state.get("leaderId", -1)), voted)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             if not is_alone:
                 # It may have voted in an epoch that it does not know of, and must not vote in it again.
                 raise UnusableDirectory(

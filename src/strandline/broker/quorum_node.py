@@ -193,6 +193,13 @@ class QuorumNode:
         self._write(None)
         return future
 
+    async def settled(self) -> None:
+        """Until what is appended is committed; NOT_CONTROLLER if leadership is lost before."""
+        if self._waiting:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((self.end_offset, self.core.epoch, future))
+            await future
+
     def _append(self, batch: bytes) -> None:
         try:
             self.store.append(batch, self._clock.wall_ms())
@@ -280,7 +287,7 @@ class QuorumNode:
         """None stands for records that are in the page cache and have to be synced."""
         self._writes.append(effect)
         if self._writer is None:
-            self._writer = self.tasks.start(self._write_all())
+            self._writer = asyncio.get_running_loop().create_task(self._write_all())
 
     async def _write_all(self) -> None:
         try:
@@ -289,14 +296,20 @@ class QuorumNode:
                 while effect is None and self._writes and self._writes[0] is None:
                     self._writes.popleft()
                 await self._write_one(effect)
-        except OSError as error:
-            self._process.halt(f"the metadata log cannot be written: {error}")
+        except Exception as error:
+            self._failed(error)
         finally:
             self._writer = None
 
+    async def _sync(self, work: Callable[..., None], *values: object) -> None:
+        try:
+            await self._workers.run(work, *values)
+        except OSError as error:
+            self._process.halt(f"the metadata log cannot be synced: {error}")
+
     async def _write_one(self, effect: Effect | None) -> None:
         if isinstance(effect, m.PersistElection):
-            await self._workers.run(self.store.write_election, effect.election)
+            await self._sync(self.store.write_election, effect.election)
             self.step(m.ElectionPersisted(election=effect.election))
             return
         if isinstance(effect, m.AppendFetched):
@@ -305,7 +318,7 @@ class QuorumNode:
             self._events.info("metadata log truncated", offset=effect.offset)
             self.store.truncate(effect.offset)
         work = self.store.sync_work()
-        await self._workers.run(work.run, self._disk)
+        await self._sync(work.run, self._disk)
         self.store.synced_to(work.end_offset)
         self.step(self.store.synced(min(work.end_offset, self.store.end_offset)))
 

@@ -107,10 +107,8 @@ class Controller:
     def plan_elect_leaders(self, request: ElectLeadersRequest) -> Planned[ElectLeadersResponse]:
         return elections.plan_elect_leaders(self.image, request, self._rules)
 
-    def plan_preferred_leaders(self, allowed_percentage: int) -> Planned[int]:
-        return elections.plan_preferred_leaders(
-            self.image, self._rules, lambda broker: allowed_percentage / 100
-        )
+    def plan_preferred_leaders(self) -> Planned[int]:
+        return elections.plan_preferred_leaders(self.image, self._rules)
 
     def plan_alter_reassignments(
         self, request: AlterPartitionReassignmentsRequest

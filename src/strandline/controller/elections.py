@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -97,29 +96,13 @@ def _change(
     ).record()
 
 
-def plan_preferred_leaders(
-    image: ClusterImage, rules: TopicRules, imbalance_allowed: Callable[[int], float]
-) -> Planned[int]:
-    """Moves leadership back to preferred replicas; how many partitions moved.
-
-    A broker that leads at least the allowed share of what it should is left alone: `imbalance_allowed` gives that share
-    of partitions led by others, by broker. Kafka's controller ignores the percentage; the seeds have it.
-    """
-    preferred: dict[int, int] = {}
-    elsewhere: dict[int, int] = {}
-    for topic in image.topics.values():
-        for partition in topic.partitions.values():
-            first = partition.replicas[0]
-            preferred[first] = preferred.get(first, 0) + 1
-            if partition.leader != first:
-                elsewhere[first] = elsewhere.get(first, 0) + 1
+def plan_preferred_leaders(image: ClusterImage, rules: TopicRules) -> Planned[int]:
+    """Moves leadership back to preferred replicas, some at a time; how many partitions moved."""
     records: list[Message] = []
     for topic in image.topics.values():
         for index, partition in topic.partitions.items():
             first = partition.replicas[0]
             if partition.leader == first or len(records) >= AUTOMATIC_ELECTIONS_MAX:
-                continue
-            if elsewhere[first] / preferred[first] <= imbalance_allowed(first):
                 continue
             record = _change(
                 image, topic.topic_id, index, partition, PREFERRED, rules.min_in_sync(topic.name)

@@ -307,7 +307,7 @@ class World:
             self.errors.append(error)
 
     def check(self) -> None:
-        assert self.process.halted == []
+        assert self.process.halted == [], self.process.halted[0][-1500:]
         assert self.errors == []
 
     async def start(self) -> None:
