@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -32,6 +33,9 @@ class Done:
 
 class Client(Protocol):
     name: str
+
+    def pids(self) -> Sequence[int]:
+        """Its processes that live longer than a step."""
 
     def produce(self, work: Work) -> Done:
         """Returns when every record is acknowledged."""

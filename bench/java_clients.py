@@ -7,7 +7,7 @@ has the defaults of Apache Kafka (16 kB batches, 5 ms linger, 32 MB of memory, s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -39,9 +39,13 @@ class _WarmWorker(JavaWorker):
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
         self._command = [str(java), *JVM_OPTIONS, *STEADY_THREADS, quiet, "-cp", f"{jars}/*", str(source)]
 
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
     def measured(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], UsageMeter]:
         """The answer, and a meter that was started before the question."""
-        meter = UsageMeter(self._running().pid)
+        meter = UsageMeter(self.pid)
         return self.call(question, timeout_s=STEP_WAIT_S_MAX), meter
 
 
@@ -51,6 +55,9 @@ class JavaClients:
     def __init__(self, *, java: Path, jars: Path) -> None:
         self._producer = _WarmWorker(java=java, jars=jars, source=_TOOL_RUNNER)
         self._consumer = _WarmWorker(java=java, jars=jars, source=_READER)
+
+    def pids(self) -> Sequence[int]:
+        return (self._producer.pid, self._consumer.pid)
 
     def produce(self, work: Work) -> Done:
         settings = PRODUCER | {"compression.type": work.codec}

@@ -20,6 +20,7 @@ from math import ceil
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench import topics
+from bench.measure import OthersMeter
 from bench.peers import Peer
 from bench.scenarios import LATENCY_PARTITIONS, LATENCY_RATE_PER_S, LATENCY_RECORD_BYTES
 from bench.throughput import Figures
@@ -54,6 +55,7 @@ def measure(peer: Peer, topic: str, duration_s: float) -> tuple[Figures, list[in
         rate_per_s=LATENCY_RATE_PER_S,
         record_bytes=LATENCY_RECORD_BYTES,
     )
+    others = OthersMeter(peer.pid)
     done = subprocess.run(
         [sys.executable, "-m", "bench.latency", json.dumps(asdict(question))],
         capture_output=True,
@@ -61,11 +63,12 @@ def measure(peer: Peer, topic: str, duration_s: float) -> tuple[Figures, list[in
         timeout=duration_s + 2 * _WAIT_S_MAX,
         check=False,
     )
+    others_cores = others.read()
     topics.delete(peer, topic)
     if done.returncode != 0:
         raise RuntimeError(f"the latency client failed: {done.stderr[-2000:]}")
     latencies_us: list[int] = json.loads(done.stdout)
-    return percentiles(latencies_us), latencies_us
+    return percentiles(latencies_us) | {"others_cores": others_cores}, latencies_us
 
 
 def percentiles(sorted_us: list[int]) -> Figures:

@@ -14,6 +14,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,9 @@ _FULL_WAIT_S = 0.001
 
 class Librdkafka:
     name = "librdkafka"
+
+    def pids(self) -> Sequence[int]:
+        return ()
 
     def produce(self, work: Work) -> Done:
         return _run("produce", work)

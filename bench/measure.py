@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ QUIET_WINDOW_S = 0.2
 QUIET_WAIT_S_MAX = 5.0
 # Above this the other programs of the machine are part of the result.
 OTHERS_CORES_MAX = 0.25
+OTHERS_WINDOW_S = 0.4
 
 
 def cpu_seconds(pid: int) -> float:
@@ -66,14 +68,25 @@ class UsageMeter:
         return Usage(cpu_s=cpu_s, busiest_thread_s=max([*used, cpu_s - sum(used)]))
 
 
-class MachineMeter:
-    """CPU seconds of the whole machine since its construction: what the peer and its client did not use, others did."""
+class OthersMeter:
+    """What programs that do not belong to the benchmark use of the machine, in cores, since its construction.
 
-    def __init__(self) -> None:
-        self._busy_s = _machine_busy_s()
+    To the benchmark belong this process, children of it that have ended, and the processes named.
+    """
+
+    def __init__(self, *pids: int) -> None:
+        self._pids = pids
+        self._others_s = self._read_s()
+        self._begun_s = time.monotonic()
 
     def read(self) -> float:
-        return _machine_busy_s() - self._busy_s
+        elapsed_s = time.monotonic() - self._begun_s
+        return max(self._read_s() - self._others_s, 0.0) / elapsed_s
+
+    def _read_s(self) -> float:
+        own = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        ours_s = sum(used.ru_utime + used.ru_stime for used in own)
+        return _machine_busy_s() - ours_s - sum(map(cpu_seconds, self._pids))
 
 
 def _machine_busy_s() -> float:
@@ -84,13 +97,13 @@ def _machine_busy_s() -> float:
     return (user + nice + system + stolen) * _TICK_S
 
 
-def wait_until_machine_is_quiet(wait_s_max: float) -> float:
-    """Until others use next to nothing of the machine, but not forever; how long it took."""
+def wait_until_others_are_quiet(wait_s_max: float) -> float:
+    """Until they use next to nothing of the machine, but not forever; how long it took."""
     begun_s = time.monotonic()
     while time.monotonic() - begun_s < wait_s_max:
-        meter = MachineMeter()
-        time.sleep(QUIET_WINDOW_S)
-        if meter.read() <= OTHERS_CORES_MAX * QUIET_WINDOW_S:
+        meter = OthersMeter()
+        time.sleep(OTHERS_WINDOW_S)
+        if meter.read() <= OTHERS_CORES_MAX:
             break
     return time.monotonic() - begun_s
 

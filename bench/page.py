@@ -340,9 +340,9 @@ CPU seconds per GB that the Java client wrote to 6 partitions fell meanwhile: {t
 - Before a topic is written, as much page cache as it will take is written and freed. A virtual machine gives free \
 memory back to its host, and taking it again costs several times the write itself; whoever got such pages would look \
 slow.
-- Other programs may run on the machine. A step waits some time for them to end; a pair of steps during which they \
-used more than {OTHERS_CORES_MAX:g} cores is repeated once while there is time, and the calmer pair counts. A workload \
-whose median round was still disturbed is marked {DISTURBED}.
+- Other programs may run on the machine. A step waits for them to end, and a pair of steps during which they used more \
+than {OTHERS_CORES_MAX:g} cores is repeated up to twice and the calmest counts, until the run's patience is used up. \
+A workload whose median round was still disturbed is marked {DISTURBED}.
 - librdkafka {machine["librdkafka"]} through confluent-kafka {machine["confluent_kafka"]}, one process. Producing: \
 {listed}; records go to the partitions in turn, as evenly spread keys would send them, a thousand in one call of \
 `produce_batch`; the first thousand are acknowledged before the clock starts, because getting a producer id takes \

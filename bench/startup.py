@@ -14,7 +14,7 @@ from struct import Struct
 from confluent_kafka import Producer
 
 from bench import topics
-from bench.measure import memory, wait_until_quiet
+from bench.measure import OthersMeter, memory, wait_until_quiet
 from bench.peers import Peer
 from bench.throughput import Figures
 from strandline.wire.api.k00_produce import (
@@ -58,6 +58,7 @@ def _write_to_each(bootstrap: str, partitions: int) -> None:
 
 def measure(peer: Peer) -> Figures:
     """Starts the peer, waits for an acknowledgement, and stops it again."""
+    others = OthersMeter()
     with ThreadPoolExecutor(max_workers=1) as executor:
         begun_s = time.perf_counter()
         acknowledged = executor.submit(_produce_until_acknowledged, peer.bootstrap)
@@ -72,6 +73,7 @@ def measure(peer: Peer) -> Figures:
         "first_ack_s": first_ack_s,
         "idle_pss_mb": used.pss_bytes / 1e6,
         "idle_rss_mb": used.rss_bytes / 1e6,
+        "others_cores": others.read(),
     }
 
 

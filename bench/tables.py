@@ -69,11 +69,7 @@ def label(results: Results, scenario: str) -> str:
 
 def is_disturbed(results: Results, scenario: str) -> bool:
     """In the median round; a round or two that were disturbed are in the spread."""
-    others = [
-        results.spread(scenario, peer, f"{what}_others_cores")
-        for peer in (STRANDLINE, KAFKA)
-        for what in ("produce", "consume")
-    ]
+    others = [results.spread(scenario, peer, "others_cores") for peer in (STRANDLINE, KAFKA)]
     return any(spread is not None and spread.median > OTHERS_CORES_MAX for spread in others)
 
 
@@ -88,6 +84,8 @@ def held_back_by(results: Results, scenario: str, peer: str, what: str, cores: i
         return "client"
     if median("broker_thread_share") >= SATURATED_SHARE:
         return "broker"
-    if sum(map(median, ("client_cores", "broker_cores", "others_cores"))) >= SATURATED_SHARE * cores:
+    others = results.spread(scenario, peer, "others_cores")
+    busy = median("client_cores") + median("broker_cores") + (others.median if others is not None else 0.0)
+    if busy >= SATURATED_SHARE * cores:
         return "all cores"
     return "waiting"

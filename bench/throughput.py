@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bench import payloads, topics
 from bench.clients import Client, Done, Work
 from bench.machine import prime_page_cache
-from bench.measure import MachineMeter, UsageMeter
+from bench.measure import OthersMeter, UsageMeter
 from bench.peers import Peer
 from bench.scenarios import Workload
 
@@ -44,11 +43,14 @@ class Throughput:
             codec=workload.codec,
         )
         prime_page_cache(self._scratch, workload.size_bytes)
+        others = OthersMeter(peer.pid, *client.pids())
         figures = _measured("produce", client.produce, work, peer)
         stored = topics.log_bytes(peer, topic)
         figures["stored_bytes"] = stored
         figures["compression"] = workload.size_bytes / stored
-        return figures | _measured("consume", client.consume, work, peer)
+        figures |= _measured("consume", client.consume, work, peer)
+        figures["others_cores"] = others.read()
+        return figures
 
     def _payloads(self, workload: Workload) -> Path:
         kind = "compressible" if workload.group == "codec" else "incompressible"
@@ -61,11 +63,9 @@ class Throughput:
 
 def _measured(what: str, act: Callable[[Work], Done], work: Work, peer: Peer) -> Figures:
     """Rates are of the records' values: what an application gets through, whatever the codec makes of it."""
-    begun_s = time.monotonic()
-    machine, meter = MachineMeter(), UsageMeter(peer.pid)
+    meter = UsageMeter(peer.pid)
     done = act(work)
-    broker, busy_s = meter.read(), machine.read()
-    others_s = busy_s - broker.cpu_s - done.cpu_s
+    broker = meter.read()
     size_bytes = work.record_bytes * done.record_count
     # The meters ran for all records, also those that the client does not count.
     broker_cpu_s = broker.cpu_s * done.record_count / work.record_count
@@ -79,6 +79,4 @@ def _measured(what: str, act: Callable[[Work], Done], work: Work, peer: Peer) ->
         f"{what}_client_cores": done.cpu_s / done.elapsed_s,
         f"{what}_broker_thread_share": broker.busiest_thread_s / done.elapsed_s,
         f"{what}_client_thread_share": done.busiest_thread_s / done.elapsed_s,
-        # The client's own start and end are in here too: they are outside its measurement, but not outside ours.
-        f"{what}_others_cores": max(others_s, 0.0) / (time.monotonic() - begun_s),
     }

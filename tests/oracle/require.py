@@ -14,7 +14,7 @@ def require(oracle: Oracle) -> Path:
     """Where the oracle is. Without it the test skips, or fails where oracles are required."""
     found = oracle.locate()
     if found is None:
-        _give_up(f"{oracle.why_missing}; `python -m tests.oracle.fetch` fetches it")
+        give_up(f"{oracle.why_missing}; `python -m tests.oracle.fetch` fetches it")
     assert found is not None
     return found
 
@@ -22,10 +22,11 @@ def require(oracle: Oracle) -> Path:
 def require_module(name: str, *, install: str) -> None:
     """The same for an optional Python package that a client needs, for a codec for instance."""
     if find_spec(name) is None:
-        _give_up(f"the Python package {install} is not installed")
+        give_up(f"the Python package {install} is not installed")
 
 
-def _give_up(reason: str) -> None:
+def give_up(reason: str) -> None:
+    """For what a machine does not offer: a skip with its reason, or a failure where nothing may be skipped."""
     if oracles_are_required():
         pytest.fail(reason)
     pytest.skip(reason)

@@ -20,6 +20,9 @@ from strandline.wire.api.k23_offset_for_leader_epoch import (
 )
 from tests.sim.load import Load
 
+# By then what had been sent has been written.
+_SETTLED_SECONDS = 0.3
+
 
 def run(scenario: object, seed: int) -> None:
     with World(seed) as world:
@@ -72,6 +75,7 @@ async def clean_stop_after_an_unclean_end(world: World) -> None:
     if is_power_cut:
         await asyncio.sleep(world.chance.uniform(0.0, 0.3))
         load.abandon()
+        await asyncio.sleep(_SETTLED_SECONDS)
         before = await load.read()
         node.cut_power()
     else:
@@ -161,6 +165,7 @@ async def power_cuts_without_flushes(world: World) -> None:
         load.start()
         await asyncio.sleep(chance.uniform(0.0, 0.3))
         load.abandon()
+        await asyncio.sleep(_SETTLED_SECONDS)
         before = await load.read()
         node.cut_power()
         await node.start()
@@ -233,7 +238,8 @@ async def power_cut_after_clean_stop(world: World) -> None:
     await node.start()
     await load.finish()
     await load.check()
-    assert all("repaired" not in line or "snapshot" in line for line in node.said)
+    if node.broker.replicas.directories[0].is_clean:  # not if it stopped while a log was being opened
+        assert all("repaired" not in line or "snapshot" in line for line in node.said)
 
 
 # Disks

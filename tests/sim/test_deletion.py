@@ -150,7 +150,7 @@ def check_fetched(partition: Any) -> None:
         assert checksum(content[position : position + header.size]) == header.crc
 
 
-@seeds(10)
+@seeds(8)
 def test_visitors_of_topics_that_come_and_go_see_only_whole_batches(seed: int) -> None:
     async def scenario(world: World) -> None:
         chance = world.chance

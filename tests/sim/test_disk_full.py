@@ -132,6 +132,7 @@ def test_a_partition_whose_directory_could_not_be_made_is_made_when_there_is_roo
         assert (await fetch_one(client, "t", 0, 0)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
         leave_room(node, 10_000)
         assert await produce(client, "t", 0, [b"x"]) == 0
+        assert node.disk.exists(f"{DATA}/t-0/partition.metadata")
         assert not any("offline" in line for line in node.said)
 
     with World(1) as world:

@@ -204,7 +204,7 @@ def test_a_node_that_cannot_start_says_why_and_can_be_started_again() -> None:
         world.run(scenario(world, world.add_node()))
 
 
-@seeds(10)
+@seeds(5)
 def test_nobody_is_served_before_the_node_knows_in_which_epoch_it_leads(seed: int) -> None:
     """A client that is back before the broker is must not open a log in the epoch that the crash has ended."""
 

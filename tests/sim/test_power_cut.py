@@ -18,7 +18,7 @@ def test_with_flush_messages_1_every_acknowledged_record_survives(seed: int) -> 
     scenarios.run(scenarios.power_cuts_with_flushes, seed)
 
 
-@seeds(20)
+@seeds(15)
 def test_without_flushes_a_prefix_survives_in_a_new_leader_epoch(seed: int) -> None:
     scenarios.run(scenarios.power_cuts_without_flushes, seed)
 

@@ -260,14 +260,16 @@ class Broker:
         await self.background.checkpoint_log_starts()
         clean = await self._close_metadata() and clean
         self._files.close()
+        marked = 0
         for directory in self.replicas.directories:
             if clean and directory.offline_because is None and self.replicas.is_repaired(directory):
                 try:
                     directory.mark_clean(self.broker_epoch)
+                    marked += 1
                 except OSError as error:
                     self.replicas.disk_error(directory, error)
             directory.release()
-        self.events.info("stopped", node=self.node_id, clean=clean)
+        self.events.info("stopped", node=self.node_id, clean=marked == len(self.replicas.directories))
 
     async def _close_metadata(self) -> bool:
         try:

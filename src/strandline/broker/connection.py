@@ -125,7 +125,7 @@ class ClientConnection:
         verdict = self._broker.connections.admit(self)
         if verdict == "hold":
             self._is_held = True
-            connection.pause_reading()
+            self._pause()
         elif verdict == "refuse":
             connection.abort()
 
@@ -154,8 +154,7 @@ class ClientConnection:
     def serve(self) -> None:
         """A place has become free for a connection that was held."""
         self._is_held = False
-        if self._connection is not None:
-            self._connection.resume_reading()
+        self._resume()
 
     def close(self) -> None:
         if self._connection is not None:

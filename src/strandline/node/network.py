@@ -9,17 +9,23 @@ watch one that a transport owns.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from strandline.base.buffers import Buffer
 from strandline.node.disk import RealFile
 from strandline.ports.disk import File
 from strandline.ports.network import Peer
 
+# What getaddrinfo gives: family, type, protocol, canonical name, and an address that begins with host and port.
+Address = tuple[int, int, int, str, tuple[Any, ...]]
+
+_FREE_PORT_ATTEMPTS: Final = 20
+_TOO_SHORT: Final = "the file is shorter than the region that was promised"
 _MORE: Final = getattr(socket, "MSG_MORE", 0)
 # Below this a region is read and sent like bytes: two system calls more cost as much as the copy saves.
 SENDFILE_BYTES_MIN: Final = 16 * 1024
@@ -46,6 +52,7 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._unsent = 0
         self._is_watching = False
         self._closing = False
+        self._is_paused = False
         self.peer_address = ""
 
     # The loop's side
@@ -59,6 +66,9 @@ class TcpConnection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername")
         self.peer_address = f"{address[0]}:{address[1]}" if address else "unknown"
         self._peer.connected(self)
+        if self._is_paused:
+            # uvloop begins to read when this returns, whatever was asked for meanwhile.
+            asyncio.get_running_loop().call_soon(self._pause_again)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._release()
@@ -100,7 +110,10 @@ class TcpConnection(asyncio.BufferedProtocol):
         if self._socket is None or self._closing:
             return
         if size < SENDFILE_BYTES_MIN:
-            self.send(file.read_at(position, size))
+            data = file.read_at(position, size)
+            if len(data) != size:
+                raise OSError(errno.EIO, _TOO_SHORT, file.path)
+            self.send(data)
             return
         file.retain()
         self._queue.append(_Region(file, position, size))
@@ -112,10 +125,16 @@ class TcpConnection(asyncio.BufferedProtocol):
         return self._unsent
 
     def pause_reading(self) -> None:
+        self._is_paused = True
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
+    def _pause_again(self) -> None:
+        if self._is_paused:
+            self.pause_reading()
+
     def resume_reading(self) -> None:
+        self._is_paused = False
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
@@ -159,7 +178,7 @@ class TcpConnection(asyncio.BufferedProtocol):
             if isinstance(first, _Region):
                 sent = os.sendfile(self._socket.fileno(), first.file.fd, first.position, first.left)
                 if sent == 0:
-                    raise OSError("the file is shorter than the region that was promised")
+                    raise OSError(errno.EIO, _TOO_SHORT, first.file.path)
                 first.position += sent
                 first.left -= sent
                 self._unsent -= sent
@@ -203,12 +222,48 @@ class TcpConnection(asyncio.BufferedProtocol):
 
 
 class TcpListener:
-    def __init__(self, server: asyncio.Server) -> None:
-        self._server = server
-        self.port: int = server.sockets[0].getsockname()[1]
+    """One port, on every address that its host stands for."""
+
+    def __init__(self, servers: list[asyncio.Server]) -> None:
+        self._servers = servers
+        self.port: int = servers[0].sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        self._server.close()
+        for server in self._servers:
+            server.close()
+
+
+def _is_usable(family: int) -> bool:
+    """A resolver may name IPv6 addresses on a machine that has no IPv6."""
+    if family != socket.AF_INET6:
+        return True
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def _bind(addresses: list[Address], port: int) -> list[socket.socket]:
+    """A socket for each address, all on one port: where 0 is asked for, on one that is free on all of them."""
+    for attempt in range(_FREE_PORT_ATTEMPTS):
+        bound: list[socket.socket] = []
+        try:
+            for family, kind, protocol, _, (host, _, *scope) in addresses:
+                sock = socket.socket(family, kind, protocol)
+                bound.append(sock)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                sock.bind((host, bound[0].getsockname()[1] if len(bound) > 1 else port, *scope))
+            return bound
+        except OSError as error:
+            for sock in bound:
+                sock.close()
+            if port or error.errno != errno.EADDRINUSE or attempt + 1 == _FREE_PORT_ATTEMPTS:
+                raise
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 class TcpNetwork:
@@ -218,10 +273,16 @@ class TcpNetwork:
 
     async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> TcpListener:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            lambda: self._connection(accept()), host or None, port, reuse_address=True, backlog=1024
+        addresses = await loop.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        return TcpListener(server)
+        bound = _bind(cast(list[Address], [found for found in addresses if _is_usable(found[0])]), port)
+        return TcpListener(
+            [
+                await loop.create_server(lambda: self._connection(accept()), sock=sock, backlog=1024)
+                for sock in bound
+            ]
+        )
 
     async def connect(self, host: str, port: int, peer: Peer) -> None:
         await asyncio.get_running_loop().create_connection(lambda: self._connection(peer), host, port)

@@ -20,7 +20,8 @@ class Connection(Protocol):
     def send(self, data: Buffer) -> None: ...
 
     def send_file(self, file: File, position: int, size: int) -> None:
-        """Sends a region of a file, and retains the file for as long as that takes."""
+        """Sends a region of a file, and retains the file for as long as that takes. Raises OSError if it cannot be read
+        now; if that turns out later, the connection ends."""
         ...
 
     def unsent_bytes(self) -> int:

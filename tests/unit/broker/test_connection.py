@@ -199,6 +199,21 @@ async def test_memory_of_a_request_is_free_only_when_it_has_been_handled(world: 
 
 
 @in_world(socket_request_max_bytes="300000", queued_max_request_bytes="300000")
+async def test_whoever_waits_for_memory_is_not_overtaken_by_a_smaller_request(world: World) -> None:
+    first, second, third = world.connect(), world.connect(), world.connect()
+    await create(first)
+    await append(first, batch(1))
+    large, smaller = frame_of(produce(batch(1, size=200_000))), frame_of(produce(batch(1, size=80_000)))
+    first.give(large[:100_000])
+    second.give(large)
+    third.give(smaller)
+    assert (second.is_paused, third.is_paused) == (True, True)
+    first.give(large[100_000:])
+    for client in (first, second, third):
+        await client.answer(ProduceRequest, PRODUCE)
+
+
+@in_world(socket_request_max_bytes="300000", queued_max_request_bytes="300000")
 async def test_connection_that_ends_gives_its_memory_back_and_its_place_in_the_queue(world: World) -> None:
     first, second, third = world.connect(), world.connect(), world.connect()
     await create(third)

@@ -9,7 +9,7 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.wire.api.k35_describe_log_dirs import DescribeLogDirsRequest
-from tests.batches import batch
+from tests.batches import NOW_MS, batch
 from tests.disks import WatchedDisk
 from tests.unit.broker.requests import (
     PRODUCE,
@@ -212,3 +212,24 @@ async def test_deletions_of_records_at_the_same_time_do_not_disturb_each_other(w
     client = world.connect()
     for index in range(6):
         assert (await list_offset(client, -2, partition=index)).offset == 2
+
+
+@in_world()
+async def test_a_damaged_log_is_told_to_whoever_reads_there_and_to_nobody_else(world: World) -> None:
+    client = world.connect()
+    await create(client, partitions=2)
+    for index in range(2):
+        for _ in range(3):
+            await append(client, batch(2), partition=index)
+    path = world.data / "t-0" / "00000000000000000000.log"
+    data = bytearray(path.read_bytes())
+    at = len(batch(2)) + 8
+    data[at : at + 4] = bytes(4)
+    path.write_bytes(bytes(data))
+    parts = fetched(await client.call(fetch((0, 4), (1, 4)), 12))
+    assert parts[0].error_code == ErrorCode.CORRUPT_MESSAGE
+    assert len(records_of(parts[1])) == 2
+    assert (await list_offset(client, NOW_MS, partition=0)).error_code == ErrorCode.NONE
+    assert (await list_offset(client, NOW_MS + 999, partition=0)).error_code == ErrorCode.NONE
+    assert len(world.said("a log is damaged")) == 1
+    assert await append(client, batch(1), partition=1) == 6

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strandline.storage.log import Log
-from strandline.wire.record_batch import headers_in, read_header
+from strandline.wire.record_batch import CorruptBatch, headers_in, read_header
 from tests.batches import NOW_MS, batch, resealed
 from tests.disks import WatchedDisk
 from tests.unit.storage.logs import Store, append, read
@@ -123,3 +123,20 @@ def test_batch_whose_records_cannot_be_read_is_found_as_a_whole(tmp_path: Path, 
     append(log, resealed(batch(2)[:-3], length=len(batch(2)) - 15))
     found = log.offset_by_time(NOW_MS, 0) if lookup == "by_time" else log.offset_of_largest_timestamp()
     assert found == (NOW_MS + 1, 2)
+
+
+@pytest.mark.parametrize("length", [0, -12, 48, -(1 << 31), 1 << 30])
+def test_a_damaged_length_is_an_error_and_never_walked_over(tmp_path: Path, length: int) -> None:
+    store = Store(tmp_path)
+    log = filled(store, 5)
+    size = len(batch(2, timestamp=NOW_MS))
+    data = bytearray(store.file(0).read_bytes())
+    data[2 * size + 8 : 2 * size + 12] = length.to_bytes(4, "big", signed=True)
+    store.file(0).write_bytes(bytes(data))
+    assert read_header(read(log, 2, size)).base_offset == 2
+    with pytest.raises(CorruptBatch):
+        log.read(6, 10, 1000, whole_first_batch=True)
+    with pytest.raises(CorruptBatch):
+        list(log.segments[0].headers())
+    with pytest.raises(CorruptBatch):
+        log.offset_by_time(NOW_MS + 40, 0)

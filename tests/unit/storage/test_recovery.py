@@ -134,9 +134,12 @@ def test_damage_in_the_tail_is_found_even_after_a_clean_end(tmp_path: Path) -> N
         lambda path: path.write_bytes(path.read_bytes()[:-4] + struct.pack(">i", EACH + 5)),
         lambda path: path.write_bytes(path.read_bytes()[:-4] + struct.pack(">i", 3 * EACH)),
         lambda path: path.write_bytes(path.read_bytes()[:-4] + struct.pack(">i", -EACH)),
+        lambda path: path.write_bytes(
+            path.read_bytes()[:4] + struct.pack(">i", 3 * EACH) + path.read_bytes()[8:]
+        ),
         lambda path: path.unlink(),
     ],
-    ids=("cut", "ones", "zeros", "inside a batch", "another batch", "negative", "gone"),
+    ids=("cut", "ones", "zeros", "inside a batch", "another batch", "negative", "over batches", "gone"),
 )
 @pytest.mark.parametrize("base_offset", [0, 8], ids=("closed", "active"))
 def test_a_damaged_offset_index_costs_no_record(

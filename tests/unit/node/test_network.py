@@ -1,0 +1,241 @@
+"""TCP: order across bytes and files, what waits, and how it ends. On the loop that a node uses and on asyncio's own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strandline.node.disk import RealDisk
+from strandline.node.network import SENDFILE_BYTES_MIN, TcpConnection, TcpNetwork
+from strandline.ports.network import Connection
+
+
+class Recorder:
+    """A peer that writes down what it is told."""
+
+    def __init__(self, on_connected: Callable[[Connection], None] = lambda connection: None) -> None:
+        self.connection: TcpConnection | None = None
+        self.data = bytearray()
+        self.drains = 0
+        self.is_lost = asyncio.Event()
+        self._on_connected = on_connected
+        self._buffer = bytearray(1000)
+
+    def connected(self, connection: Connection) -> None:
+        assert isinstance(connection, TcpConnection)
+        self.connection = connection
+        self._on_connected(connection)
+
+    def buffer(self) -> memoryview:
+        return memoryview(self._buffer)
+
+    def received(self, size: int) -> None:
+        self.data += self._buffer[:size]
+
+    def drained(self) -> None:
+        self.drains += 1
+
+    def lost(self, error: Exception | None) -> None:
+        self.is_lost.set()
+
+
+Scenario = Callable[[Recorder, socket.socket], Coroutine[Any, Any, None]]
+
+
+def run(
+    scenario: Scenario, loop: str, on_connected: Callable[[Connection], None] = lambda connection: None
+) -> None:
+    """Runs a scenario with a served connection and its client's blocking socket."""
+
+    async def main() -> None:
+        network, recorder = TcpNetwork(), Recorder(on_connected)
+        listener = await network.listen("127.0.0.1", 0, lambda: recorder)
+        client = socket.socket()
+        client.settimeout(10)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        try:
+            await asyncio.to_thread(client.connect, ("127.0.0.1", listener.port))
+            while recorder.connection is None:
+                await asyncio.sleep(0.001)
+            await scenario(recorder, client)
+        finally:
+            client.close()
+            listener.close()
+            if recorder.connection is not None:
+                recorder.connection.abort()
+                await asyncio.wait_for(recorder.is_lost.wait(), 10)
+                assert recorder.connection.unsent_bytes() == 0
+
+    if loop == "uvloop":
+        import uvloop
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(main())
+    else:
+        asyncio.run(main())
+
+
+@pytest.fixture(params=["uvloop", "asyncio"])
+def loop(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def received(client: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        part = client.recv(min(1 << 20, size - len(data)))
+        if not part:
+            break
+        data += part
+    return bytes(data)
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+def test_bytes_and_regions_of_files_arrive_in_the_order_they_were_sent(loop: str, tmp_path: Path) -> None:
+    contents = bytes(range(256)) * 16_000
+    (tmp_path / "f").write_bytes(contents)
+
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        file = RealDisk().open(str(tmp_path / "f"))
+        expected = b""
+        connection = recorder.connection
+        assert connection is not None
+        for number in range(30):
+            head = b"<%d>" % number
+            connection.send(head)
+            size = (100, SENDFILE_BYTES_MIN - 1, SENDFILE_BYTES_MIN, 2_000_000)[number % 4]
+            connection.send_file(file, number * 1000, size)
+            expected += head + contents[number * 1000 : number * 1000 + size]
+        assert connection.unsent_bytes() > 0, "the socket does not take it all"
+        assert await asyncio.to_thread(received, client, len(expected)) == expected
+        await eventually(lambda: connection.unsent_bytes() == 0)
+        assert recorder.drains >= 1
+        file.close()
+
+    run(scenario, loop)
+
+
+def test_a_file_stays_open_until_its_region_is_sent(loop: str, tmp_path: Path) -> None:
+    contents = b"z" * 20_000_000
+    (tmp_path / "f").write_bytes(contents)
+
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        file = RealDisk().open(str(tmp_path / "f"))
+        assert recorder.connection is not None
+        recorder.connection.send_file(file, 0, len(contents))
+        file.close()
+        assert file.fd >= 0
+        assert await asyncio.to_thread(received, client, len(contents)) == contents
+        await eventually(lambda: file.fd == -1)
+
+    run(scenario, loop)
+
+
+def test_a_closed_connection_sends_what_it_was_given_first(loop: str) -> None:
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        assert recorder.connection is not None
+        recorder.connection.send(b"x" * 15_000_000)
+        recorder.connection.close()
+        recorder.connection.send(b"too late")
+        assert len(await asyncio.to_thread(received, client, 16_000_000)) == 15_000_000
+
+    run(scenario, loop)
+
+
+def test_an_aborted_connection_sends_nothing_more(loop: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"z" * 1_000_000)
+
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        file = RealDisk().open(str(tmp_path / "f"))
+        assert recorder.connection is not None
+        recorder.connection.send(b"x" * 15_000_000)
+        recorder.connection.send_file(file, 0, 1_000_000)
+        file.close()
+        recorder.connection.abort()
+        assert file.fd == -1
+        await asyncio.wait_for(recorder.is_lost.wait(), 10)
+
+    run(scenario, loop)
+
+
+def test_a_peer_that_goes_ends_the_connection(loop: str) -> None:
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        client.sendall(b"hello")
+        await eventually(lambda: recorder.data == b"hello")
+        client.close()
+        await asyncio.wait_for(recorder.is_lost.wait(), 10)
+
+    run(scenario, loop)
+
+
+def test_nothing_is_read_while_reading_is_paused(loop: str) -> None:
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        assert recorder.connection is not None
+        recorder.connection.pause_reading()
+        client.sendall(b"held")
+        await asyncio.sleep(0.1)
+        assert recorder.data == b""
+        recorder.connection.resume_reading()
+        await eventually(lambda: recorder.data == b"held")
+
+    run(scenario, loop)
+
+
+def test_reading_can_be_paused_before_the_first_byte(loop: str) -> None:
+    """uvloop begins to read after it has told of the connection, whatever was asked for meanwhile."""
+
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        assert recorder.connection is not None
+        await asyncio.sleep(0.05)
+        client.sendall(b"held")
+        await asyncio.sleep(0.1)
+        assert recorder.data == b""
+        recorder.connection.resume_reading()
+        await eventually(lambda: recorder.data == b"held")
+
+    run(scenario, loop, on_connected=lambda connection: connection.pause_reading())
+
+
+def test_a_region_that_the_file_no_longer_has_ends_the_connection(loop: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"z" * 100_000)
+
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        file = RealDisk().open(str(tmp_path / "f"))
+        assert recorder.connection is not None
+        recorder.connection.send_file(file, 0, 200_000)
+        assert len(await asyncio.to_thread(received, client, 200_000)) <= 100_000
+        file.close()
+
+    run(scenario, loop)
+
+
+def test_a_small_region_that_the_file_no_longer_has_is_an_error_at_once(loop: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"z" * 100)
+
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        file = RealDisk().open(str(tmp_path / "f"))
+        assert recorder.connection is not None
+        with pytest.raises(OSError, match="shorter"):
+            recorder.connection.send_file(file, 0, 200)
+        file.close()
+
+    run(scenario, loop)
+
+
+def test_the_real_port_is_told_where_0_was_asked_for(loop: str) -> None:
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        assert client.getpeername()[1] > 0
+        assert recorder.connection is not None
+        assert recorder.connection.peer_address == f"127.0.0.1:{client.getsockname()[1]}"
+
+    run(scenario, loop)
