@@ -127,7 +127,10 @@ class Lifecycle:
 
     async def shut_down(self) -> None:
         """Leadership moves away first, if others can take it and the time allows."""
-        if not self._broker.config.flag("controlled.shutdown.enable") or len(self._broker.image.live_brokers()) < 2:
+        if (
+            not self._broker.config.flag("controlled.shutdown.enable")
+            or len(self._broker.image.live_brokers()) < 2
+        ):
             return
         deadline = self._broker.clock.monotonic() + _SHUTDOWN_S
         while self._broker.clock.monotonic() < deadline:

@@ -33,7 +33,7 @@ from strandline.quorum.roles import Follower, Leader
 from strandline.quorum.settings import QuorumSettings
 from strandline.telemetry.events import Events
 from strandline.wire.codec import encode
-from strandline.wire.records.control import LeaderChangeMessage, Voter
+from strandline.wire.records.control import LEADER_CHANGE_VERSION, LeaderChangeMessage, Voter
 from strandline.wire.records.framing import LEADER_CHANGE, control_batch, metadata_batch
 from strandline.wire.schema import Message
 
@@ -261,14 +261,12 @@ class QuorumNode:
 
     def _append_leader_change(self, effect: m.AppendLeaderChange) -> None:
         message = LeaderChangeMessage(
-            version=1,
+            version=LEADER_CHANGE_VERSION,
             leader_id=self._own.replica_id,
-            voters=tuple(
-                Voter(voter_id=v.replica_id, voter_directory_id=v.directory_id) for v in effect.voters
-            ),
+            voters=tuple(Voter(voter_id=voter.replica_id) for voter in effect.voters),
             granting_voters=tuple(Voter(voter_id=voter_id) for voter_id in effect.granting),
         )
-        content = bytes(encode(message, 1))
+        content = bytes(encode(message, LEADER_CHANGE_VERSION))
         self._append(
             control_batch(LEADER_CHANGE, content, self.end_offset, effect.epoch, self._clock.wall_ms())
         )
