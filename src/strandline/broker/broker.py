@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
 from strandline.base.ids import TopicPartition
+from strandline.broker.absences import Absences
 from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
 from strandline.broker.checkpoints import Checkpoints
@@ -20,17 +21,15 @@ from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers import Handlers
 from strandline.broker.in_sync import InSync
 from strandline.broker.lifecycle import Lifecycle
-from strandline.broker.metadata_store import BOOTSTRAP_FILE, MetadataStore, render_snapshot
-from strandline.broker.metadata_view import Changes, MetadataView
+from strandline.broker.metadata_view import Changes
 from strandline.broker.producer_ids import ProducerIds
-from strandline.broker.quorum_node import Address, QuorumNode
+from strandline.broker.quorum_node import QuorumNode
+from strandline.broker.quorum_setup import controller_runtime_of, quorum_of
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
 from strandline.broker.tasks import TaskScope
-from strandline.config import BrokerConfig, DynamicConfigs, Listener, TopicConfig
-from strandline.config.addresses import parse_voter
-from strandline.controller.controller import Controller
+from strandline.config import BrokerConfig, DynamicConfigs, Listener
 from strandline.controller.image import ClusterImage
 from strandline.controller.producer_ids import ProducerIdBlock
 from strandline.ports.clock import Clock
@@ -40,8 +39,6 @@ from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
 from strandline.ports.workers import Workers
-from strandline.quorum.messages import ReplicaKey
-from strandline.quorum.settings import QuorumSettings
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
 from strandline.telemetry.counters import Counters
@@ -75,8 +72,8 @@ class Broker:
         self.workers = ports.workers
         self.network = ports.network
         self.random = ports.random
-        self._process = ports.process
-        self._files = FileTable(ports.disk, ports.open_files_max)
+        self.process = ports.process
+        self.files = FileTable(ports.disk, ports.open_files_max)
         self.node_id = config.node_id
         self.counters = Counters()
         self.tasks = TaskScope(self.failed)
@@ -93,6 +90,7 @@ class Broker:
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = GroupCoordinator(self)
         self.controllers = Controllers(self)
+        self.absences = Absences(self)
         self.replication = Replication(self)
         self.in_sync = InSync(self)
         self.checkpoints = Checkpoints(ports.disk, ports.workers)
@@ -120,13 +118,14 @@ class Broker:
             configs=self.configs,
             directories=directories,
             disk=self.disk,
-            files=self._files,
+            files=self.files,
             workers=self.workers,
             clock=self.clock,
             random=self.random,
             events=self.events,
         )
-        self._open_quorum(directories[0])
+        self.controller_runtime = controller_runtime_of(self)
+        self.quorum = quorum_of(self, directories[0])
         self.connections.hold_all()
         endpoints = await self._listen()
         self.quorum.start()
@@ -144,61 +143,6 @@ class Broker:
         self.groups.load_what_is_there()
         self.background.start()
         self.connections.serve_all()
-
-    def _open_quorum(self, directory: LogDirectory) -> None:
-        config = self.config
-        if config.is_controller:
-            self.controller_runtime = ControllerRuntime(
-                new_machine=lambda: Controller(DynamicConfigs(config), self.random),
-                clock=self.clock,
-                network=self.network,
-                events=self.events,
-                tasks=self.tasks,
-                node_id=self.node_id,
-                cluster_id=self.cluster_id,
-                session_timeout_s=config.int("broker.session.timeout.ms") / 1000,
-            )
-        store = MetadataStore(
-            self.disk,
-            self._files,
-            config.optional_text("metadata.log.dir") or directory.path,
-            self._metadata_log_config(),
-            self.clock.wall_ms(),
-            is_alone=len(voters_of(config)) <= 1,
-        )
-        for note in store.notes:
-            self.events.warn("repaired", what=note)
-        self.quorum = QuorumNode(
-            disk=self.disk,
-            clock=self.clock,
-            random=self.random,
-            workers=self.workers,
-            network=self.network,
-            process=self._process,
-            events=self.events,
-            store=store,
-            own=ReplicaKey(self.node_id, directory.directory_id),
-            voters=voters_of(config),
-            cluster_id=self.cluster_id,
-            settings=QuorumSettings(
-                election_timeout_s=config.int("controller.quorum.election.timeout.ms") / 1000,
-                fetch_timeout_s=config.int("controller.quorum.fetch.timeout.ms") / 1000,
-            ),
-            listener=MetadataView(
-                self.image, self.configs, self.controller_runtime, self._changed, self._leader_changed
-            ),
-        )
-        if self.controller_runtime is not None:
-            self.controller_runtime.quorum = self.quorum
-
-    def _metadata_log_config(self) -> TopicConfig:
-        """The metadata log has segments of its own, whatever is set for topics."""
-        segments = {
-            "segment.bytes": str(self.config.int("metadata.log.segment.bytes")),
-            "segment.ms": str(self.config.int("metadata.log.segment.ms")),
-            "preallocate": "false",
-        }
-        return TopicConfig(self.configs.topic_values(segments))
 
     @property
     def broker_epoch(self) -> int:
@@ -259,7 +203,7 @@ class Broker:
         await self.background.checkpoint_high_watermarks()
         await self.background.checkpoint_log_starts()
         clean = await self._close_metadata() and clean
-        self._files.close()
+        self.files.close()
         marked = 0
         for directory in self.replicas.directories:
             if clean and directory.offline_because is None and self.replicas.is_repaired(directory):
@@ -281,12 +225,14 @@ class Broker:
 
     def failed(self, error: BaseException) -> None:
         """A task ended with an error that nobody expected: the node's state can no longer be trusted."""
-        self._process.halt("".join(traceback.format_exception(error)))
+        self.process.halt("".join(traceback.format_exception(error)))
 
-    def _changed(self, changes: Changes) -> None:
+    def image_changed(self, changes: Changes) -> None:
         """The image is consistent again: let what follows it follow."""
         if changes.has_configs:
             self.fetch_bytes_max = self._number("fetch.max.bytes")
+        for node_id in changes.fenced:
+            self.absences.fenced(node_id)
         if not self._is_following:
             return
         for topic in changes.removed_topics:
@@ -323,7 +269,7 @@ class Broker:
         except KafkaError as error:
             self.events.warn("replica not opened", topic=topic, partition=index, error=error)
 
-    def _leader_changed(self) -> None:
+    def controller_changed(self) -> None:
         if self.config.is_broker and hasattr(self, "lifecycle"):
             self.lifecycle.controller_changed()
 
@@ -478,23 +424,3 @@ class _Acceptor:
         return ClientConnection(
             self._broker, self._listener, self._request_bytes_max, is_controller_listener=self._is_controller
         )
-
-
-def voters_of(config: BrokerConfig) -> dict[int, Address]:
-    """Node ids and addresses of the controllers."""
-    voters = {}
-    for entry in config.strings("controller.quorum.voters"):
-        parsed = parse_voter(entry)
-        if parsed is not None:
-            node_id, host, port = parsed
-            voters[node_id] = Address(host, port)
-    if not voters and config.is_controller:
-        listener = config.controller_listeners[0]
-        voters[config.node_id] = Address(listener.host or "localhost", listener.port)
-    return voters
-
-
-def bootstrap_file(now_ms: int, random: Random, config: BrokerConfig) -> tuple[str, bytes]:
-    """Name and contents of the file with which a new cluster's metadata begins."""
-    records = Controller(DynamicConfigs(config), random).bootstrap_records()
-    return BOOTSTRAP_FILE, render_snapshot(records, now_ms, 0)

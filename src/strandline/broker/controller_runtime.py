@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.peers import is_refused
+from strandline.broker.peers import is_gone
 from strandline.broker.tasks import TaskScope
 from strandline.controller.brokers import Registration, check_epoch
 from strandline.controller.controller import Controller
@@ -205,7 +205,7 @@ class ControllerRuntime:
             return True
         if old.endpoints == registration.endpoints or not old.endpoints:
             return False
-        if await is_refused(self._network, old.endpoints[0].host, old.endpoints[0].port, _PROBE_S):
+        if await is_gone(self._network, old.endpoints[0].host, old.endpoints[0].port, _PROBE_S):
             return False
         return self._sessions.get(broker_id, 0.0) > self._clock.monotonic()
 
@@ -249,7 +249,7 @@ class ControllerRuntime:
         if broker is None or broker.fenced or not broker.endpoints:
             return
         endpoint = broker.endpoints[0]
-        if not await is_refused(self._network, endpoint.host, endpoint.port, _PROBE_S):
+        if not await is_gone(self._network, endpoint.host, endpoint.port, _PROBE_S):
             return
         if self._connections.get(broker_id):
             return  # it came back meanwhile

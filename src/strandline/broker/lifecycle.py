@@ -20,6 +20,7 @@ _HEARTBEAT_VERSION: Final = 1
 _EAGER_S: Final = 0.02
 # Kafka's is the same: 5 minutes at most, decided by no setting.
 _SHUTDOWN_S: Final = 300.0
+_NO_CONTROLLER_S: Final = 2.0
 _FATAL: Final = (
     ErrorCode.INCONSISTENT_CLUSTER_ID,
     ErrorCode.UNSUPPORTED_VERSION,
@@ -132,10 +133,17 @@ class Lifecycle:
             or len(self._broker.image.live_brokers()) < 2
         ):
             return
-        deadline = self._broker.clock.monotonic() + _SHUTDOWN_S
-        while self._broker.clock.monotonic() < deadline:
-            response = await self._beat(want_shut_down=True)
-            if response is not None and response.should_shut_down:
-                return
+        clock = self._broker.clock
+        deadline = clock.monotonic() + _SHUTDOWN_S
+        heard = clock.monotonic()
+        # Without a controller nobody can take over, however long this broker stays.
+        while clock.monotonic() < min(deadline, heard + _NO_CONTROLLER_S):
+            response = None
+            with suppress(TimeoutError):
+                response = await asyncio.wait_for(self._beat(want_shut_down=True), _NO_CONTROLLER_S)
+            if response is not None:
+                heard = clock.monotonic()
+                if response.should_shut_down:
+                    return
             await asyncio.sleep(_EAGER_S)
         self._broker.events.warn("controlled shutdown took too long; stopping as it is")

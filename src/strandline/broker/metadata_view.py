@@ -13,6 +13,7 @@ from strandline.config import DynamicConfigs
 from strandline.controller.controller import apply_to
 from strandline.controller.image import ClusterImage
 from strandline.wire.records.metadata import (
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -30,10 +31,11 @@ class Changes:
 
     removed_topics: list[str] = field(default_factory=list)
     partitions: dict[tuple[str, int], None] = field(default_factory=dict)
+    fenced: list[int] = field(default_factory=list)
     has_configs: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.removed_topics or self.partitions or self.has_configs)
+        return bool(self.removed_topics or self.partitions or self.fenced or self.has_configs)
 
 
 class MetadataView:
@@ -67,6 +69,8 @@ class MetadataView:
             case PartitionRecord() | PartitionChangeRecord():
                 name = self._image.topics_by_id[message.topic_id].name
                 self._changes.partitions[name, message.partition_id] = None
+            case BrokerRegistrationChangeRecord(fenced=1):
+                self._changes.fenced.append(message.broker_id)
             case ConfigRecord():
                 self._changes.has_configs = True
             case _:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 FETCH_VERSION: Final = 18
 _SLACK_S: Final = 5.0
+# How long a partition with trouble is left out: mostly its leader has not heard of its election yet.
+_HOLD_S: Final = 0.02
 
 
 class _Followed:
@@ -59,11 +61,12 @@ class Source:
         self._session_epoch = 0
         self._peer: Peer | None = None
         self._more = asyncio.Event()
+        self._is_asking = False
         self._task: asyncio.Task[Any] | None = None
 
     def follow(self, replica: Replica) -> None:
         self._followed[replica.partition] = _Followed(replica)
-        self._more.set()
+        self._ask_now()
         if self._task is None:
             self._task = self._broker.tasks.start(self._run())
 
@@ -75,6 +78,12 @@ class Source:
     def stop(self) -> None:
         if self._peer is not None:
             self._peer.close()
+
+    def _ask_now(self) -> None:
+        """There is something to ask for that a request which waits at the leader does not name."""
+        self._more.set()
+        if self._is_asking and self._peer is not None:
+            self._peer.nudge()
 
     # The loop
 
@@ -105,7 +114,11 @@ class Source:
         wait_ms = config.int("replica.fetch.wait.max.ms")
         request = self._request(wait_ms)
         peer = self._connect()
-        response = await peer.call(request, FETCH_VERSION, wait_ms / 1000 + _SLACK_S)
+        self._is_asking = True
+        try:
+            response = await peer.call(request, FETCH_VERSION, wait_ms / 1000 + _SLACK_S)
+        finally:
+            self._is_asking = False
         if response.error_code != ErrorCode.NONE:
             self._reset_session()
             return
@@ -130,6 +143,7 @@ class Source:
             self._reset_session()
             client_id = f"replica-{self._broker.node_id}-{self._lane}"
             peer = self._peer = Peer(self._broker.network, client_id, endpoint.host, endpoint.port)
+            peer.on_lost = lambda: self._broker.absences.suspect(self._node_id)
         return peer
 
     def _request(self, wait_ms: int) -> FetchRequest:
@@ -210,10 +224,10 @@ class Source:
 
     def _hold(self, followed: _Followed, why: str) -> None:
         followed.told = None
-        followed.held_until = self._broker.clock.monotonic() + 0.05
+        followed.held_until = self._broker.clock.monotonic() + _HOLD_S
         if why:
             self._broker.events.warn("replication held up", partition=followed.replica.partition, why=why)
-        asyncio.get_running_loop().call_later(0.06, self._more.set)
+        asyncio.get_running_loop().call_later(_HOLD_S * 1.1, self._ask_now)
 
     def _go_back(self, followed: _Followed, epoch: int, end_offset: int) -> None:
         replica = followed.replica

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 
 from strandline.base.ids import uuid_text
-from strandline.broker.broker import Broker, Ports, bootstrap_file, voters_of
+from strandline.broker.broker import Broker, Ports
+from strandline.broker.quorum_setup import bootstrap_file, voters_of
 from strandline.config import BrokerConfig
 from strandline.node.clock import RealClock
 from strandline.node.disk import RealDisk

@@ -89,9 +89,7 @@ class Cluster:
             node.wait_until_ready()
 
     def stop(self) -> None:
-        for node in self.nodes:
-            if node.is_running:
-                node.ask_to_stop()
+        """One after the other: each hands over what it leads while there is somebody to take it."""
         for node in self.nodes:
             node.stop()
 

@@ -348,7 +348,7 @@ class World:
                 task.cancel()
         for directory in self.broker.replicas.directories:
             directory.release()
-        self.broker._files.close()
+        self.broker.files.close()
 
     async def restart(self, *, clean: bool) -> None:
         if clean:

@@ -160,6 +160,7 @@ class _Waiter:
                 if _follower_of(request) >= 0:
                     replica.wake_on_append(self._key, self._wake)
         self._timer = loop.call_later(request.max_wait_ms / 1000, self._expire)
+        context.connection.end_long_poll = self._expire
         self.future.add_done_callback(self._forget)
 
     def _wake(self) -> None:
@@ -187,6 +188,8 @@ class _Waiter:
     def _forget(self, done: asyncio.Future[Body | None]) -> None:
         """Answered, or the client has gone."""
         self._timer.cancel()
+        if self._context.connection.end_long_poll == self._expire:
+            self._context.connection.end_long_poll = None
         for partition in self._fetch.partitions:
             replica = _find(self._broker, self._context, partition)
             if replica is not None:
