@@ -146,7 +146,8 @@ class Broker:
 
     @property
     def broker_epoch(self) -> int:
-        return self.lifecycle.epoch
+        """-1 where there is none: on a controller, and before the registration."""
+        return self.lifecycle.epoch if self.config.is_broker else -1
 
     async def _listen(self) -> tuple[BrokerEndpoint, ...]:
         """Opens the listeners and gives what to advertise, with the real port where 0 was asked for."""

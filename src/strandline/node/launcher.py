@@ -133,10 +133,16 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
             events.warn("stopped at once, on the second signal")
             os._exit(130)
         asked.set()
+        starting.cancel()  # nothing to do with one that has started
 
+    starting = loop.create_task(node.start())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    await node.start()
+    try:
+        await starting
+    except asyncio.CancelledError:
+        events.info("stopped before it was ready: the next start checks the logs", node=config.node_id)
+        return
     on_ready(node)
     await asked.wait()
     events.info("stopping", node=config.node_id)

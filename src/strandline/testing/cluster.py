@@ -33,6 +33,8 @@ class ClusterNode(BrokerProcess):
     def __init__(self, node_id: int, data_dir: Path, settings: Mapping[str, str]) -> None:
         super().__init__(data_dir, settings)
         self.node_id = node_id
+        if "broker" not in self.settings["process.roles"]:
+            del self.settings["advertised.listeners"]
 
     def pause(self) -> None:
         """As if its machine had stopped: connections stay open and nothing answers."""
@@ -61,8 +63,6 @@ class Cluster:
             if not dedicated:
                 roles = "broker,controller"
             own = _settings_of(node_id, roles, voters, controller_ports[node_id], ports[-1 - number])
-            if "broker" not in roles:
-                own.pop("advertised.listeners")
             node = ClusterNode(node_id, home / f"node-{node_id}", {**own, **settings})
             config = BrokerConfig(node.settings)
             launcher.format_if_empty(
