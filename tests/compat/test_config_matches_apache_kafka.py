@@ -44,7 +44,8 @@ QUESTION_TIMEOUT_S = 30
 # Where Strandline means to differ from Apache Kafka: key to reason. Nowhere, so far.
 DIFFERENCES: dict[tuple[str, str], str] = {}
 
-OURS = {"broker": BROKER_KEYS, "dynamic": DYNAMIC_ONLY_KEYS, "topic": TOPIC_KEYS}
+KAFKAS_TOPIC_KEYS = {name: key for name, key in TOPIC_KEYS.items() if not name.startswith("strandline.")}
+OURS = {"broker": BROKER_KEYS, "dynamic": DYNAMIC_ONLY_KEYS, "topic": KAFKAS_TOPIC_KEYS}
 
 
 class Facts(NamedTuple):

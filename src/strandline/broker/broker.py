@@ -86,6 +86,10 @@ class Broker:
             config.int("max.incremental.fetch.session.cache.slots"), ports.random
         )
         self.fetch_bytes_max = config.int("fetch.max.bytes")
+        selector = config.optional_text("replica.selector.class") or ""
+        self.selects_by_rack = selector.endswith("RackAwareReplicaSelector")
+        if selector and not selector.endswith(("RackAwareReplicaSelector", "LeaderSelector")):
+            events.warn("no such replica selector: consumers read from leaders", selector=selector)
         self.partitions_per_answer_max = config.int("max.request.partition.size.limit")
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = GroupCoordinator(self)
@@ -259,9 +263,7 @@ class Broker:
             self.groups.leadership_changed(topic, index)
             return
         self.replication.forget(TopicPartition(topic, index))
-        known = self.image.topics.get(topic)
-        state = None if known is None else known.partitions.get(index)
-        if state is not None and self.node_id in state.replicas and state.leader not in (self.node_id, -1):
+        if self.replicas.follows(topic, index):
             self.tasks.start(self._open_and_follow(topic, index))
 
     async def _open_and_follow(self, topic: str, index: int) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from strandline.config import DynamicConfigs
 from strandline.controller.controller import apply_to
 from strandline.controller.image import ClusterImage
+from strandline.controller.observers import OBSERVERS
 from strandline.wire.records.metadata import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
@@ -73,6 +74,9 @@ class MetadataView:
                 self._changes.fenced.append(message.broker_id)
             case ConfigRecord():
                 self._changes.has_configs = True
+                topic = self._image.topics.get(message.resource_name)
+                if message.name == OBSERVERS and topic is not None:
+                    self._changes.partitions |= {(topic.name, index): None for index in topic.partitions}
             case _:
                 pass
 

@@ -14,6 +14,7 @@ from strandline.base.ids import METADATA_TOPIC, TopicPartition
 from strandline.broker.replica import Replica
 from strandline.config import DynamicConfigs
 from strandline.controller.image import ClusterImage, PartitionState
+from strandline.controller.observers import named_observers, observers_of
 from strandline.partition.follower import Follower
 from strandline.partition.leader import Leader
 from strandline.partition.producers import Producers
@@ -98,7 +99,7 @@ class Replicas:
         state = None if known is None else known.partitions.get(index)
         if state is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
-        if self._node_id not in state.replicas:
+        if not self._holds(topic, state):
             raise KafkaError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node has no replica of {topic}-{index}."
             )
@@ -216,6 +217,7 @@ class Replicas:
             end_offset=log.log_end_offset,
             high_watermark=high_watermark,
             partition_epoch=state.partition_epoch,
+            observers=observers_of(self._image, partition.topic, state),
             now=self._clock.monotonic(),
         )
         leader.appended(log.log_end_offset, log.config.min_insync_replicas)
@@ -268,7 +270,7 @@ class Replicas:
         state = None if known is None else known.partitions.get(index)
         if state is None:
             return None
-        if self._node_id not in state.replicas:
+        if not self._holds(topic, state):
             if TopicPartition(topic, index) in self._on_disk:
                 self._remove(TopicPartition(topic, index))
             return None
@@ -276,7 +278,8 @@ class Replicas:
             return None
         role = replica.role
         if isinstance(role, Leader) and state.leader == self._node_id and role.epoch == state.leader_epoch:
-            role.replicas_changed(state.replicas, self._clock.monotonic())
+            observers = observers_of(self._image, topic, state)
+            role.replicas_changed(state.replicas, self._clock.monotonic(), observers)
             replica.in_sync_decided(state.in_sync, state.partition_epoch)
         elif role.epoch != state.leader_epoch or (
             isinstance(role, Follower) and role.leader_id != state.leader
@@ -289,8 +292,18 @@ class Replicas:
             TopicPartition(topic.name, index)
             for topic in self._image.topics.values()
             for index, state in topic.partitions.items()
-            if self._node_id in state.replicas
+            if self._holds(topic.name, state)
         ]
+
+    def _holds(self, topic: str, state: PartitionState) -> bool:
+        """Whether this node has a copy, as a replica or as an observer."""
+        return self._node_id in state.replicas or self._node_id in named_observers(self._image, topic)
+
+    def follows(self, topic: str, index: int) -> bool:
+        """Whether this node has a copy that another node leads."""
+        known = self._image.topics.get(topic)
+        state = None if known is None else known.partitions.get(index)
+        return state is not None and state.leader not in (self._node_id, -1) and self._holds(topic, state)
 
     def topic_removed(self, topic: str) -> None:
         for index in [tp.partition for tp in self._on_disk if tp.topic == topic]:
@@ -338,11 +351,10 @@ class Replicas:
             else:
                 size = 0
             found[directory].append((partition, size))
-        for topic in self._image.topics.values():
-            for index in topic.partitions:
-                if TopicPartition(topic.name, index) not in self._on_disk:
-                    # Its directory is made when it is first used.
-                    found[self.directories[0]].append((TopicPartition(topic.name, index), 0))
+        for partition in self.partitions_here():
+            if partition not in self._on_disk:
+                # Its directory is made when it is first used.
+                found[self.directories[0]].append((partition, 0))
         return found
 
 

@@ -82,8 +82,9 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("replica.high.watermark.checkpoint.interval.ms", LONG, 5000, None, HIGH).documented(
         "How often the high watermark of every partition is written down."
     ),
-    accepted("replica.selector.class", STRING, None, None, MEDIUM).documented(
-        "A class that chooses which replica a consumer reads from. Without it, the leader."
+    active("replica.selector.class", STRING, None, None, MEDIUM).documented(
+        "Which replica a consumer reads from: with ...RackAwareReplicaSelector one in its rack, otherwise the leader. "
+        "Other classes are not loaded."
     ),
     active("num.replica.fetchers", INT, 1, at_least(1), HIGH, CLUSTER_WIDE).documented(
         "Connections with which a broker fetches from each leader's broker."

@@ -262,6 +262,11 @@ class ConfigKey(NamedTuple):
         return self.type == PASSWORD
 
     @property
+    def shown_only_if_set(self) -> bool:
+        """Kafka's tools are not shown keys that Kafka does not show, unless somebody uses them."""
+        return self.internal or self.name.startswith("strandline.")
+
+    @property
     def type_code(self) -> int:
         return TYPE_CODES[self.type]
 

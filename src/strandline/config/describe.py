@@ -55,7 +55,7 @@ def topic_entries(
     configs: DynamicConfigs, overrides: Mapping[str, str], wanted: Collection[str] | None
 ) -> tuple[ConfigEntry, ...]:
     values = configs.topic_values(overrides)
-    names = [name for name, key in TOPIC_KEYS.items() if not key.internal or name in overrides]
+    names = [name for name, key in TOPIC_KEYS.items() if not key.shown_only_if_set or name in overrides]
     entries = []
     for name in _chosen(names, wanted):
         key, value = TOPIC_KEYS[name], render(values[name])
@@ -105,7 +105,7 @@ def created_topic_entries(configs: DynamicConfigs, overrides: Mapping[str, str])
     entries = []
     for name in sorted(TOPIC_KEYS):
         key = TOPIC_KEYS[name]
-        if key.internal and name not in overrides:
+        if key.shown_only_if_set and name not in overrides:
             continue
         value, source = _created_value(configs, key, overrides)
         entries.append(_entry(key, value, ())._replace(source=source))

@@ -50,6 +50,7 @@ class TopicConfig:
     segment_index_bytes: int
     segment_jitter_ms: int
     segment_ms: int
+    strandline_observers: tuple[str, ...]
     unclean_leader_election_enable: bool
 
     def __init__(self, values: Mapping[str, ConfigValue]) -> None:

@@ -132,6 +132,10 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("segment.ms", LONG, 604_800_000, at_least(1), MEDIUM, PER_TOPIC).documented(
         "Age at which a segment is closed even if it is not full."
     ),
+    active("strandline.observers", LIST, (), None, MEDIUM, PER_TOPIC).documented(
+        "Brokers, by node id or rack, that copy the topic without being replicas: never in sync, never leaders, "
+        "and near their consumers. Not a key of Kafka's."
+    ),
     active("unclean.leader.election.enable", BOOLEAN, False, None, MEDIUM, PER_TOPIC).documented(
         "Whether a replica that is not in sync may lead when no other is left, at the price of lost records."
     ),

@@ -17,6 +17,7 @@ from strandline.config import (
     replace_topic,
 )
 from strandline.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE, ClusterImage
+from strandline.controller.observers import OBSERVERS, check_observers
 from strandline.controller.plans import Planned
 from strandline.wire.api.k33_alter_configs import (
     AlterConfigsRequest,
@@ -106,6 +107,9 @@ def _plan_resource(
         decided = decide()
         if isinstance(decided, Refused):
             raise KafkaError(ErrorCode[decided.error], decided.message)
+        for key, value in decided.records:
+            if key == OBSERVERS and value is not None:
+                check_observers(image, name, value)
     except KafkaError as error:
         return [], error.code, error.message
     records: list[Message] = [

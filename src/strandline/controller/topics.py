@@ -14,6 +14,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ZERO_UUID
 from strandline.base.topics import colliding_name, invalid_topic_name
 from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, TopicState
+from strandline.controller.observers import OBSERVERS, brokers_named, named_observers, without_observers
 from strandline.controller.placement import place
 from strandline.controller.plans import Planned
 from strandline.ports.random import Random
@@ -89,7 +90,8 @@ def _plan_topic(
 ) -> tuple[list[Message], CreatableTopicResult]:
     _check_new_name(image, topic.name)
     overrides = defaults.overrides([(config.name, config.value) for config in topic.configs])
-    replicas = _replicas_of_new_topic(image, topic, defaults, random)
+    observers = brokers_named(image, overrides.get(OBSERVERS, ""))
+    replicas = _replicas_of_new_topic(image, topic, defaults, random, observers)
     topic_id = random.uuid()
     records: list[Message] = [TopicRecord(name=topic.name, topic_id=topic_id)]
     records += [
@@ -124,7 +126,11 @@ def _check_new_name(image: ClusterImage, name: str) -> None:
 
 
 def _replicas_of_new_topic(
-    image: ClusterImage, topic: CreatableTopic, defaults: TopicDefaults, random: Random
+    image: ClusterImage,
+    topic: CreatableTopic,
+    defaults: TopicDefaults,
+    random: Random,
+    observers: frozenset[int],
 ) -> list[tuple[int, ...]]:
     if topic.assignments:
         if topic.num_partitions != -1 or topic.replication_factor != -1:
@@ -151,11 +157,14 @@ def _replicas_of_new_topic(
             ErrorCode.POLICY_VIOLATION,
             f"One request may create {PARTITIONS_PER_REQUEST_MAX} partitions; use several.",
         )
-    return place(_enough_brokers(image, factor), partition_count, factor, random.below(1 << 16))
+    brokers = _enough_brokers(image, factor, observers)
+    return place(brokers, partition_count, factor, random.below(1 << 16))
 
 
-def _enough_brokers(image: ClusterImage, replication_factor: int) -> list[BrokerState]:
-    live = image.live_brokers()
+def _enough_brokers(
+    image: ClusterImage, replication_factor: int, observers: frozenset[int]
+) -> list[BrokerState]:
+    live = without_observers(image.live_brokers(), observers)
     if replication_factor > len(live):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -312,7 +321,8 @@ def _plan_more_partitions(
         )
     factor = len(topic.partitions[0].replicas)
     if asked.assignments is None:
-        replicas = place(_enough_brokers(image, factor), additional, factor, random.below(1 << 16))
+        brokers = _enough_brokers(image, factor, named_observers(image, topic.name))
+        replicas = place(brokers, additional, factor, random.below(1 << 16))
     else:
         if len(asked.assignments) != additional:
             raise KafkaError(

@@ -77,7 +77,8 @@ class Leader:
         self.high_watermark = high_watermark
         self._end_offset = end_offset
         # Followers are unknown until they fetch; until then they hold the high watermark where it is.
-        self._followers = {replica: FollowerProgress(now) for replica in replicas if replica != node_id}
+        copies = (*replicas, *sorted(observers))
+        self._followers = {replica: FollowerProgress(now) for replica in copies if replica != node_id}
         self._proposed: tuple[int, ...] | None = None
 
     @property
@@ -87,7 +88,7 @@ class Leader:
         return self._proposed
 
     def effective_min_in_sync(self, min_in_sync: int) -> int:
-        return min(min_in_sync, len(self.replicas) - len(self.observers & set(self.replicas)))
+        return min(min_in_sync, len(self.replicas))
 
     def is_below_minimum(self, min_in_sync: int) -> bool:
         return len(self.in_sync) < self.effective_min_in_sync(min_in_sync)
@@ -197,16 +198,30 @@ class Leader:
         self._proposed = None
         return self._advance(min_in_sync)
 
-    def replicas_changed(self, replicas: tuple[int, ...], now: float) -> None:
+    def replicas_changed(
+        self, replicas: tuple[int, ...], now: float, observers: frozenset[int] = frozenset()
+    ) -> None:
         """A reassignment: new replicas begin unknown, those that are gone are forgotten."""
         self.replicas = replicas
-        for replica in replicas:
+        self.observers = observers
+        copies = (*replicas, *sorted(observers))
+        for replica in copies:
             if replica != self.node_id and replica not in self._followers:
                 self._followers[replica] = FollowerProgress(now)
-        for replica in [r for r in self._followers if r not in replicas]:
+        for replica in [r for r in self._followers if r not in copies]:
             del self._followers[replica]
+
+    def can_serve(self, offset: int) -> list[int]:
+        """Followers that a consumer may read from at an offset, the ones that have most first (KIP-392)."""
+        able = [
+            (-progress.end_offset, replica)
+            for replica, progress in self._followers.items()
+            if (replica in self.in_sync or replica in self.observers)
+            and progress.log_start <= offset <= progress.end_offset
+        ]
+        return [replica for _, replica in sorted(able)]
 
     def check_invariants(self) -> None:
         assert self.high_watermark <= self._end_offset
         assert set(self.in_sync) <= set(self.replicas)
-        assert not self.observers & set(self.in_sync)
+        assert not self.observers & set(self.replicas)

@@ -106,6 +106,7 @@ def _settings_of(node_id: int, roles: str, voters: str, controller_port: int, po
         "listeners": ",".join(listeners),
         "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "controller.quorum.voters": voters,
+        "broker.rack": f"rack-{node_id}",
         "default.replication.factor": "3",
         "min.insync.replicas": "2",
         "offsets.topic.replication.factor": "3",

@@ -6,8 +6,8 @@ NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER
 CORRUPT_MESSAGE where the log is damaged. For the whole request: FETCH_SESSION_ID_NOT_FOUND,
 INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
 A follower is answered up to the end of the log, and tells with each request what it has. Consumers of version 11 and
-later may read from followers, up to their high watermark (KIP-392). Differs from Kafka: there is no preferred read
-replica yet.
+later may read from followers, up to their high watermark; with `replica.selector.class` a leader sends a consumer to
+the replica of its rack that has most (KIP-392).
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Read:
         "last_stable",
         "log_start",
         "partition",
+        "preferred",
         "records",
     )
 
@@ -60,6 +61,7 @@ class Read:
         self.log_start = -1
         self.records: Slice | None = None
         self.diverging: tuple[int, int] | None = None
+        self.preferred = -1  # the replica that a consumer should rather ask
 
 
 def handle_raw(broker: Broker, context: RequestContext) -> Answer:
@@ -225,6 +227,7 @@ def _read_all(
         if read.records is not None:
             total += read.records.size
         # A follower that lags behind the high watermark is told at once (KIP-1166).
+        must_answer = must_answer or read.preferred >= 0
         must_answer = (
             must_answer or read.diverging is not None or partition.known_high_watermark < read.high_watermark
         )
@@ -261,12 +264,32 @@ def _read(
     if not log.log_start_offset <= offset <= log.log_end_offset:
         read.high_watermark = read.last_stable = read.log_start = -1
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if follower < 0:
+        read.preferred = _preferred_replica(broker, context, request, replica, offset)
+        if read.preferred >= 0:
+            return
     upper = read.last_stable if request.isolation_level == READ_COMMITTED else read.high_watermark
     if follower >= 0:
         upper = log.log_end_offset
     if offset < upper and left > 0:
         size_max = min(partition.size_max, left)
         read.records = log.read(offset, upper, size_max, whole_first_batch=is_first)
+
+
+def _preferred_replica(
+    broker: Broker, context: RequestContext, request: FetchRequest, replica: Replica, offset: int
+) -> int:
+    """A replica in the consumer's rack, where this leader is in another; -1 to read here."""
+    if not broker.selects_by_rack or not request.rack_id or context.api_version < _FROM_FOLLOWERS_SINCE:
+        return -1
+    brokers = broker.image.brokers
+    if not replica.is_leader or brokers[broker.node_id].rack == request.rack_id:
+        return -1
+    for node_id in replica.leader.can_serve(offset):
+        state = brokers.get(node_id)
+        if state is not None and not state.fenced and state.rack == request.rack_id:
+            return node_id
+    return -1
 
 
 def _diverges(replica: Replica, read: Read) -> bool:
@@ -329,6 +352,7 @@ def _is_news(read: Read) -> bool:
         read.records is not None
         or read.error_code != ErrorCode.NONE
         or read.diverging is not None
+        or read.preferred >= 0
         or read.high_watermark != read.partition.told_high_watermark
         or read.log_start != read.partition.told_log_start
     )
@@ -357,9 +381,9 @@ def _partition_head(version: int, isolation_level: int, read: Read) -> bytes:
     )
     if version >= _FLEXIBLE_FROM:
         aborted = b"\x01" if has_list else b"\x00"
-        return head + aborted + b"\xff\xff\xff\xff" + uvarint(size + 1)
+        return head + aborted + _INT32.pack(read.preferred) + uvarint(size + 1)
     aborted = b"\x00\x00\x00\x00" if has_list else b"\xff\xff\xff\xff"
-    preferred = b"\xff\xff\xff\xff" if version >= 11 else b""
+    preferred = _INT32.pack(read.preferred) if version >= 11 else b""
     return head + aborted + preferred + _INT32.pack(size)
 
 

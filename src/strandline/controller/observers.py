@@ -1,0 +1,54 @@
+"""Observers: brokers that copy a topic and have no say in it.
+
+The topic's setting `strandline.observers` names them, by node id or by rack. An observer is never assigned as a
+replica, so it is never in sync, never elected, and counts in no minimum: it pulls from the leader like a follower and
+serves consumers that are near it. A broker that holds a replica of a partition is no observer of it, whatever the
+setting says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, PartitionState
+
+OBSERVERS: Final = "strandline.observers"
+
+
+def named_observers(image: ClusterImage, topic: str) -> frozenset[int]:
+    """The brokers that the topic's setting names, replicas or not."""
+    text = image.configs.get((TOPIC_RESOURCE, topic), {}).get(OBSERVERS)
+    return frozenset() if not text else brokers_named(image, text)
+
+
+def brokers_named(image: ClusterImage, text: str) -> frozenset[int]:
+    names = {name.strip() for name in text.split(",")} - {""}
+    return frozenset(
+        broker.node_id
+        for broker in image.brokers.values()
+        if str(broker.node_id) in names or (broker.rack is not None and broker.rack in names)
+    )
+
+
+def observers_of(image: ClusterImage, topic: str, partition: PartitionState) -> frozenset[int]:
+    return named_observers(image, topic) - set(partition.replicas)
+
+
+def without_observers(brokers: Iterable[BrokerState], observers: frozenset[int]) -> list[BrokerState]:
+    """Where replicas may go."""
+    return [broker for broker in brokers if broker.node_id not in observers]
+
+
+def check_observers(image: ClusterImage, topic: str, text: str) -> None:
+    """An id that is named must not be a replica already: it would leave the in-sync set without anyone asking."""
+    known = image.topics.get(topic)
+    ids = {int(name) for name in text.split(",") if name.strip().isdigit()}
+    for index, partition in () if known is None else known.partitions.items():
+        both = sorted(ids & set(partition.replicas))
+        if both:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                f"Broker {both[0]} holds a replica of {topic}-{index}: reassign it before it becomes an observer.",
+            )
