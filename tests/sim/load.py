@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from strandline.sim.checker import ReadPartition, check_files, check_history, read_partition
-from strandline.sim.workload import Producer, create_topic
+from strandline.sim.wire_client import WireClient
+from strandline.sim.workload import PAUSE_SECONDS_MAX, Producer, create_topic
 from strandline.sim.world import DATA, SimulatedNode, World
 
 # Small, so that a second of writing rolls segments and fills index pages.
@@ -16,18 +17,19 @@ class Load:
     def __init__(
         self,
         world: World,
-        node: SimulatedNode,
+        node: SimulatedNode | None,
         topic: str,
         *,
         configs: dict[str, str] | None = None,
         partitions: int = 2,
         producers: int = 3,
+        pause_seconds_max: float = PAUSE_SECONDS_MAX,
     ) -> None:
         self._world = world
         self._node = node
         self.topic = topic
         self._configs = SMALL_SEGMENTS | (configs or {})
-        self._partitions = partitions
+        self.partitions = partitions
         chance = world.generator("load", topic)
         self.producers = [
             Producer(
@@ -37,18 +39,21 @@ class Load:
                 topic,
                 number % partitions,
                 is_idempotent=chance.random() < 0.6,
+                pause_seconds_max=pause_seconds_max,
             )
             for number in range(producers)
         ]
         self._running: list[asyncio.Task[None]] = []
+        self._is_created = False
 
     async def create(self) -> None:
         await create_topic(
-            await self._world.connect(self._node),
+            await self._connect(0),
             self.topic,
-            partitions=self._partitions,
+            partitions=self.partitions,
             configs=self._configs,
         )
+        self._is_created = True
 
     def start(self) -> None:
         self._running = [self._world.start_task(producer.run()) for producer in self.producers]
@@ -70,8 +75,18 @@ class Load:
         return sum(len(producer.acknowledged) for producer in self.producers)
 
     async def read(self) -> list[ReadPartition]:
-        client = await self._world.connect(self._node)
-        return [await read_partition(client, self.topic, partition) for partition in range(self._partitions)]
+        return [
+            await read_partition(await self._connect(partition), self.topic, partition)
+            for partition in range(self.partitions)
+        ]
+
+    async def _connect(self, partition: int) -> WireClient:
+        """To the one node, or to the leader in a cluster, or to any node while there is no topic."""
+        if self._node is not None:
+            return await self._world.connect(self._node)
+        if not self._is_created:
+            return await self._world.connect_any()
+        return await self._world.connect_leader(self.topic, partition)
 
     async def check(self) -> None:
         for partition, read in enumerate(await self.read()):
@@ -79,7 +94,8 @@ class Load:
 
     def check_files(self) -> None:
         """After a clean shutdown, before anything is written."""
-        for partition in range(self._partitions):
+        for partition in range(self.partitions):
             path = f"{DATA}/{self.topic}-{partition}"
-            if self._node.disk.exists(path):
-                check_files(self._node.disk, path)
+            for node in self._world.nodes.values():
+                if node.disk.exists(path):
+                    check_files(node.disk, path)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from strandline.broker.peers import is_gone
+from strandline.broker.tasks import within
 from strandline.controller.image import BrokerState, TopicState
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Absences:
                 return
             if await is_gone(self._broker.network, endpoint.host, endpoint.port, DECISION_SECONDS_MAX):
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.shield(decided), DECISION_SECONDS_MAX)
+                    await within(DECISION_SECONDS_MAX, asyncio.shield(decided))
         finally:
             del self._suspects[state.node_id]
             if not decided.done():

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
+from strandline.broker.tasks import within
 from strandline.controller.controller import SUPPORTED_FEATURES
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, Feature, Listener
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -101,7 +102,7 @@ class Lifecycle:
         while True:
             self._kick.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._kick.wait(), interval_s)
+                await within(interval_s, self._kick.wait())
             response = await self._beat()
             if response is not None and response.error_code == ErrorCode.STALE_BROKER_EPOCH:
                 # The cluster has forgotten this broker, or has taken another for it.
@@ -140,7 +141,7 @@ class Lifecycle:
         while clock.monotonic() < min(deadline, heard + _NO_CONTROLLER_S):
             response = None
             with suppress(TimeoutError):
-                response = await asyncio.wait_for(self._beat(want_shut_down=True), _NO_CONTROLLER_S)
+                response = await within(_NO_CONTROLLER_S, self._beat(want_shut_down=True))
             if response is not None:
                 heard = clock.monotonic()
                 if response.should_shut_down:

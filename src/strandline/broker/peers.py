@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+from strandline.broker.tasks import within
 from strandline.ports.network import Network
 from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
@@ -30,7 +31,12 @@ class Peer:
     async def call(self, message: Request, version: int, seconds: float) -> Any:
         """The response; ChannelClosed, OSError or TimeoutError if there is none."""
         channel = await self._open()
-        return await asyncio.wait_for(asyncio.shield(channel.request(message, version)), seconds)
+        try:
+            return await within(seconds, channel.request(message, version))
+        except TimeoutError:
+            # Nothing behind this request would be answered either: the next one tries a new connection.
+            channel.close()
+            raise
 
     def nudge(self) -> None:
         """Ends a long poll that waits at the other side: it answers what waits when ApiVersions comes."""
@@ -47,7 +53,7 @@ class Peer:
         self._connecting = asyncio.get_running_loop().create_future()
         channel = Channel(self._client_id)
         try:
-            await asyncio.wait_for(channel.open(self._network, self.host, self.port), CONNECT_SECONDS_MAX)
+            await within(CONNECT_SECONDS_MAX, channel.open(self._network, self.host, self.port))
         finally:
             self._connecting.set_result(None)
             self._connecting = None
@@ -83,8 +89,8 @@ async def is_gone(network: Network, host: str, port: int, seconds: float) -> boo
     while (left := deadline - asyncio.get_running_loop().time()) > 0:
         channel = Channel("probe")
         try:
-            await asyncio.wait_for(channel.open(network, host, port), left)
-            await asyncio.wait_for(channel.request(ApiVersionsRequest(), 0), left)
+            await within(left, channel.open(network, host, port))
+            await within(left, channel.request(ApiVersionsRequest(), 0))
         except ConnectionRefusedError:
             return True
         except TimeoutError:

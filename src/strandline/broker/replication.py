@@ -66,6 +66,9 @@ class Source:
 
     def follow(self, replica: Replica) -> None:
         self._followed[replica.partition] = _Followed(replica)
+        # A request that names a partition and forgets it ends with it forgotten.
+        again = (replica.topic_id, replica.partition.partition)
+        self._forgotten = [forgotten for forgotten in self._forgotten if forgotten != again]
         self._ask_now()
         if self._task is None:
             self._task = self._broker.tasks.start(self._run())

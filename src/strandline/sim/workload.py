@@ -1,8 +1,9 @@
 """What clients do in a simulation, and what they remember of it.
 
-A `Producer` writes batches to one partition and keeps a history: what it was told, and what it was never told. An
-idempotent one repeats a batch until it is acknowledged, over as many connections as that takes, with up to five under
-way; one without idempotence never repeats, so that nothing it wrote can be there twice.
+A `Producer` writes batches to one partition, at one node or wherever its leader is, and keeps a history: what it was
+told, and what it was never told. An idempotent one repeats a batch until it is acknowledged, over as many connections
+as that takes, with up to five under way; one without idempotence never repeats, so that nothing it wrote can be there
+twice.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ IN_FLIGHT_MAX: Final = 5
 _BY_NAME: Final = 12  # the last Produce version that names topics
 _ANSWER_SECONDS_MAX: Final = 3.0
 _RETRY_SECONDS: Final = 0.1
-_PAUSE_SECONDS_MAX: Final = 0.02
+PAUSE_SECONDS_MAX: Final = 0.02
 _VALUE_BYTES: Final = (20, 200, 2000, 9000)
 
 
@@ -61,12 +62,17 @@ class SentBatch:
 
 
 async def create_topic(
-    client: WireClient, name: str, *, partitions: int = 1, configs: dict[str, str] | None = None
+    client: WireClient,
+    name: str,
+    *,
+    partitions: int = 1,
+    configs: dict[str, str] | None = None,
+    replication_factor: int = -1,
 ) -> None:
     topic = CreatableTopic(
         name=name,
         num_partitions=partitions,
-        replication_factor=1,
+        replication_factor=replication_factor,
         assignments=(),
         configs=tuple(
             CreatableTopicConfig(name=key, value=value) for key, value in sorted((configs or {}).items())
@@ -122,13 +128,14 @@ class Producer:
     def __init__(
         self,
         world: World,
-        node: SimulatedNode,
+        node: SimulatedNode | None,
         name: str,
         topic: str,
         partition: int,
         *,
         is_idempotent: bool,
         value_bytes: Sequence[int] = _VALUE_BYTES,
+        pause_seconds_max: float = PAUSE_SECONDS_MAX,
     ) -> None:
         self._world = world
         self._node = node
@@ -139,6 +146,7 @@ class Producer:
         self.history: list[SentBatch] = []
         self.refusals: list[int] = []  # error codes, in the order in which they came
         self._value_bytes = value_bytes
+        self._pause_seconds_max = pause_seconds_max
         self._chance = world.generator("producer", name)
         self._in_flight_max = self._chance.randint(1, IN_FLIGHT_MAX) if is_idempotent else 1
         self._client: WireClient | None = None
@@ -170,9 +178,15 @@ class Producer:
 
     async def _connect(self) -> None:
         if self._client is None or not self._client.is_connected:
-            self._client = await self._world.connect(self._node, self.name)
+            if self._node is not None:
+                self._client = await self._world.connect(self._node, self.name)
+            else:
+                self._client = await self._world.connect_leader(self.topic, self.partition, self.name)
         if self.is_idempotent and self._producer_id < 0:
-            self._producer_id = await new_producer_id(self._client)
+            try:
+                self._producer_id = await new_producer_id(self._client)
+            except Refused as error:
+                raise Disconnected(str(error)) from error
 
     def _fill(self, batches_max: int) -> None:
         """Sends again what has to be, in order, and something new while there is room."""
@@ -226,7 +240,7 @@ class Producer:
             batch.is_acknowledged = True
             batch.base_offset = answer.base_offset
             self._pending.popleft()
-            await asyncio.sleep(_PAUSE_SECONDS_MAX * self._chance.random() ** 2)
+            await asyncio.sleep(self._pause_seconds_max * self._chance.random() ** 2)
             return
         self.refusals.append(code)
         if not is_retriable(code):
@@ -240,6 +254,9 @@ class Producer:
             await _answer(under_way)
         self._forget_answers()
         await asyncio.sleep(_RETRY_SECONDS)
+        if self._node is None and self._client is not None:
+            self._client.abort()  # another may lead by now
+            self._client = None
 
     async def _reconnect(self) -> None:
         if self._client is not None:

@@ -36,19 +36,22 @@ from strandline.sim.process import SimulatedProcess
 from strandline.sim.random import Generator, SimulatedRandom, generator
 from strandline.sim.trace import Trace
 from strandline.sim.volume import Volume
-from strandline.sim.wire_client import WireClient
+from strandline.sim.wire_client import Disconnected, WireClient
 from strandline.sim.workers import SimulatedWorkers
 from strandline.storage.directory import format_directory, is_formatted
 from strandline.telemetry.events import Events
+from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 T = TypeVar("T")
 
 DATA: Final = "/data"
 PORT: Final = 9092
+CONTROLLER_PORT: Final = 9093
 CLIENT_HOST: Final = "clients"
 # An hour: whatever waits longer than that waits for ever.
 VIRTUAL_SECONDS_MAX: Final = 3600.0
 _TRACE_LINES_SHOWN: Final = 40
+_CONNECT_SECONDS_MAX: Final = 1.0
 
 
 class World:
@@ -59,6 +62,7 @@ class World:
         self.network = SimulatedNetwork(self.loop, seed, self.trace)
         self.clients = self.network.host(CLIENT_HOST)
         self.chance = self.generator("scenario")
+        self.chance_of_clients = self.generator("clients")
         self.nodes: dict[int, SimulatedNode] = {}
 
     def generator(self, *purpose: object) -> Generator:
@@ -77,6 +81,51 @@ class World:
         given = one_node_settings(node_id) | dict(settings or {})
         node = self.nodes[node_id] = SimulatedNode(self, node_id, given, volume, open_files_max)
         return node
+
+    def add_cluster(
+        self, nodes: int = 3, *, settings: Mapping[str, str] | None = None
+    ) -> list[SimulatedNode]:
+        """Nodes in both roles that form one cluster; none is started yet."""
+        ids = range(1, nodes + 1)
+        voters = ",".join(f"{node_id}@{host_name(node_id)}:{CONTROLLER_PORT}" for node_id in ids)
+        return [
+            self.add_node(node_id, settings=cluster_settings(node_id, voters) | dict(settings or {}))
+            for node_id in ids
+        ]
+
+    async def start_all(self) -> None:
+        """All at once: none is ready before a majority of controllers is there."""
+        starting = [self.start_task(node.start()) for node in self.nodes.values()]
+        for each in starting:
+            await each
+
+    async def connect_any(self, client_id: str = "sim") -> WireClient:
+        """To any node that is reachable, as a client with a bootstrap list does."""
+        nodes = list(self.nodes.values())
+        self.chance_of_clients.shuffle(nodes)
+        for node in nodes:
+            try:
+                return await asyncio.wait_for(self.connect(node, client_id), _CONNECT_SECONDS_MAX)
+            except (Disconnected, TimeoutError):
+                continue
+        raise Disconnected("no node is reachable")
+
+    async def connect_leader(self, topic: str, partition: int, client_id: str = "sim") -> WireClient:
+        """To the broker that leads a partition, as far as some other broker knows."""
+        any_node = await self.connect_any(client_id)
+        asked = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
+        try:
+            answer = await any_node.request(asked, MetadataResponse, seconds_max=_CONNECT_SECONDS_MAX)
+        finally:
+            any_node.close()
+        for found in answer.topics[0].partitions:
+            node = self.nodes.get(found.leader_id)
+            if found.partition_index == partition and node is not None:
+                try:
+                    return await asyncio.wait_for(self.connect(node, client_id), _CONNECT_SECONDS_MAX)
+                except TimeoutError as error:
+                    raise Disconnected("the leader is not reachable") from error
+        raise Disconnected(f"nobody leads {topic}-{partition}")
 
     async def connect(self, node: SimulatedNode, client_id: str = "sim") -> WireClient:
         """Raises wire_client.Disconnected where nobody listens."""
@@ -178,9 +227,9 @@ class SimulatedNode:
     def _format_if_empty(self) -> None:
         """As the real launcher does for the empty directories of a one-node configuration."""
         random = SimulatedRandom(self._world.generator("format", self.node_id))
+        cluster_id = uuid_text(SimulatedRandom(self._world.generator("cluster")).uuid())
         if all(is_formatted(self.disk, path) for path in self.config.log_dirs):
             return
-        cluster_id = uuid_text(random.uuid())
         for path in self.config.log_dirs:
             if not is_formatted(self.disk, path):
                 format_directory(
@@ -241,4 +290,16 @@ def one_node_settings(node_id: int) -> dict[str, str]:
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
+    }
+
+
+def cluster_settings(node_id: int, voters: str) -> dict[str, str]:
+    """What makes a node one of a cluster, over the settings of one that is alone."""
+    host = host_name(node_id)
+    return {
+        "listeners": f"PLAINTEXT://{host}:{PORT},CONTROLLER://{host}:{CONTROLLER_PORT}",
+        "controller.quorum.voters": voters,
+        "default.replication.factor": "3",
+        "min.insync.replicas": "2",
+        "offsets.topic.replication.factor": "3",
     }
