@@ -66,17 +66,20 @@ class Source:
 
     def follow(self, replica: Replica) -> None:
         self._followed[replica.partition] = _Followed(replica)
-        # A request that names a partition and forgets it ends with it forgotten.
-        again = (replica.topic_id, replica.partition.partition)
-        self._forgotten = [forgotten for forgotten in self._forgotten if forgotten != again]
         self._ask_now()
         if self._task is None:
             self._task = self._broker.tasks.start(self._run())
 
     def unfollow(self, partition: TopicPartition) -> None:
         followed = self._followed.pop(partition, None)
-        if followed is not None and followed.told is not None:
-            self._forgotten.append((followed.replica.topic_id, partition.partition))
+        if followed is not None:
+            self._forget(followed)
+
+    def _forget(self, followed: _Followed) -> None:
+        """Takes it out of the session, from the next request on."""
+        if followed.told is not None:
+            followed.told = None
+            self._forgotten.append((followed.replica.topic_id, followed.replica.partition.partition))
 
     def stop(self) -> None:
         if self._peer is not None:
@@ -175,7 +178,9 @@ class Source:
             )
         forgotten: dict[bytes, list[int]] = {}
         for topic_id, index in self._forgotten:
-            forgotten.setdefault(topic_id, []).append(index)
+            # A request that names a partition and forgets it ends with it forgotten.
+            if all(index != named.partition for named in by_topic.get(topic_id, ())):
+                forgotten.setdefault(topic_id, []).append(index)
         self._forgotten.clear()
         return FetchRequest(
             replica_state=ReplicaState(
@@ -198,6 +203,8 @@ class Source:
         replica = followed.replica
         if not isinstance(replica.role, Follower) or replica.role.leader_id != self._node_id:
             return
+        if followed.told is None:
+            return  # an answer to what was asked before it was held up or followed anew
         try:
             if data.error_code != ErrorCode.NONE:
                 self._refused(followed, data)
@@ -226,7 +233,7 @@ class Source:
             replica.wake_all()
 
     def _hold(self, followed: _Followed, why: str) -> None:
-        followed.told = None
+        self._forget(followed)
         followed.held_until = self._broker.clock.monotonic() + _HOLD_S
         if why:
             self._broker.events.warn("replication held up", partition=followed.replica.partition, why=why)
