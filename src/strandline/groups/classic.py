@@ -52,7 +52,7 @@ class ClassicProtocol(ClassicRebalance):
         names = [protocol.name for protocol in request.protocols]
         if not self._accepts(group, request.member_id):
             group.remove(request.member_id)
-            return outcome.answer(token, join_refused(request.member_id, ErrorCode.GROUP_MAX_SIZE_REACHED))
+            return outcome.answer(token, join_refused("", ErrorCode.GROUP_MAX_SIZE_REACHED))
         if not group.supports(request.protocol_type, names):
             return outcome.answer(
                 token, join_refused(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

@@ -188,4 +188,4 @@ class ClassicRebalance:
 
 
 def join_refused(member_id: str, code: int) -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name="", leader="", members=())
+    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None, leader="", members=())

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import uuid_text
 from strandline.groups import consumer_records as made
 from strandline.groups.assignors import ASSIGNORS, Wish
 from strandline.groups.consumer_group import (
@@ -24,7 +25,7 @@ from strandline.groups.consumer_group import (
     ConsumerMember,
     ResolvedRegex,
 )
-from strandline.groups.members import Caller, uuid_string
+from strandline.groups.members import Caller
 from strandline.groups.outcome import Entry
 from strandline.groups.reconciliation import Reported, reconcile
 from strandline.groups.regular_expressions import matching_topics
@@ -100,7 +101,7 @@ class ConsumerProtocol:
         topics: Topics,
         now: Moment,
     ) -> tuple[list[Entry], ConsumerGroupHeartbeatResponse]:
-        member_id = request.member_id or uuid_string(self._random.uuid())
+        member_id = request.member_id or uuid_text(self._random.uuid())
         reported: Reported = None
         if request.topic_partitions is not None:
             reported = {topic.topic_id: topic.partitions for topic in request.topic_partitions}
@@ -218,9 +219,7 @@ class ConsumerProtocol:
         members[wanted.member_id] = wanted
         regexes = self._resolve(group, members, topics, now, entries)
         subscription_changed = (
-            (is_new and replaced is None)
-            or wanted.topic_names != known.topic_names
-            or wanted.topic_regex != known.topic_regex
+            wanted.topic_names != known.topic_names or wanted.topic_regex != known.topic_regex
         )
         epoch = self._epoch_after(group, members, regexes, subscription_changed, topics, entries)
         targets = dict(group.targets)

@@ -14,6 +14,7 @@ from strandline.groups import consumer_records as made
 from strandline.groups.classic import ClassicProtocol
 from strandline.groups.classic_group import DEAD, EMPTY, ClassicGroup
 from strandline.groups.classic_group import STABLE as CLASSIC_STABLE
+from strandline.groups.classic_rebalance import join_refused
 from strandline.groups.consumer import ConsumerProtocol
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
@@ -26,9 +27,14 @@ from strandline.groups.settings import GroupSettings, Moment
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
 from strandline.ports.random import Random
-from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
+from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
-from strandline.wire.api.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from strandline.wire.api.k13_leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
 from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -113,14 +119,14 @@ class GroupShard:
 
     def join(self, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment) -> Outcome:
         if not request.group_id:
-            return Outcome().answer(token, join_refused(request, ErrorCode.INVALID_GROUP_ID))
+            return Outcome().answer(token, join_refused(request.member_id, ErrorCode.INVALID_GROUP_ID))
         settings = self.settings
         if (
             not settings.session_timeout_min_ms
             <= request.session_timeout_ms
             <= settings.session_timeout_max_ms
         ):
-            return Outcome().answer(token, join_refused(request, ErrorCode.INVALID_SESSION_TIMEOUT))
+            return Outcome().answer(token, join_refused(request.member_id, ErrorCode.INVALID_SESSION_TIMEOUT))
         group = self.groups.get(request.group_id)
         before: list[Entry] = []
         if isinstance(group, ConsumerGroup):
@@ -130,7 +136,7 @@ class GroupShard:
             group = None
         if group is None:
             if request.member_id:
-                return Outcome().answer(token, join_refused(request, ErrorCode.UNKNOWN_MEMBER_ID))
+                return Outcome().answer(token, join_refused(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
             for entry in before:
                 self.apply(entry.key, entry.value)
             group = self.groups[request.group_id] = ClassicGroup(group_id=request.group_id)
@@ -167,11 +173,20 @@ class GroupShard:
             request = LeaveGroupRequest(
                 group_id=request.group_id, members=(MemberIdentity(member_id=request.member_id),)
             )
+        if not request.group_id:
+            return Outcome().answer(token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(request.group_id)
-        if group is None or not request.group_id:
-            code = ErrorCode.UNKNOWN_MEMBER_ID if request.group_id else ErrorCode.INVALID_GROUP_ID
-            return Outcome().answer(token, LeaveGroupResponse(error_code=code))
-        if isinstance(group, ConsumerGroup):
+        if group is None:
+            outcome = Outcome()
+            members = [
+                MemberResponse(
+                    member_id=identity.member_id,
+                    group_instance_id=identity.group_instance_id,
+                    error_code=ErrorCode.UNKNOWN_MEMBER_ID,
+                )
+                for identity in request.members
+            ]
+        elif isinstance(group, ConsumerGroup):
             outcome, members = self.mixed_requests.leave(group, request, now)
         else:
             outcome, members = self.classic.leave(group, request, now)
@@ -298,8 +313,6 @@ class GroupShard:
     def delete_group(self, group_id: str) -> tuple[Outcome, int]:
         """Tombstones of an empty group and its offsets, and the error code of the answer."""
         group = self.groups.get(group_id)
-        if not group_id:
-            return Outcome(), ErrorCode.INVALID_GROUP_ID
         if group is None and not self.offsets.of_group(group_id):
             return Outcome(), ErrorCode.GROUP_ID_NOT_FOUND
         if group is not None and not self._is_empty(group):
@@ -357,11 +370,6 @@ def _apply_to_group(group: ConsumerGroup, key: Message, value: Message | None) -
             group.apply_regex(key.regular_expression, value)
         case _:
             pass  # a tombstone of the target's epoch goes with the group's; older kinds of records say nothing more
-
-
-def join_refused(request: JoinGroupRequest, code: int, member_id: str | None = None) -> JoinGroupResponse:
-    who = request.member_id if member_id is None else member_id
-    return JoinGroupResponse(error_code=code, member_id=who, protocol_name="", leader="", members=())
 
 
 def sync_refused(code: int) -> SyncGroupResponse:

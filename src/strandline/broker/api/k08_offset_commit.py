@@ -42,6 +42,7 @@ def handle(
             request.generation_id_or_member_epoch,
             request.retention_time_ms,
             wanted,
+            context.api_version,
             runtime.now(),
         )
     except KafkaError as error:
@@ -75,6 +76,7 @@ def _prepare(
                 wanted.append(
                     OffsetToCommit(
                         name,
+                        known.topic_id,
                         partition.partition_index,
                         partition.committed_offset,
                         partition.committed_leader_epoch,

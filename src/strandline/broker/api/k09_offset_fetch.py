@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 REQUEST = OffsetFetchRequest
+_GROUP_ERRORS_FROM: Final = 2
 _SEVERAL_GROUPS_FROM: Final = 8
 _TOPIC_IDS_FROM: Final = 10
 _NONE: Final = CommittedOffset(-1, -1, "", -1)
@@ -75,8 +76,11 @@ def _group(
         shard = broker.groups.shard_of(asked.group_id).shard
         shard.offset_requests.check_fetch(asked.group_id, asked.member_id, asked.member_epoch)
     except KafkaError as error:
+        by_partition = context.api_version < _GROUP_ERRORS_FROM
         return OffsetFetchResponseGroup(
-            group_id=asked.group_id, error_code=error.code, topics=_refused(asked, error.code)
+            group_id=asked.group_id,
+            error_code=error.code,
+            topics=_refused(asked, error.code) if by_partition else (),
         )
     if asked.topics is None:
         topics = tuple(
