@@ -46,9 +46,7 @@ public class GroupMembers {
                     member.start();
                     break;
                 case "stop":
-                    Member stopped = MEMBERS.remove(name);
-                    stopped.ends = true;
-                    stopped.join(30_000);
+                    MEMBERS.get(name).ends = true;
                     break;
                 default:
             }
@@ -100,6 +98,7 @@ public class GroupMembers {
             } catch (Exception error) {
                 note("e ended: " + error);
             }
+            note("x");
         }
 
         private void step() throws InterruptedException {

@@ -61,6 +61,7 @@ class Member:
 
     def leave(self) -> None:
         ask(self.host, {"operation": "stop", "member": self.name})
+        eventually(lambda: self.journal.is_closed, lambda closed: closed)
         self.is_alive = False
 
 

@@ -6,6 +6,7 @@ A line is written before the commit of what it tells, so the journals of a group
     c 3 130            their commit succeeded
     a 0,1,2 / v 0      partitions were assigned, revoked
     e TEXT             an error that the application saw
+    x                  the consumer was closed
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ class JournalWriter:
     def error(self, text: object) -> None:
         self._write("e " + " ".join(str(text).split()))
 
+    def closed(self) -> None:
+        self._write("x")
+
     def _write(self, text: str) -> None:
         self._file.write(f"{time.time_ns() // 1_000_000} {text}\n")
 
@@ -50,6 +54,7 @@ class Journal:
     revocations: list[set[int]] = field(default_factory=list)
     held: set[int] = field(default_factory=set)
     errors: list[str] = field(default_factory=list)
+    is_closed: bool = False
     idle_ms: int = 0  # how long, all in all, the member had no partition after its first
 
     def read(self, path: Path) -> Journal:
@@ -59,7 +64,7 @@ class Journal:
             if kind == "r":
                 partition, first, last = map(int, rest.split())
                 self.processed.update((partition, offset) for offset in range(first, last + 1))
-            elif kind in "av":
+            elif kind in ("a", "v"):
                 partitions = {int(number) for number in rest.split(",") if number}
                 (self.assignments if kind == "a" else self.revocations).append(partitions)
                 self.held = self.held | partitions if kind == "a" else self.held - partitions
@@ -68,6 +73,8 @@ class Journal:
                 elif had_none_since is not None:
                     self.idle_ms += int(when) - had_none_since
                     had_none_since = None
+            elif kind == "x":
+                self.is_closed = True
             elif kind == "e":
                 self.errors.append(rest)
         return self

@@ -1,7 +1,7 @@
 """Members in Python: `python -m tests.compat.members.python_members`, told by JSON lines on standard input.
 
     {"operation": "start", "member", "client", "journal", "settings", "topic"}
-    {"operation": "stop", "member"}      the consumer is closed, as an application does that ends
+    {"operation": "stop", "member"}      the consumer will be closed, as an application does that ends
     {"operation": "ping"}
 
 Each member polls, notes what it got, commits it, and goes on. Whoever wants a crash kills the whole program.
@@ -213,6 +213,7 @@ def _run(client: str, settings: dict[str, Any], topic: str, path: str, stop: thr
     journal = JournalWriter(path)
     try:
         CLIENTS[client](settings, topic, journal, stop)
+        journal.closed()
     except BaseException as error:
         journal.error(f"ended: {error!r}")
         raise
@@ -235,10 +236,7 @@ def main() -> None:
             members[question["member"]] = (thread, stop)
             thread.start()
         elif question["operation"] == "stop":
-            thread, stop = members.pop(question["member"])
-            stop.set()
-            thread.join(30)
-            assert not thread.is_alive(), f"{question['member']} did not close"
+            members[question["member"]][1].set()
         print(json.dumps({"result": None}), flush=True)
     for _, stop in members.values():
         stop.set()
