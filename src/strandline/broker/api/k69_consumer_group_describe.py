@@ -41,7 +41,8 @@ async def handle(
             runtime = await broker.groups.loaded_shard_of(group_id)
             group = runtime.shard.groups.get(group_id)
             if not isinstance(group, ConsumerGroup):
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+                what = "not found" if group is None else "is not a consumer group"
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
             described = _describe(broker, group)
         except KafkaError as error:
             described = DescribedGroup(
