@@ -191,7 +191,7 @@ def static_twins(scene: Scene) -> None:
 
 
 def expressions(scene: Scene) -> None:
-    """Subscriptions by regular expression: the client's own in the classic protocol, the broker's (RE2) in the other."""
+    """Regular expressions: matched by the client in the classic protocol, by the broker (RE2) in the other."""
     for settings, prefix in ((RANGE, "java:"), (CONSUMER, "re2:")):
         group, records = scene.group()
         records.write(FIRST)
