@@ -70,6 +70,9 @@ class Model:
             if position < len(self.content):
                 del self.content[position:]
                 self.shortest = min(self.shortest, position)
+                for cut, values in self.possible.items():
+                    if cut >= position:
+                        values.add(0)  # written again and not synced it may be a hole
             else:
                 self.content += bytes(position - len(self.content))
         self._note()

@@ -48,6 +48,7 @@ class Connections:
 
     While the node starts, its ports are open and nobody is served: what leads which partition, and in which epoch, is
     known when the node is registered.
+    Other nodes of the quorum are served at any time.
     """
 
     def __init__(self, count_max: Callable[[], int], per_address_max: Callable[[str], int]) -> None:
@@ -68,7 +69,8 @@ class Connections:
         self._by_address[address] = self._by_address.get(address, 0) + 1
         if self._by_address[address] > self._per_address_max(address):
             return "refuse"
-        if not self._is_serving or len(self._served) >= self._count_max():
+        is_early = not self._is_serving and not connection.is_controller_listener
+        if is_early or len(self._served) >= self._count_max():
             self._held[connection] = None
             return "hold"
         self._served[connection] = None

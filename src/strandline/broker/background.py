@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import KafkaError
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import is_full
+from strandline.controller.image_records import records_of
 from strandline.storage import retention
 from strandline.storage.directory import LogDirectory
 
@@ -47,6 +48,10 @@ class Background:
         start(self._every(self._ms("producer.id.expiration.check.interval.ms"), self.expire_producers))
         start(self._every(self._ms("offsets.retention.check.interval.ms"), self.expire_offsets))
         start(self._every(lambda: 1000, self.flush_by_time))
+        start(self._every(self._lag_check_ms, self.check_lag))
+        start(self._every(lambda: 1000, self.snapshot_metadata))
+        seconds = self._broker.config.int("leader.imbalance.check.interval.seconds")
+        start(self._every(lambda: seconds * 1000, self.return_leaders))
         start(self._every(lambda: int(_REMOVAL_SECONDS * 1000), self.remove_deleted))
         start(self._every(self._idle_check_ms, self.close_idle))
 
@@ -57,6 +62,32 @@ class Background:
     def _idle_check_ms(self) -> int:
         limit = self._ms("connections.max.idle.ms")()
         return _NEVER_MS if limit <= 0 else max(limit // _IDLE_CHECKS_PER_LIMIT, 10)
+
+    def _lag_check_ms(self) -> int:
+        return max(self._ms("replica.lag.time.max.ms")() // 2, 100)
+
+    async def check_lag(self) -> None:
+        self._broker.in_sync.check_lag()
+
+    async def return_leaders(self) -> None:
+        """Leadership goes back to preferred replicas (auto.leader.rebalance.enable)."""
+        broker = self._broker
+        runtime = broker.controller_runtime
+        if runtime is None or not runtime.is_active or not broker.config.flag("auto.leader.rebalance.enable"):
+            return
+        try:
+            moved = await runtime.commit(runtime.machine.plan_preferred_leaders)
+        except KafkaError:
+            return
+        if moved:
+            broker.events.info("preferred leaders elected", partitions=moved)
+
+    async def snapshot_metadata(self) -> None:
+        """When the metadata log has grown enough since the last snapshot."""
+        quorum = self._broker.quorum
+        limit = self._broker.config.int("metadata.log.max.record.bytes.between.snapshots")
+        if quorum.store.bytes_since_snapshot >= limit:
+            await quorum.make_snapshot(records_of(self._broker.image), quorum.applied_offset)
 
     async def _every(self, interval_ms: Callable[[], int], job: Callable[[], Awaitable[None]]) -> None:
         while True:

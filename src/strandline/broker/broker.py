@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
+from strandline.base.ids import TopicPartition
+from strandline.broker.absences import Absences
 from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
 from strandline.broker.checkpoints import Checkpoints
-from strandline.broker.connection import ClientConnection
+from strandline.broker.connection import ClientConnection, RequestContext
+from strandline.broker.controller_requests import decide
+from strandline.broker.controller_runtime import ControllerRuntime
+from strandline.broker.controllers import Controllers
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers import Handlers
-from strandline.broker.metadata_log import BOOTSTRAP_FILE, MetadataLog, render_bootstrap
+from strandline.broker.in_sync import InSync
+from strandline.broker.lifecycle import Lifecycle
+from strandline.broker.metadata_view import Changes
 from strandline.broker.producer_ids import ProducerIds
+from strandline.broker.quorum_node import QuorumNode
+from strandline.broker.quorum_setup import controller_runtime_of, quorum_of
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
+from strandline.broker.replication import Replication
 from strandline.broker.tasks import TaskScope
-from strandline.config import BrokerConfig, DynamicConfigs, Listener, TopicConfig
-from strandline.controller.brokers import Registration
-from strandline.controller.controller import (
-    METADATA_VERSION,
-    METADATA_VERSION_FEATURE,
-    METADATA_VERSION_MIN,
-    Controller,
-    apply_to,
-)
+from strandline.config import BrokerConfig, DynamicConfigs, Listener
 from strandline.controller.image import ClusterImage
 from strandline.controller.producer_ids import ProducerIdBlock
 from strandline.ports.clock import Clock
@@ -42,8 +44,9 @@ from strandline.storage.files import FileTable
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
-from strandline.wire.records.metadata import BrokerEndpoint, BrokerFeature, ConfigRecord, RemoveTopicRecord
-from strandline.wire.schema import Message
+from strandline.wire.api.k67_allocate_producer_ids import AllocateProducerIdsRequest
+from strandline.wire.records.metadata import BrokerEndpoint
+from strandline.wire.schema import Request
 
 _SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
@@ -67,16 +70,15 @@ class Broker:
         self.disk = ports.disk
         self.clock = ports.clock
         self.workers = ports.workers
-        self._network = ports.network
+        self.network = ports.network
         self.random = ports.random
-        self._process = ports.process
-        self._files = FileTable(ports.disk, ports.open_files_max)
+        self.process = ports.process
+        self.files = FileTable(ports.disk, ports.open_files_max)
         self.node_id = config.node_id
         self.counters = Counters()
         self.tasks = TaskScope(self.failed)
         self.image = ClusterImage()
         self.configs = DynamicConfigs(config)
-        self.controller = Controller(DynamicConfigs(config), ports.random)
         self.handlers = Handlers(self)
         self.memory = RequestMemory(config.int("queued.max.request.bytes"))
         self.connections = Connections(self._connections_max, self._connections_per_address_max)
@@ -87,16 +89,20 @@ class Broker:
         self.partitions_per_answer_max = config.int("max.request.partition.size.limit")
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = GroupCoordinator(self)
+        self.controllers = Controllers(self)
+        self.absences = Absences(self)
+        self.replication = Replication(self)
+        self.in_sync = InSync(self)
         self.checkpoints = Checkpoints(ports.disk, ports.workers)
         self.background = Background(self)
         self._listeners: list[OpenListener] = []
         self._waiter_key = 0
-        self._configs_changed = False
-        self._removed_topics: list[str] = []
-        self.broker_epoch = -1
         self.cluster_id = ""
-        self.metadata: MetadataLog
+        self.controller_runtime: ControllerRuntime | None = None
+        self.quorum: QuorumNode
         self.replicas: Replicas
+        self.lifecycle: Lifecycle
+        self._is_following = False  # replicas follow the image
 
     # Starting and stopping
 
@@ -112,80 +118,48 @@ class Broker:
             configs=self.configs,
             directories=directories,
             disk=self.disk,
-            files=self._files,
+            files=self.files,
             workers=self.workers,
             clock=self.clock,
             random=self.random,
             events=self.events,
         )
-        self._open_metadata(directories[0])
-        await self._register(was_clean=all(directory.is_clean for directory in directories))
+        self.controller_runtime = controller_runtime_of(self)
+        self.quorum = quorum_of(self, directories[0])
+        self.connections.hold_all()
+        endpoints = await self._listen()
+        self.quorum.start()
+        if not self.config.is_broker:
+            return
+        epochs = {directory.clean_epoch for directory in directories}
+        previous = epochs.pop() if len(epochs) == 1 else None
+        self.lifecycle = Lifecycle(self, endpoints, -1 if previous is None else previous)
+        await self.lifecycle.register()
+        await self.lifecycle.caught_up()
+        self.replicas.load()
+        self._follow_image()
+        await self.lifecycle.unfenced()
+        self.tasks.start(self.lifecycle.run())
         self.groups.load_what_is_there()
         self.background.start()
         self.connections.serve_all()
 
-    def _open_metadata(self, directory: LogDirectory) -> None:
-        self.metadata = MetadataLog(
-            disk=self.disk,
-            files=self._files,
-            workers=self.workers,
-            clock=self.clock,
-            process=self._process,
-            directory=self.config.optional_text("metadata.log.dir") or directory.path,
-            directory_id=directory.directory_id,
-            node_id=self.node_id,
-            config=self._metadata_log_config(),
-            controller=self.controller,
-            on_committed=self._committed,
-            on_published=self._published,
-        )
-        for note in self.metadata.notes:
-            self.events.warn("repaired", what=note)
-        self.metadata.replay()
-        self._removed_topics.clear()
-        self.replicas.load()
-
-    def _metadata_log_config(self) -> TopicConfig:
-        """The metadata log has segments of its own, whatever is set for topics."""
-        segments = {
-            "segment.bytes": str(self.config.int("metadata.log.segment.bytes")),
-            "segment.ms": str(self.config.int("metadata.log.segment.ms")),
-            "preallocate": "false",
-        }
-        return TopicConfig(self.configs.topic_values(segments))
-
-    async def _register(self, *, was_clean: bool) -> None:
-        self.metadata.announce_leader()
-        if not self.image.features:
-            await self.metadata.commit_records(self.controller.bootstrap_records())
-        self.connections.hold_all()
-        bound = await self._listen()
-        registration = Registration(
-            broker_id=self.node_id,
-            incarnation=self.random.uuid(),
-            endpoints=bound,
-            features=(
-                BrokerFeature(
-                    name=METADATA_VERSION_FEATURE,
-                    min_supported_version=METADATA_VERSION_MIN,
-                    max_supported_version=METADATA_VERSION,
-                ),
-            ),
-            rack=self.config.optional_text("broker.rack"),
-            log_dirs=tuple(directory.directory_id for directory in self.replicas.directories),
-            was_clean_shutdown=was_clean,
-        )
-        planned = self.controller.plan_register(registration, self.metadata.next_offset)
-        self.broker_epoch = await self.metadata.commit(planned)
-        await self.metadata.commit(self.controller.plan_unfence(self.node_id))
+    @property
+    def broker_epoch(self) -> int:
+        """-1 where there is none: on a controller, and before the registration."""
+        return self.lifecycle.epoch if self.config.is_broker else -1
 
     async def _listen(self) -> tuple[BrokerEndpoint, ...]:
         """Opens the listeners and gives what to advertise, with the real port where 0 was asked for."""
         ports = {}
         for listener in self.config.broker_listeners:
-            opened = await self._network.listen(listener.host, listener.port, self._acceptor(listener))
+            opened = await self.network.listen(listener.host, listener.port, self._acceptor(listener))
             self._listeners.append(opened)
             ports[listener.name] = opened.port
+        if len(self.quorum.addresses) > 1 or not self.config.is_broker:
+            for listener in self.config.controller_listeners:
+                acceptor = self._acceptor(listener, is_controller=True)
+                self._listeners.append(await self.network.listen(listener.host, listener.port, acceptor))
         return tuple(
             BrokerEndpoint(
                 name=listener.name,
@@ -196,8 +170,8 @@ class Broker:
             for listener in self.config.advertised_listeners
         )
 
-    def _acceptor(self, listener: Listener) -> _Acceptor:
-        return _Acceptor(self, listener.name, self.config.int("socket.request.max.bytes"))
+    def _acceptor(self, listener: Listener, *, is_controller: bool = False) -> _Acceptor:
+        return _Acceptor(self, listener.name, self.config.int("socket.request.max.bytes"), is_controller)
 
     @property
     def endpoints(self) -> tuple[BrokerEndpoint, ...]:
@@ -205,11 +179,17 @@ class Broker:
 
     async def stop(self) -> None:
         """A clean shutdown: what is written is synced, and the next start needs to check nothing."""
+        if self.config.is_broker:
+            await self.lifecycle.shut_down()
         for listener in self._listeners:
             listener.close()
         self.connections.close_all()
         self.groups.stop()
+        self.replication.stop()
+        if self.controller_runtime is not None:
+            self.controller_runtime.stop()
         await self.tasks.close()
+        self.controllers.stop()
         clean = True
         for replica in self.replicas.all_open():
             if replica.directory.offline_because is not None:
@@ -224,7 +204,7 @@ class Broker:
         await self.background.checkpoint_high_watermarks()
         await self.background.checkpoint_log_starts()
         clean = await self._close_metadata() and clean
-        self._files.close()
+        self.files.close()
         marked = 0
         for directory in self.replicas.directories:
             if clean and directory.offline_because is None and self.replicas.is_repaired(directory):
@@ -238,7 +218,7 @@ class Broker:
 
     async def _close_metadata(self) -> bool:
         try:
-            await self.metadata.close()
+            await self.quorum.stop()
         except OSError as error:
             self.events.error("closing the metadata log", error=error)
             return False
@@ -246,27 +226,83 @@ class Broker:
 
     def failed(self, error: BaseException) -> None:
         """A task ended with an error that nobody expected: the node's state can no longer be trusted."""
-        self._process.halt("".join(traceback.format_exception(error)))
+        self.process.halt("".join(traceback.format_exception(error)))
 
-    # The image
-
-    def _committed(self, record: Message) -> None:
-        if isinstance(record, RemoveTopicRecord):
-            self._removed_topics.append(self.image.topics_by_id[record.topic_id].name)
-        elif isinstance(record, ConfigRecord):
-            self._configs_changed = True
-        apply_to(self.image, self.configs, record)
-
-    def _published(self) -> None:
+    def image_changed(self, changes: Changes) -> None:
         """The image is consistent again: let what follows it follow."""
-        for topic in self._removed_topics:
+        if changes.has_configs:
+            self.fetch_bytes_max = self._number("fetch.max.bytes")
+        for node_id in changes.fenced:
+            self.absences.fenced(node_id)
+        if not self._is_following:
+            return
+        for topic in changes.removed_topics:
+            for index in list(self.replicas.by_topic.get(topic, {})):
+                self.replication.forget(TopicPartition(topic, index))
             self.replicas.topic_removed(topic)
             self.groups.topic_removed(topic)
-        self._removed_topics.clear()
-        if self._configs_changed:
-            self._configs_changed = False
-            self.fetch_bytes_max = self._number("fetch.max.bytes")
+        if changes.has_configs:
             self.replicas.configs_changed()
+        for topic, index in changes.partitions:
+            self._follow(topic, index)
+
+    def _follow_image(self) -> None:
+        """From now on replicas have the roles that the image gives them."""
+        self._is_following = True
+        for topic, index in self.replicas.partitions_here():
+            self._follow(topic, index)
+
+    def _follow(self, topic: str, index: int) -> None:
+        replica = self.replicas.partition_changed(topic, index)
+        if replica is not None:
+            self.replication.place(replica)
+            self.groups.leadership_changed(topic, index)
+            return
+        self.replication.forget(TopicPartition(topic, index))
+        known = self.image.topics.get(topic)
+        state = None if known is None else known.partitions.get(index)
+        if state is not None and self.node_id in state.replicas and state.leader not in (self.node_id, -1):
+            self.tasks.start(self._open_and_follow(topic, index))
+
+    async def _open_and_follow(self, topic: str, index: int) -> None:
+        try:
+            self.replication.place(await self.replicas.open(topic, index))
+        except KafkaError as error:
+            self.events.warn("replica not opened", topic=topic, partition=index, error=error)
+
+    def controller_changed(self) -> None:
+        if self.config.is_broker and hasattr(self, "lifecycle"):
+            self.lifecycle.controller_changed()
+
+    # Requests for the controller
+
+    async def decide(self, context: RequestContext, request: Request) -> Any:
+        """The controller's response: of this node itself on the controllers' listener, otherwise wherever it is."""
+        if context.connection.is_controller_listener:
+            return await self.decide_here(request, context.api_version)
+        return await self.controllers.forward(request, context.api_version)
+
+    async def decide_here(self, request: Request, version: int) -> Any:
+        if self.controller_runtime is None or not self.controller_runtime.is_active:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
+        return await decide(self.controller_runtime, request, version)
+
+    def watch_broker(self, context: RequestContext, broker_id: int, error_code: int) -> None:
+        """A broker speaks on this connection: when it breaks, the broker may be gone."""
+        connection = context.connection
+        if (
+            error_code == ErrorCode.NONE
+            and connection.watched_broker is None
+            and self.controller_runtime is not None
+        ):
+            connection.watched_broker = broker_id
+            self.controller_runtime.connection_opened(broker_id)
+
+    def watched_broker_lost(self, broker_id: int) -> None:
+        if self.controller_runtime is not None:
+            self.controller_runtime.connection_lost(broker_id)
+
+    # The image
 
     def topic_name(self, topic_id: bytes) -> str:
         """Empty if there is no such topic."""
@@ -279,7 +315,7 @@ class Broker:
         return live[0].node_id if live else -1
 
     def metadata_offset(self) -> int:
-        return self.metadata.next_offset - 1
+        return self.quorum.applied_offset - 1
 
     @property
     def auto_creates_topics(self) -> bool:
@@ -296,7 +332,7 @@ class Broker:
             )
         )
         try:
-            response = await self.metadata.commit(self.controller.plan_create_topics(request))
+            response = await self.controllers.forward(request, 7)
         except KafkaError as error:
             return dict.fromkeys(names, error.code)
         failed = {}
@@ -309,9 +345,11 @@ class Broker:
         return failed
 
     async def _allocate_producer_ids(self) -> ProducerIdBlock:
-        return await self.metadata.commit(
-            self.controller.plan_allocate_producer_ids(self.node_id, self.broker_epoch)
-        )
+        request = AllocateProducerIdsRequest(broker_id=self.node_id, broker_epoch=self.broker_epoch)
+        response = await self.controllers.call(request, 0)
+        if response.error_code != ErrorCode.NONE:
+            raise KafkaError(response.error_code)
+        return ProducerIdBlock(response.producer_id_start, response.producer_id_len)
 
     # What handlers ask for
 
@@ -377,16 +415,13 @@ class Broker:
 class _Acceptor:
     """Makes the connection object of each client that comes."""
 
-    def __init__(self, broker: Broker, listener: str, request_bytes_max: int) -> None:
+    def __init__(self, broker: Broker, listener: str, request_bytes_max: int, is_controller: bool) -> None:
         self._broker = broker
         self._listener = listener
         self._request_bytes_max = request_bytes_max
+        self._is_controller = is_controller
 
     def __call__(self) -> ClientConnection:
-        return ClientConnection(self._broker, self._listener, self._request_bytes_max)
-
-
-def bootstrap_file(now_ms: int, random: Random, config: BrokerConfig) -> tuple[str, bytes]:
-    """Name and contents of the file with which a new cluster's metadata begins."""
-    records = Controller(DynamicConfigs(config), random).bootstrap_records()
-    return BOOTSTRAP_FILE, render_bootstrap(records, now_ms)
+        return ClientConnection(
+            self._broker, self._listener, self._request_bytes_max, is_controller_listener=self._is_controller
+        )

@@ -3,7 +3,8 @@
 1. Requests are handled in the order in which they arrive. One whose handler returned a coroutine holds up the next
    until it is done, so that two writes of one connection never overtake each other; one that merely waits (a long
    poll, acknowledgements) does not.
-2. Answers leave in the order of their requests.
+2. Answers leave in the order of their requests. A long poll that waits is answered with what there is when
+   ApiVersions comes behind it: with that a follower ends a poll that does not name everything it wants by now.
 3. Nothing is read that could not be handled: while such a coroutine runs, and above SEND_BYTES_HIGH unsent bytes or
    WAITING_MAX waiting requests, the socket is paused. A peer that does not read its answers stops itself.
 4. A large request is charged to the node's memory before it is received; where there is no room the socket waits.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 SEND_BYTES_HIGH: Final = 1024 * 1024
 WAITING_MAX: Final = 100
 
+_API_VERSIONS: Final = 18
 _HEADER: Final = Struct(">hhih")
 _ANSWER_HEAD: Final = Struct(">ii")
 
@@ -94,9 +96,16 @@ class _Waiting:
 
 
 class ClientConnection:
-    def __init__(self, broker: Broker, listener: str, request_bytes_max: int) -> None:
+    def __init__(
+        self, broker: Broker, listener: str, request_bytes_max: int, *, is_controller_listener: bool = False
+    ) -> None:
         self._broker = broker
         self.listener = listener
+        self.is_controller_listener = is_controller_listener
+        # The broker at the other end, if it is one that the controller watches over.
+        self.watched_broker: int | None = None
+        # Ends the long poll that waits here, if one does.
+        self.end_long_poll: Callable[[], None] | None = None
         self._frames = FrameReader(request_bytes_max)
         self._connection: Connection | None = None
         self._waiting: deque[_Waiting] = deque()
@@ -136,6 +145,8 @@ class ClientConnection:
         self._connection = None
         self._release_charge()
         self._broker.connections.ended(self)
+        if self.watched_broker is not None:
+            self._broker.watched_broker_lost(self.watched_broker)
         for waiting in self._waiting:
             waiting.is_answered = True
             if waiting.result is not None:
@@ -209,6 +220,8 @@ class ClientConnection:
     def _handle(self, frame: memoryview) -> None:
         context = self._read_header(frame)
         self._broker.counters.add("requests")
+        if self.end_long_poll is not None and context.api_key == _API_VERSIONS:
+            self.end_long_poll()
         try:
             answer = self._broker.handlers.handle(context)
         except EncodeError as error:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.peers import is_refused
+from strandline.broker.peers import is_gone
 from strandline.broker.tasks import TaskScope
 from strandline.controller.brokers import Registration, check_epoch
 from strandline.controller.controller import Controller
@@ -45,6 +45,7 @@ class ControllerRuntime:
         network: Network,
         events: Events,
         tasks: TaskScope,
+        node_id: int,
         cluster_id: str,
         session_timeout_s: float,
     ) -> None:
@@ -54,6 +55,7 @@ class ControllerRuntime:
         self._network = network
         self._events = events
         self._tasks = tasks
+        self._node_id = node_id
         self._cluster_id = cluster_id
         self._session_timeout_s = session_timeout_s
         self.quorum: QuorumNode | None = None
@@ -112,7 +114,7 @@ class ControllerRuntime:
         now = self._clock.monotonic()
         # Whoever was alive a moment ago has a whole session to show it again.
         for broker in self.machine.image.brokers.values():
-            if not broker.fenced:
+            if not broker.fenced and broker.node_id != self._node_id:
                 self._sessions[broker.node_id] = now + self._session_timeout_s
                 # It may have died together with the controller before this one.
                 self._tasks.start(self._probe(broker.node_id))
@@ -133,6 +135,8 @@ class ControllerRuntime:
         assert quorum is not None
         planned = plan()
         if not planned.records:
+            # What it rests on may not be committed yet.
+            await quorum.settled()
             return planned.response
         committed = quorum.append(planned.records)
         for record in planned.records:
@@ -179,21 +183,31 @@ class ControllerRuntime:
             log_dirs=request.log_dirs,
             was_clean_shutdown=was_clean or old is None,
         )
-        is_old_alive = self._is_alive_elsewhere(registration)
+        is_old_alive = await self._is_alive_elsewhere(registration)
         epoch = await self.commit(
             lambda: self.machine.plan_register(registration, self.next_offset, is_old_alive=is_old_alive)
         )
         self._touch(request.broker_id)
         return BrokerRegistrationResponse(throttle_time_ms=0, error_code=ErrorCode.NONE, broker_epoch=epoch)
 
-    def _is_alive_elsewhere(self, registration: Registration) -> bool:
-        """Whether another process with this id is still heard of. One that took over its address is its successor."""
-        old = self.machine.image.brokers.get(registration.broker_id)
-        if old is None or old.fenced or old.incarnation == registration.incarnation:
+    async def _is_alive_elsewhere(self, registration: Registration) -> bool:
+        """Whether another process with this id is still there. One that took over its address is its successor."""
+        broker_id = registration.broker_id
+        old = self.machine.image.brokers.get(broker_id)
+        if (
+            old is None
+            or old.fenced
+            or old.incarnation == registration.incarnation
+            or broker_id == self._node_id
+        ):
             return False
-        if not self._connections.get(registration.broker_id) and old.endpoints == registration.endpoints:
+        if self._connections.get(broker_id):
+            return True
+        if old.endpoints == registration.endpoints or not old.endpoints:
             return False
-        return self._sessions.get(registration.broker_id, 0.0) > self._clock.monotonic()
+        if await is_gone(self._network, old.endpoints[0].host, old.endpoints[0].port, _PROBE_S):
+            return False
+        return self._sessions.get(broker_id, 0.0) > self._clock.monotonic()
 
     async def heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
         self.check_active()
@@ -235,7 +249,7 @@ class ControllerRuntime:
         if broker is None or broker.fenced or not broker.endpoints:
             return
         endpoint = broker.endpoints[0]
-        if not await is_refused(self._network, endpoint.host, endpoint.port, _PROBE_S):
+        if not await is_gone(self._network, endpoint.host, endpoint.port, _PROBE_S):
             return
         if self._connections.get(broker_id):
             return  # it came back meanwhile

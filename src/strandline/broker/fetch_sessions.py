@@ -33,7 +33,9 @@ class SessionPartition:
         "current_leader_epoch",
         "fetch_offset",
         "index",
+        "known_high_watermark",
         "last_fetched_epoch",
+        "log_start",
         "opening_error",
         "size_max",
         "told_high_watermark",
@@ -55,6 +57,8 @@ class SessionPartition:
         self.size_max = asked.partition_max_bytes
         self.current_leader_epoch = asked.current_leader_epoch
         self.last_fetched_epoch = asked.last_fetched_epoch
+        self.log_start = asked.log_start_offset
+        self.known_high_watermark = asked.high_watermark
 
 
 def partitions_of(request: FetchRequest) -> Iterable[tuple[Key, FetchPartition]]:

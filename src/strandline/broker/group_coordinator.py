@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -88,6 +88,8 @@ class ShardRuntime:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
         self.is_stopped = False
+        self._uncommitted: dict[int, Outcome] = {}
+        self.epoch = replica.epoch
 
     def now(self) -> Moment:
         return Moment(self._broker.clock.monotonic(), self._broker.clock.wall_ms())
@@ -114,7 +116,7 @@ class ShardRuntime:
             self.shard.apply(entry.key, entry.value)
         if self._replica.high_watermark >= end_offset:
             return self._written(outcome)
-        self._when_committed(end_offset, lambda: self._finish(outcome))
+        self._when_committed(end_offset, outcome)
         return None
 
     def _append(self, outcome: Outcome, now_ms: int) -> int:
@@ -126,13 +128,16 @@ class ShardRuntime:
         self._replica.check_online()
         return self._replica.append(memoryview(batch), read_header(batch), ACKS_ALL, now_ms).last_offset + 1
 
-    def _when_committed(self, end_offset: int, act: Callable[[], None]) -> None:
+    def _when_committed(self, end_offset: int, outcome: Outcome) -> None:
         key = self._broker.next_waiter_key()
+        self._uncommitted[key] = outcome
 
         def look() -> None:
-            if self._replica.high_watermark >= end_offset:
+            if self.is_stopped or self._replica.high_watermark >= end_offset:
                 self._replica.forget_waker(key)
-                act()
+                self._uncommitted.pop(key, None)
+            if not self.is_stopped and self._replica.high_watermark >= end_offset:
+                self._finish(outcome)
 
         self._replica.wake_on_advance(key, look)
 
@@ -176,7 +181,12 @@ class ShardRuntime:
         self._arm()
 
     def stop(self) -> None:
+        """Whoever waits for a commit or a rebalance has to find the new coordinator."""
         self.is_stopped = True
+        given = [answer for outcome in self._uncommitted.values() for answer in outcome.answers]
+        for token, response in [*given, *self.shard.waiting_members()]:
+            _fail(response, ErrorCode.NOT_COORDINATOR)
+            _resolve(token, response)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -250,12 +260,14 @@ class GroupCoordinator:
         """At start: groups exist before anyone asks for them."""
         topic = self._broker.image.topics.get(OFFSETS_TOPIC)
         for partition in sorted(topic.partitions) if topic is not None else ():
-            if self._broker.replicas.has_data(OFFSETS_TOPIC, partition) and partition not in self._loading:
+            leads = topic is not None and topic.partitions[partition].leader == self._broker.node_id
+            has_data = self._broker.replicas.has_data(OFFSETS_TOPIC, partition)
+            if leads and has_data and partition not in self._loading:
                 self._start_loading(partition)
 
     async def _load(self, partition: int) -> None:
         try:
-            replica = await self._broker.replicas.open(OFFSETS_TOPIC, partition)
+            replica = await self._broker.replicas.open_led(OFFSETS_TOPIC, partition)
             shard = GroupShard(self.settings, ImageTopics(self._broker.image), self._broker.random)
             await self._replay(replica, shard)
             codec = int(self._broker.config.int("offsets.topic.compression.codec"))
@@ -304,13 +316,32 @@ class GroupCoordinator:
                 ),
             )
         )
-        response = await self._broker.metadata.commit(self._broker.controller.plan_create_topics(request))
+        response = await self._broker.controllers.forward(request, 7)
         result = response.topics[0]
         if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
             self._broker.events.warn(
                 "internal topic not created", topic=OFFSETS_TOPIC, why=result.error_message
             )
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, result.error_message or "")
+
+    def leadership_changed(self, topic: str, partition: int) -> None:
+        """What this node no longer leads is coordinated elsewhere; what it leads now is loaded when asked for."""
+        if topic != OFFSETS_TOPIC:
+            return
+        replica = self._broker.replicas.get(topic, partition)
+        runtime = self._shards.get(partition)
+        if runtime is not None and (
+            replica is None or not replica.is_leader or replica.epoch != runtime.epoch
+        ):
+            del self._shards[partition]
+            runtime.stop()
+        if (
+            replica is not None
+            and replica.is_leader
+            and partition not in self._shards
+            and partition not in self._loading
+        ):
+            self._start_loading(partition)
 
     def topic_removed(self, topic: str) -> None:
         """Offsets of a topic that is gone must not be found by one that is made later under the same name."""

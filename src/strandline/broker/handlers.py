@@ -30,6 +30,7 @@ class Api(NamedTuple):
     version_max: int
     flexible_from: int  # version_max + 1 where no version is
     module: str
+    serves: str = "broker"  # which listeners: broker, controller or both
 
 
 API_VERSIONS: Final = 18
@@ -38,7 +39,7 @@ TABLE: Final = {
     api.key: api
     for api in (
         Api(0, "Produce", 3, 13, 9, "k00_produce"),
-        Api(1, "Fetch", 4, 18, 12, "k01_fetch"),
+        Api(1, "Fetch", 4, 18, 12, "k01_fetch", "both"),
         Api(2, "ListOffsets", 1, 11, 6, "k02_list_offsets"),
         Api(3, "Metadata", 0, 13, 9, "k03_metadata"),
         Api(8, "OffsetCommit", 2, 10, 8, "k08_offset_commit"),
@@ -50,21 +51,36 @@ TABLE: Final = {
         Api(14, "SyncGroup", 0, 5, 4, "k14_sync_group"),
         Api(15, "DescribeGroups", 0, 6, 5, "k15_describe_groups"),
         Api(16, "ListGroups", 0, 5, 3, "k16_list_groups"),
-        Api(API_VERSIONS, "ApiVersions", 0, 4, 3, "k18_api_versions"),
-        Api(19, "CreateTopics", 2, 7, 5, "k19_create_topics"),
-        Api(20, "DeleteTopics", 1, 6, 4, "k20_delete_topics"),
+        Api(API_VERSIONS, "ApiVersions", 0, 4, 3, "k18_api_versions", "both"),
+        Api(19, "CreateTopics", 2, 7, 5, "k19_create_topics", "both"),
+        Api(20, "DeleteTopics", 1, 6, 4, "k20_delete_topics", "both"),
         Api(21, "DeleteRecords", 0, 2, 2, "k21_delete_records"),
         Api(22, "InitProducerId", 0, 5, 2, "k22_init_producer_id"),
         Api(23, "OffsetForLeaderEpoch", 2, 4, 4, "k23_offset_for_leader_epoch"),
         Api(32, "DescribeConfigs", 1, 4, 4, "k32_describe_configs"),
-        Api(33, "AlterConfigs", 0, 2, 2, "k33_alter_configs"),
+        Api(33, "AlterConfigs", 0, 2, 2, "k33_alter_configs", "both"),
         Api(35, "DescribeLogDirs", 1, 5, 2, "k35_describe_log_dirs"),
-        Api(37, "CreatePartitions", 0, 3, 2, "k37_create_partitions"),
+        Api(37, "CreatePartitions", 0, 3, 2, "k37_create_partitions", "both"),
         Api(42, "DeleteGroups", 0, 2, 2, "k42_delete_groups"),
-        Api(44, "IncrementalAlterConfigs", 0, 1, 1, "k44_incremental_alter_configs"),
+        Api(43, "ElectLeaders", 0, 2, 2, "k43_elect_leaders", "both"),
+        Api(44, "IncrementalAlterConfigs", 0, 1, 1, "k44_incremental_alter_configs", "both"),
+        Api(45, "AlterPartitionReassignments", 0, 1, 0, "k45_alter_partition_reassignments", "both"),
+        Api(46, "ListPartitionReassignments", 0, 0, 0, "k46_list_partition_reassignments", "both"),
         Api(47, "OffsetDelete", 0, 0, 1, "k47_offset_delete"),
-        Api(60, "DescribeCluster", 0, 2, 0, "k60_describe_cluster"),
+        Api(52, "Vote", 0, 2, 0, "k52_vote", "controller"),
+        Api(53, "BeginQuorumEpoch", 0, 1, 1, "k53_begin_quorum_epoch", "controller"),
+        Api(54, "EndQuorumEpoch", 0, 1, 1, "k54_end_quorum_epoch", "controller"),
+        Api(55, "DescribeQuorum", 0, 2, 0, "k55_describe_quorum", "both"),
+        Api(56, "AlterPartition", 2, 3, 0, "k56_alter_partition", "controller"),
+        Api(57, "UpdateFeatures", 0, 2, 0, "k57_update_features", "both"),
+        Api(58, "Envelope", 0, 0, 0, "k58_envelope", "controller"),
+        Api(59, "FetchSnapshot", 0, 1, 0, "k59_fetch_snapshot", "controller"),
+        Api(60, "DescribeCluster", 0, 2, 0, "k60_describe_cluster", "both"),
         Api(61, "DescribeProducers", 0, 0, 0, "k61_describe_producers"),
+        Api(62, "BrokerRegistration", 0, 4, 0, "k62_broker_registration", "controller"),
+        Api(63, "BrokerHeartbeat", 0, 2, 0, "k63_broker_heartbeat", "controller"),
+        Api(64, "UnregisterBroker", 0, 0, 0, "k64_unregister_broker", "both"),
+        Api(67, "AllocateProducerIds", 0, 0, 0, "k67_allocate_producer_ids", "controller"),
         Api(68, "ConsumerGroupHeartbeat", 0, 1, 0, "k68_consumer_group_heartbeat"),
         Api(69, "ConsumerGroupDescribe", 0, 1, 0, "k69_consumer_group_describe"),
         Api(74, "ListConfigResources", 0, 1, 0, "k74_list_config_resources"),
@@ -94,6 +110,11 @@ class Handlers:
         if handle is None:
             handle = self._load(context)
         api = TABLE[context.api_key]
+        if api.serves not in (
+            "both",
+            "controller" if context.connection.is_controller_listener else "broker",
+        ):
+            raise DecodeError(f"{api.name} is not served on this listener")
         if not api.version_min <= context.api_version <= api.version_max:
             return self._refuse_version(context, api)
         return handle(self._broker, context)

@@ -24,7 +24,7 @@ NOT_ASKED: Final = -(1 << 31)
 
 def brokers_seen_by(broker: Broker, listener: str) -> tuple[MetadataResponseBroker, ...]:
     found = []
-    for state in broker.image.live_brokers():
+    for state in broker.absences.listed_brokers():
         endpoint = state.endpoint(listener)
         if endpoint is not None:
             found.append(

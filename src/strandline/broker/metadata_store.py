@@ -16,6 +16,7 @@ from strandline.config import TopicConfig
 from strandline.ports.disk import Disk
 from strandline.quorum.messages import Election, LogSynced, OffsetAndEpoch, ReplicaKey
 from strandline.storage import checkpoints, names
+from strandline.storage.directory import UnusableDirectory
 from strandline.storage.files import FileTable
 from strandline.storage.log import FlushWork, Log
 from strandline.storage.opening import Opening, open_log
@@ -82,7 +83,14 @@ def _messages(batch: bytes) -> Iterator[Message]:
 
 class MetadataStore:
     def __init__(
-        self, disk: Disk, files: FileTable, directory: str, config: TopicConfig, now_ms: int
+        self,
+        disk: Disk,
+        files: FileTable,
+        directory: str,
+        config: TopicConfig,
+        now_ms: int,
+        *,
+        is_alone: bool = False,
     ) -> None:
         self._disk = disk
         self._files = files
@@ -108,7 +116,7 @@ class MetadataStore:
         self._log = Log(disk, files, self._path, PARTITION, config, opened, 0, now_ms)
         if self.snapshot is not None and self._log.log_end_offset < self.snapshot.offset:
             self._log.restart_at(self.snapshot.offset)
-        self.election = self._read_election()
+        self.election = self._read_election(is_alone)
         self.bytes_since_snapshot = self._log.size
 
     @property
@@ -131,15 +139,24 @@ class MetadataStore:
 
     # Elections
 
-    def _read_election(self) -> Election:
+    def _read_election(self, is_alone: bool) -> Election:
         path = f"{self._path}/{_QUORUM_STATE}"
         if not self._disk.exists(path):
             return Election(0)
-        state = json.loads(self._disk.read(path))
-        voted = None
-        if state.get("votedId", -1) >= 0:
-            voted = ReplicaKey(state["votedId"], parse_uuid(state.get("votedDirectoryId") or "A" * 22))
-        return Election(int(state["leaderEpoch"]), int(state.get("leaderId", -1)), voted)
+        try:
+            state = json.loads(self._disk.read(path))
+            voted = None
+            if state.get("votedId", -1) >= 0:
+                voted = ReplicaKey(state["votedId"], parse_uuid(state.get("votedDirectoryId") or "A" * 22))
+            return Election(int(state["leaderEpoch"]), int(state.get("leaderId", -1)), voted)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if not is_alone:
+                # It may have voted in an epoch that it does not know of, and must not vote in it again.
+                raise UnusableDirectory(
+                    f"{path} is damaged: {error!r}; remove this controller and add it anew"
+                ) from error
+            self.notes = (*self.notes, f"{path}: {error!r}; the epoch follows the log's")
+            return Election(max(self._log.epochs.latest_epoch, 0))
 
     def write_election(self, election: Election) -> None:
         """Blocks until it is on the device; in a worker."""
@@ -152,7 +169,9 @@ class MetadataStore:
             ),
             "data_version": 1,
         }
-        self._disk.write_whole(f"{self._path}/{_QUORUM_STATE}", json.dumps(state).encode())
+        self._disk.write_whole(
+            f"{self._path}/{_QUORUM_STATE}", json.dumps(state, separators=(",", ":")).encode()
+        )
 
     # The log
 

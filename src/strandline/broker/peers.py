@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from strandline.ports.network import Network
 from strandline.rpc.channel import Channel, ChannelClosed
+from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.schema import Request
 
 CONNECT_SECONDS_MAX: Final = 3.0
+_AGAIN_S: Final = 0.005
 
 
 class Peer:
@@ -29,6 +31,11 @@ class Peer:
         """The response; ChannelClosed, OSError or TimeoutError if there is none."""
         channel = await self._open()
         return await asyncio.wait_for(asyncio.shield(channel.request(message, version)), seconds)
+
+    def nudge(self) -> None:
+        """Ends a long poll that waits at the other side: it answers what waits when ApiVersions comes."""
+        if self._channel is not None and self._channel.is_open:
+            self._channel.request(ApiVersionsRequest(), 0).add_done_callback(_ignore)
 
     async def _open(self) -> Channel:
         while True:
@@ -61,14 +68,31 @@ class Peer:
             self._channel = None
 
 
-async def is_refused(network: Network, host: str, port: int, seconds: float) -> bool:
-    """Whether a connection is refused at once: nobody listens there. A silent host is not refused."""
-    channel = Channel("probe")
-    try:
-        await asyncio.wait_for(channel.open(network, host, port), seconds)
-    except ConnectionRefusedError:
-        return True
-    except (OSError, TimeoutError, ChannelClosed):
-        return False
-    channel.close()
+def _ignore(answer: asyncio.Future[Any]) -> None:
+    if not answer.cancelled():
+        answer.exception()
+
+
+async def is_gone(network: Network, host: str, port: int, seconds: float) -> bool:
+    """Whether nobody listens there any more. A silent host is not gone, only unreachable for the moment.
+
+    A process that is being killed loses its connections one by one, its listening socket perhaps last: so a connection
+    that is accepted counts only once a request on it is answered, and one that breaks is tried again.
+    """
+    deadline = asyncio.get_running_loop().time() + seconds
+    while (left := deadline - asyncio.get_running_loop().time()) > 0:
+        channel = Channel("probe")
+        try:
+            await asyncio.wait_for(channel.open(network, host, port), left)
+            await asyncio.wait_for(channel.request(ApiVersionsRequest(), 0), left)
+        except ConnectionRefusedError:
+            return True
+        except TimeoutError:
+            return False
+        except (OSError, ChannelClosed):
+            await asyncio.sleep(_AGAIN_S)
+        else:
+            return False
+        finally:
+            channel.close()
     return False

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata_store import MetadataStore
 from strandline.broker.quorum_peers import QuorumPeers
+from strandline.broker.replicas import is_full
 from strandline.broker.tasks import TaskScope
 from strandline.ports.clock import Clock
 from strandline.ports.disk import Disk
@@ -32,7 +33,7 @@ from strandline.quorum.roles import Follower, Leader
 from strandline.quorum.settings import QuorumSettings
 from strandline.telemetry.events import Events
 from strandline.wire.codec import encode
-from strandline.wire.records.control import LeaderChangeMessage, Voter
+from strandline.wire.records.control import LEADER_CHANGE_VERSION, LeaderChangeMessage, Voter
 from strandline.wire.records.framing import LEADER_CHANGE, control_batch, metadata_batch
 from strandline.wire.schema import Message
 
@@ -181,10 +182,23 @@ class QuorumNode:
             future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER))
             return future
         now_ms = self._clock.wall_ms()
-        self._append(metadata_batch(records, self.end_offset, self.core.epoch, now_ms))
+        try:
+            self.store.append(metadata_batch(records, self.end_offset, self.core.epoch, now_ms), now_ms)
+        except OSError as error:
+            if not is_full(error):
+                self._process.halt(f"the metadata log cannot be written: {error}")
+            # It has been cut back, so nothing has happened.
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "No room is left for metadata.") from error
         self._waiting.append((self.end_offset, self.core.epoch, future))
         self._write(None)
         return future
+
+    async def settled(self) -> None:
+        """Until what is appended is committed; NOT_CONTROLLER if leadership is lost before."""
+        if self._waiting:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((self.end_offset, self.core.epoch, future))
+            await future
 
     def _append(self, batch: bytes) -> None:
         try:
@@ -247,14 +261,12 @@ class QuorumNode:
 
     def _append_leader_change(self, effect: m.AppendLeaderChange) -> None:
         message = LeaderChangeMessage(
-            version=1,
+            version=LEADER_CHANGE_VERSION,
             leader_id=self._own.replica_id,
-            voters=tuple(
-                Voter(voter_id=v.replica_id, voter_directory_id=v.directory_id) for v in effect.voters
-            ),
+            voters=tuple(Voter(voter_id=voter.replica_id) for voter in effect.voters),
             granting_voters=tuple(Voter(voter_id=voter_id) for voter_id in effect.granting),
         )
-        content = bytes(encode(message, 1))
+        content = bytes(encode(message, LEADER_CHANGE_VERSION))
         self._append(
             control_batch(LEADER_CHANGE, content, self.end_offset, effect.epoch, self._clock.wall_ms())
         )
@@ -273,7 +285,7 @@ class QuorumNode:
         """None stands for records that are in the page cache and have to be synced."""
         self._writes.append(effect)
         if self._writer is None:
-            self._writer = self.tasks.start(self._write_all())
+            self._writer = asyncio.get_running_loop().create_task(self._write_all())
 
     async def _write_all(self) -> None:
         try:
@@ -282,14 +294,20 @@ class QuorumNode:
                 while effect is None and self._writes and self._writes[0] is None:
                     self._writes.popleft()
                 await self._write_one(effect)
-        except OSError as error:
-            self._process.halt(f"the metadata log cannot be written: {error}")
+        except Exception as error:
+            self._failed(error)
         finally:
             self._writer = None
 
+    async def _sync(self, work: Callable[..., None], *values: object) -> None:
+        try:
+            await self._workers.run(work, *values)
+        except OSError as error:
+            self._process.halt(f"the metadata log cannot be synced: {error}")
+
     async def _write_one(self, effect: Effect | None) -> None:
         if isinstance(effect, m.PersistElection):
-            await self._workers.run(self.store.write_election, effect.election)
+            await self._sync(self.store.write_election, effect.election)
             self.step(m.ElectionPersisted(election=effect.election))
             return
         if isinstance(effect, m.AppendFetched):
@@ -298,7 +316,7 @@ class QuorumNode:
             self._events.info("metadata log truncated", offset=effect.offset)
             self.store.truncate(effect.offset)
         work = self.store.sync_work()
-        await self._workers.run(work.run, self._disk)
+        await self._sync(work.run, self._disk)
         self.store.synced_to(work.end_offset)
         self.step(self.store.synced(min(work.end_offset, self.store.end_offset)))
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.peers import Peer, is_refused
+from strandline.broker.peers import Peer, is_gone
 from strandline.broker.quorum_requests import (
     begin_epoch_request,
     end_epoch_request,
@@ -220,6 +220,6 @@ class QuorumPeers:
         address = self._node.addresses.get(node_id)
         if address is None or self._node.core.leader_id != node_id:
             return
-        if await is_refused(self._network, address.host, address.port, _PROBE_S):
+        if await is_gone(self._network, address.host, address.port, _PROBE_S):
             self._events.info("quorum leader is gone", leader=node_id)
             self._node.step(m.LeaderGone(leader_id=node_id))

@@ -1,5 +1,7 @@
 """One partition's replica on this node: its log, its role, and who waits for it.
 
+Consumers and acknowledgements wait for the high watermark, followers for the end of the log.
+
 A replica is opened on its first use. From then on appending and reading are plain calls without an await, so nothing
 changes between a check and the act that relies on it.
 """
@@ -13,12 +15,13 @@ from typing import NamedTuple
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.config import TopicConfig
+from strandline.partition.follower import Follower
 from strandline.partition.intake import Intake
 from strandline.partition.leader import ACKS_ALL, Leader
 from strandline.partition.producers import Producers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.log import Log
-from strandline.wire.record_batch import BatchHeader
+from strandline.wire.record_batch import BatchHeader, checksum, headers_in
 
 
 class Appended(NamedTuple):
@@ -31,16 +34,17 @@ class Appended(NamedTuple):
 
 class Replica:
     __slots__ = (
+        "_append_wakers",
         "_wakers",
         "config",
         "directory",
         "flushing",
         "intake",
         "last_flush_ms",
-        "leader",
         "log",
         "partition",
         "producers",
+        "role",
         "topic_id",
     )
 
@@ -51,14 +55,14 @@ class Replica:
         config: TopicConfig,
         directory: LogDirectory,
         log: Log,
-        leader: Leader,
+        role: Leader | Follower,
         now_ms: int,
     ) -> None:
         self.partition = partition
         self.topic_id = topic_id
         self.directory = directory
         self.log = log
-        self.leader = leader
+        self.role = role
         producers = log.producers
         assert isinstance(producers, Producers)
         self.producers: Producers = producers
@@ -66,7 +70,24 @@ class Replica:
         self.flushing: asyncio.Task[KafkaError | None] | None = None  # the sync that runs now
         # Called when the high watermark advances, in the order of their coming.
         self._wakers: dict[int, Callable[[], None]] = {}
+        self._append_wakers: dict[int, Callable[[], None]] = {}
         self.configure(config)
+
+    @property
+    def is_leader(self) -> bool:
+        return isinstance(self.role, Leader)
+
+    @property
+    def leader(self) -> Leader:
+        """The leader's role; raises NOT_LEADER_OR_FOLLOWER on a follower."""
+        role = self.role
+        if isinstance(role, Leader):
+            return role
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead {self.partition}.")
+
+    @property
+    def epoch(self) -> int:
+        return self.role.epoch
 
     def configure(self, config: TopicConfig) -> None:
         self.config = config
@@ -75,11 +96,11 @@ class Replica:
 
     @property
     def high_watermark(self) -> int:
-        return self.leader.high_watermark
+        return self.role.high_watermark
 
     def last_stable_offset(self) -> int:
         """How far read_committed readers see."""
-        return self.leader.high_watermark
+        return self.role.high_watermark
 
     def check_online(self) -> None:
         if self.directory.offline_because is not None:
@@ -90,20 +111,21 @@ class Replica:
 
     def check_leader_epoch(self, epoch: int) -> None:
         """What KIP-320 asks of a request that says which epoch it believes in (-1: it does not say)."""
-        if epoch >= 0 and epoch != self.leader.epoch:
-            if epoch < self.leader.epoch:
+        if epoch >= 0 and epoch != self.epoch:
+            if epoch < self.epoch:
                 raise KafkaError(
-                    ErrorCode.FENCED_LEADER_EPOCH, f"The leader epoch is {self.leader.epoch}, not {epoch}."
+                    ErrorCode.FENCED_LEADER_EPOCH, f"The leader epoch is {self.epoch}, not {epoch}."
                 )
             raise KafkaError(
-                ErrorCode.UNKNOWN_LEADER_EPOCH, f"The leader epoch is {self.leader.epoch}, not {epoch} yet."
+                ErrorCode.UNKNOWN_LEADER_EPOCH, f"The leader epoch is {self.epoch}, not {epoch} yet."
             )
 
     def append(self, batch: memoryview, header: BatchHeader, acks: int, now_ms: int) -> Appended:
         """Appends a batch that `intake` has checked; raises KafkaError, or OSError if the disk refuses."""
+        leader = self.leader
         if acks == ACKS_ALL:
             try:
-                self.leader.check_acks_all(self.config.min_insync_replicas)
+                leader.check_acks_all(self.config.min_insync_replicas)
             except KafkaError:
                 self._refused(header)
                 raise
@@ -115,14 +137,16 @@ class Replica:
         log = self.log
         base_offset = log.log_end_offset
         try:
-            log.append(batch, header, base_offset, self.leader.epoch, now_ms)
+            log.append(batch, header, base_offset, leader.epoch, now_ms)
         except OSError:
             self._refused(header)
             raise
         if header.producer_id >= 0:
             self.producers.appended(header, base_offset)
-        if self.leader.appended(log.log_end_offset, self.config.min_insync_replicas) and self._wakers:
-            for wake in list(self._wakers.values()):
+        if leader.appended(log.log_end_offset, self.config.min_insync_replicas):
+            self._advanced()
+        if self._append_wakers:
+            for wake in list(self._append_wakers.values()):
                 wake()
         return Appended(base_offset, log.log_end_offset - 1, append_time)
 
@@ -130,15 +154,70 @@ class Replica:
         if header.producer_id >= 0:
             self.producers.refused(header)
 
+    def _advanced(self) -> None:
+        if self._wakers:
+            for wake in list(self._wakers.values()):
+                wake()
+
+    # Followers
+
+    def fetched_by(self, replica: int, offset: int, log_start: int, broker_epoch: int, now: float) -> None:
+        """A follower asks from `offset` on: it has everything before it."""
+        if self.leader.fetched(
+            replica, offset, log_start, broker_epoch, self.config.min_insync_replicas, now
+        ):
+            self._advanced()
+
+    def in_sync_decided(self, in_sync: tuple[int, ...], partition_epoch: int) -> None:
+        if self.leader.decided(in_sync, partition_epoch, self.config.min_insync_replicas):
+            self._advanced()
+        # Whoever waits for acknowledgements must see that the set is too small now.
+        self.wake_all()
+
+    def take(self, role: Leader | Follower) -> None:
+        """Another role, or the same in another epoch: whoever waits looks again."""
+        self.role = role
+        if isinstance(role, Leader):
+            self.log.epochs.assign(role.epoch, self.log.log_end_offset)
+        self.wake_all()
+
+    def append_fetched(self, records: memoryview, now_ms: int) -> None:
+        """Records of the leader, as they are; a batch that is not whole ends them."""
+        log = self.log
+        for position, header in headers_in(records):
+            batch = records[position : position + header.size]
+            if header.base_offset < log.log_end_offset:
+                continue  # the leader sends whole batches, and the first may begin before what was asked
+            if checksum(batch) != header.crc:
+                raise KafkaError(
+                    ErrorCode.CORRUPT_MESSAGE, f"A batch at offset {header.base_offset} arrived damaged."
+                )
+            if header.leader_epoch > self.role.epoch:
+                return  # of a leader that this replica does not know yet (KAFKA-18723)
+            log.append_replicated(batch, header, now_ms)
+            if header.producer_id >= 0:
+                self.producers.replay(header, bytes(batch) if header.is_control else None)
+
+    def told_high_watermark(self, high_watermark: int) -> None:
+        role = self.role
+        if isinstance(role, Follower) and role.told(high_watermark, self.log.log_end_offset):
+            self._advanced()
+
+    # Waiting
+
+    def wake_on_append(self, key: int, wake: Callable[[], None]) -> None:
+        self._append_wakers[key] = wake
+
     def wake_on_advance(self, key: int, wake: Callable[[], None]) -> None:
         self._wakers[key] = wake
 
     def forget_waker(self, key: int) -> None:
         self._wakers.pop(key, None)
+        self._append_wakers.pop(key, None)
 
     def wake_all(self) -> None:
         """When the replica goes away or its role changes: whoever waits must look again."""
-        for wake in list(self._wakers.values()):
+        for wake in [*self._wakers.values(), *self._append_wakers.values()]:
             wake()
 
     def delete_records_before(self, offset: int) -> int:

@@ -14,6 +14,7 @@ from strandline.base.ids import METADATA_TOPIC, TopicPartition
 from strandline.broker.replica import Replica
 from strandline.config import DynamicConfigs
 from strandline.controller.image import ClusterImage, PartitionState
+from strandline.partition.follower import Follower
 from strandline.partition.leader import Leader
 from strandline.partition.producers import Producers
 from strandline.ports.clock import Clock
@@ -91,15 +92,24 @@ class Replicas:
         partitions = self.by_topic.get(topic)
         return None if partitions is None else partitions.get(index)
 
-    def leader_state(self, topic: str, index: int) -> PartitionState:
-        """What the image says of a partition that this node must lead; raises KafkaError if it does not."""
+    def state_here(self, topic: str, index: int) -> PartitionState:
+        """What the image says of a partition that this node has a replica of; raises KafkaError if it has none."""
         known = self._image.topics.get(topic)
         state = None if known is None else known.partitions.get(index)
         if state is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
-        if state.leader != self._node_id:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead {topic}-{index}.")
+        if self._node_id not in state.replicas:
+            raise KafkaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node has no replica of {topic}-{index}."
+            )
         return state
+
+    async def open_led(self, topic: str, index: int) -> Replica:
+        """The replica, if this node leads it."""
+        replica = await self.open(topic, index)
+        if not replica.is_leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead {topic}-{index}.")
+        return replica
 
     async def open(self, topic: str, index: int) -> Replica:
         """The replica, opened if it was not. Raises KafkaError if this node has none."""
@@ -108,7 +118,7 @@ class Replicas:
             found = self.get(topic, index)
             if found is not None:
                 return found
-            state = self.leader_state(topic, index)
+            state = self.state_here(topic, index)
             pending = self._opening.get(partition)
             if pending is None:
                 break
@@ -172,28 +182,41 @@ class Replicas:
             self._events.warn("repaired", what=note)
         now = self._clock.wall_ms()
         log = Log(self._disk, self._files, path, partition, config, opened, recovery_point, now)
-        try:
-            log.epochs.assign(state.leader_epoch, log.log_end_offset)
-        except OSError as error:
-            if not is_full(error):
-                raise
-            # Reading goes on with a full disk; the epoch is noted by its first append.
-        replica = Replica(
-            partition, topic_id, config, directory, log, self._leader(partition, state, log), now
-        )
+        state = self.state_here(*partition)  # it may have changed while the log was opened
+        if state.leader == self._node_id:
+            try:
+                log.epochs.assign(state.leader_epoch, log.log_end_offset)
+            except OSError as error:
+                if not is_full(error):
+                    raise
+                # Reading goes on with a full disk; the epoch is noted by its first append.
+        replica = Replica(partition, topic_id, config, directory, log, self._role(partition, state, log), now)
         self.by_topic.setdefault(partition.topic, {})[partition.partition] = replica
         return replica
 
-    def _leader(self, partition: TopicPartition, state: PartitionState, log: Log) -> Leader:
+    def _role(
+        self, partition: TopicPartition, state: PartitionState, log: Log, known: int = -1
+    ) -> Leader | Follower:
+        """The role that the image gives this node; `known` is the high watermark of an earlier role."""
         directory, _ = self._on_disk[partition]
-        checkpointed = directory.high_watermarks.get(partition, 0)
+        high_watermark = max(known, directory.high_watermarks.get(partition, 0))
+        high_watermark = max(min(high_watermark, log.log_end_offset), log.log_start_offset)
+        if state.leader != self._node_id:
+            return Follower(
+                node_id=self._node_id,
+                leader_id=state.leader,
+                epoch=state.leader_epoch,
+                high_watermark=high_watermark,
+            )
         leader = Leader(
             node_id=self._node_id,
             epoch=state.leader_epoch,
             replicas=state.replicas,
             in_sync=state.in_sync,
             end_offset=log.log_end_offset,
-            high_watermark=max(min(checkpointed, log.log_end_offset), log.log_start_offset),
+            high_watermark=high_watermark,
+            partition_epoch=state.partition_epoch,
+            now=self._clock.monotonic(),
         )
         leader.appended(log.log_end_offset, log.config.min_insync_replicas)
         return leader
@@ -237,6 +260,37 @@ class Replicas:
         return TopicPartition(topic, index) in self._on_disk
 
     # Following the image
+
+    def partition_changed(self, topic: str, index: int) -> Replica | None:
+        """Gives an open replica the role that the image says; the replica, or None if there is none open."""
+        replica = self.get(topic, index)
+        known = self._image.topics.get(topic)
+        state = None if known is None else known.partitions.get(index)
+        if state is None:
+            return None
+        if self._node_id not in state.replicas:
+            if TopicPartition(topic, index) in self._on_disk:
+                self._remove(TopicPartition(topic, index))
+            return None
+        if replica is None:
+            return None
+        role = replica.role
+        if isinstance(role, Leader) and state.leader == self._node_id and role.epoch == state.leader_epoch:
+            role.replicas_changed(state.replicas, self._clock.monotonic())
+            replica.in_sync_decided(state.in_sync, state.partition_epoch)
+        elif role.epoch != state.leader_epoch or (
+            isinstance(role, Follower) and role.leader_id != state.leader
+        ):
+            replica.take(self._role(replica.partition, state, replica.log, replica.high_watermark))
+        return replica
+
+    def partitions_here(self) -> list[TopicPartition]:
+        return [
+            TopicPartition(topic.name, index)
+            for topic in self._image.topics.values()
+            for index, state in topic.partitions.items()
+            if self._node_id in state.replicas
+        ]
 
     def topic_removed(self, topic: str) -> None:
         for index in [tp.partition for tp in self._on_disk if tp.topic == topic]:

@@ -18,6 +18,7 @@ from strandline.config.definition import (
     ListOf,
     OneOf,
     accepted,
+    active,
     at_least,
 )
 from strandline.config.java import INT_MAX
@@ -41,19 +42,19 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted(
         "group.coordinator.cached.buffer.max.bytes", INT, 1_048_588, at_least(524_288), MEDIUM, CLUSTER_WIDE
     ).documented("Largest write buffer that the coordinator keeps for reuse."),
-    accepted("group.min.session.timeout.ms", INT, 6000, None, MEDIUM).documented(
+    active("group.min.session.timeout.ms", INT, 6000, None, MEDIUM).documented(
         "Shortest session timeout that a member of a classic group may ask for."
     ),
-    accepted("group.max.session.timeout.ms", INT, 1_800_000, None, MEDIUM).documented(
+    active("group.max.session.timeout.ms", INT, 1_800_000, None, MEDIUM).documented(
         "Longest session timeout that a member of a classic group may ask for."
     ),
-    accepted("group.initial.rebalance.delay.ms", INT, 3000, None, MEDIUM).documented(
+    active("group.initial.rebalance.delay.ms", INT, 3000, None, MEDIUM).documented(
         "How long an empty classic group waits for more members before its first rebalance."
     ),
-    accepted("group.max.size", INT, INT_MAX, at_least(1), MEDIUM).documented(
+    active("group.max.size", INT, INT_MAX, at_least(1), MEDIUM).documented(
         "Most members of a classic group."
     ),
-    accepted("group.consumer.session.timeout.ms", INT, 45_000, at_least(1), MEDIUM).documented(
+    active("group.consumer.session.timeout.ms", INT, 45_000, at_least(1), MEDIUM).documented(
         "How long a member of a consumer group may be silent before it is removed."
     ),
     accepted("group.consumer.min.session.timeout.ms", INT, 45_000, at_least(1), MEDIUM).documented(
@@ -62,7 +63,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("group.consumer.max.session.timeout.ms", INT, 60_000, at_least(1), MEDIUM).documented(
         "Largest session timeout to which a consumer group can be set."
     ),
-    accepted("group.consumer.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM).documented(
+    active("group.consumer.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM).documented(
         "How often members of a consumer group send heartbeats."
     ),
     accepted("group.consumer.min.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM).documented(
@@ -80,15 +81,13 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("group.consumer.max.assignment.interval.ms", INT, 15_000, at_least(0), MEDIUM).documented(
         "Largest assignment interval to which a consumer group can be set."
     ),
-    accepted("group.consumer.max.size", INT, INT_MAX, at_least(1), MEDIUM).documented(
+    active("group.consumer.max.size", INT, INT_MAX, at_least(1), MEDIUM).documented(
         "Most members of a consumer group."
     ),
-    accepted("group.consumer.assignors", LIST, ("uniform", "range"), NON_EMPTY_LIST, MEDIUM).documented(
+    active("group.consumer.assignors", LIST, ("uniform", "range"), NON_EMPTY_LIST, MEDIUM).documented(
         "How partitions can be assigned in a consumer group; the first is the default."
     ),
-    accepted(
-        "group.consumer.migration.policy", STRING, "bidirectional", MIGRATION_POLICIES, MEDIUM
-    ).documented(
+    active("group.consumer.migration.policy", STRING, "bidirectional", MIGRATION_POLICIES, MEDIUM).documented(
         "Whether a group with members may change between the classic and the consumer protocol, and in "
         "which direction."
     ),
@@ -131,31 +130,31 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("group.streams.max.size", INT, INT_MAX, at_least(1), MEDIUM).documented(
         "Most members of a streams group."
     ),
-    accepted("offset.metadata.max.bytes", INT, 4096, None, HIGH).documented(
+    active("offset.metadata.max.bytes", INT, 4096, None, HIGH).documented(
         "Longest note that a consumer may store with a committed offset."
     ),
     accepted("offsets.load.buffer.size", INT, 5_242_880, at_least(1), HIGH).documented(
         "Bytes read at a time when committed offsets are loaded."
     ),
-    accepted("offsets.retention.minutes", INT, 10_080, at_least(1), HIGH).documented(
+    active("offsets.retention.minutes", INT, 10_080, at_least(1), HIGH).documented(
         "How long committed offsets are kept after their group became empty or gave up the topic."
     ),
-    accepted("offsets.retention.check.interval.ms", LONG, 600_000, at_least(1), HIGH).documented(
+    active("offsets.retention.check.interval.ms", LONG, 600_000, at_least(1), HIGH).documented(
         "How often committed offsets are searched for expired ones."
     ),
     accepted("offsets.commit.timeout.ms", INT, 5000, at_least(1), HIGH).documented(
         "How long a commit waits until enough replicas have it."
     ),
-    accepted("offsets.topic.num.partitions", INT, 50, at_least(1), HIGH).documented(
+    active("offsets.topic.num.partitions", INT, 50, at_least(1), HIGH).documented(
         "Partitions of __consumer_offsets. It must not change once the topic exists."
     ),
-    accepted("offsets.topic.replication.factor", SHORT, 3, at_least(1), HIGH).documented(
+    active("offsets.topic.replication.factor", SHORT, 3, at_least(1), HIGH).documented(
         "Replicas of __consumer_offsets. The topic is created once so many brokers are there."
     ),
-    accepted("offsets.topic.segment.bytes", INT, 104_857_600, at_least(1), HIGH).documented(
+    active("offsets.topic.segment.bytes", INT, 104_857_600, at_least(1), HIGH).documented(
         "Segment size of __consumer_offsets. Smaller ones are compacted and loaded sooner."
     ),
-    accepted("offsets.topic.compression.codec", INT, 0, None, HIGH).documented(
+    active("offsets.topic.compression.codec", INT, 0, None, HIGH).documented(
         "Codec of __consumer_offsets by its number; 0 is none."
     ),
 )

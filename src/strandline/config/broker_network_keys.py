@@ -101,7 +101,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0), MEDIUM).documented(
         "Incremental fetch sessions kept at once. When all are taken, idle and smaller ones give way."
     ),
-    accepted("max.request.partition.size.limit", INT, 2000, at_least(1), MEDIUM).documented(
+    active("max.request.partition.size.limit", INT, 2000, at_least(1), MEDIUM).documented(
         "Most partitions that one request may list, where the answer can come in pages."
     ),
     active("delete.topic.enable", BOOLEAN, True, None, HIGH).documented(

@@ -44,22 +44,22 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "The failure domain of this broker, such as a rack or a zone. Replicas of a partition are spread "
         "over racks, and consumers may read from a replica in their own."
     ),
-    accepted("broker.heartbeat.interval.ms", INT, 2000, None, MEDIUM).documented(
+    active("broker.heartbeat.interval.ms", INT, 2000, None, MEDIUM).documented(
         "How often a broker tells the controller that it is alive."
     ),
-    accepted("broker.session.timeout.ms", INT, 9000, None, MEDIUM).documented(
+    active("broker.session.timeout.ms", INT, 9000, None, MEDIUM).documented(
         "How long the controller waits for a heartbeat before it fences the broker and moves its leaders."
     ),
     accepted("initial.broker.registration.timeout.ms", INT, 60_000, None, MEDIUM).documented(
         "How long a starting broker tries to register with the controller before it gives up and exits."
     ),
-    accepted("controlled.shutdown.enable", BOOLEAN, True, None, MEDIUM).documented(
+    active("controlled.shutdown.enable", BOOLEAN, True, None, MEDIUM).documented(
         "Whether a broker that is told to stop first hands its leaders to other replicas."
     ),
     active("controller.listener.names", LIST, REQUIRED, NON_EMPTY_LIST, HIGH).documented(
         "The listeners that belong to controllers. Brokers use the first one to reach the controllers."
     ),
-    accepted("controller.quorum.voters", LIST, (), VOTERS, HIGH).documented(
+    active("controller.quorum.voters", LIST, (), VOTERS, HIGH).documented(
         "The fixed set of voting controllers. Leave it empty where the quorum can change while it runs."
     ),
     accepted("controller.quorum.bootstrap.servers", LIST, (), SERVERS, HIGH).documented(
@@ -68,13 +68,13 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("controller.quorum.auto.join.enable", BOOLEAN, False, None, LOW).documented(
         "Whether a controller adds itself to the voters of its cluster when it starts."
     ),
-    accepted("controller.quorum.election.timeout.ms", INT, 1000, at_least(0), HIGH).documented(
+    active("controller.quorum.election.timeout.ms", INT, 1000, at_least(0), HIGH).documented(
         "How long a candidate waits for votes before the election counts as failed."
     ),
     accepted("controller.quorum.election.backoff.max.ms", INT, 1000, at_least(0), HIGH).documented(
         "The longest pause before a failed election is tried again; the pauses grow up to it."
     ),
-    accepted("controller.quorum.fetch.timeout.ms", INT, 2000, at_least(0), HIGH).documented(
+    active("controller.quorum.fetch.timeout.ms", INT, 2000, at_least(0), HIGH).documented(
         "How long a voter goes without a fetch from the leader before it stands for election, and a leader "
         "without fetches from a majority before it resigns."
     ),
@@ -96,18 +96,18 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("sasl.mechanism.controller.protocol", STRING, "GSSAPI", None, HIGH).documented(
         "The SASL mechanism with which nodes log in to the controllers."
     ),
-    accepted("metadata.log.dir", STRING, None, None, HIGH).documented(
+    active("metadata.log.dir", STRING, None, None, HIGH).documented(
         "Where the metadata log is kept. Without it, the first of the log directories holds it."
     ),
-    accepted("metadata.log.segment.bytes", INT, 1_073_741_824, at_least(8_388_608), HIGH).documented(
+    active("metadata.log.segment.bytes", INT, 1_073_741_824, at_least(8_388_608), HIGH).documented(
         "Size at which a segment of the metadata log is full."
     ),
-    accepted("metadata.log.segment.ms", LONG, 604_800_000, None, HIGH).documented(
+    active("metadata.log.segment.ms", LONG, 604_800_000, None, HIGH).documented(
         "Age at which a segment of the metadata log is closed."
     ),
-    accepted(
-        "metadata.log.max.record.bytes.between.snapshots", LONG, 20_971_520, at_least(1), HIGH
-    ).documented("Bytes of new metadata records after which a snapshot is written."),
+    active("metadata.log.max.record.bytes.between.snapshots", LONG, 20_971_520, at_least(1), HIGH).documented(
+        "Bytes of new metadata records after which a snapshot is written."
+    ),
     accepted("metadata.log.max.snapshot.interval.ms", LONG, 3_600_000, at_least(0), HIGH).documented(
         "Longest time between snapshots while there are new records; 0 leaves it to the bytes alone."
     ),

@@ -29,13 +29,13 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Replicas that must have a record before acks=all is answered. With fewer in sync, such writes are "
         "refused."
     ),
-    accepted("unclean.leader.election.enable", BOOLEAN, False, None, HIGH, CLUSTER_WIDE).documented(
+    active("unclean.leader.election.enable", BOOLEAN, False, None, HIGH, CLUSTER_WIDE).documented(
         "Whether a replica that is not in sync may lead when no other is left, at the price of lost records."
     ),
-    accepted("auto.leader.rebalance.enable", BOOLEAN, True, None, HIGH).documented(
+    active("auto.leader.rebalance.enable", BOOLEAN, True, None, HIGH).documented(
         "Whether the controller moves leadership back to the preferred replicas on its own."
     ),
-    accepted("leader.imbalance.check.interval.seconds", LONG, 300, at_least(1), HIGH).documented(
+    active("leader.imbalance.check.interval.seconds", LONG, 300, at_least(1), HIGH).documented(
         "How often the controller looks for leaders that are not the preferred replica."
     ),
     active("inter.broker.listener.name", STRING, None, None, MEDIUM).documented(
@@ -53,7 +53,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("controller.socket.timeout.ms", INT, 30_000, None, MEDIUM).documented(
         "How long a request between broker and controller may take before its connection counts as dead."
     ),
-    accepted("replica.lag.time.max.ms", LONG, 30_000, None, HIGH).documented(
+    active("replica.lag.time.max.ms", LONG, 30_000, None, HIGH).documented(
         "How long a follower may go without having caught up with its leader before it leaves the in-sync "
         "replicas."
     ),
@@ -63,20 +63,20 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("replica.socket.receive.buffer.bytes", INT, 65_536, None, HIGH).documented(
         "Receive buffer of the sockets over which followers fetch; -1 leaves it to the operating system."
     ),
-    accepted("replica.fetch.max.bytes", INT, 1_048_576, at_least(0), MEDIUM).documented(
+    active("replica.fetch.max.bytes", INT, 1_048_576, at_least(0), MEDIUM).documented(
         "Bytes a follower asks for of each partition. One batch is always sent, however large."
     ),
-    accepted("replica.fetch.response.max.bytes", INT, 10_485_760, at_least(0), MEDIUM).documented(
+    active("replica.fetch.response.max.bytes", INT, 10_485_760, at_least(0), MEDIUM).documented(
         "Bytes a follower asks for in one fetch of all its partitions. One batch is always sent, however "
         "large."
     ),
-    accepted("replica.fetch.wait.max.ms", INT, 500, None, HIGH).documented(
+    active("replica.fetch.wait.max.ms", INT, 500, None, HIGH).documented(
         "How long a leader may hold a follower's fetch while there is nothing to send."
     ),
-    accepted("replica.fetch.min.bytes", INT, 1, None, HIGH).documented(
+    active("replica.fetch.min.bytes", INT, 1, None, HIGH).documented(
         "Bytes for which a leader holds a follower's fetch, until replica.fetch.wait.max.ms has passed."
     ),
-    accepted("replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM).documented(
+    active("replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM).documented(
         "Pause of a follower after a failed fetch of a partition."
     ),
     active("replica.high.watermark.checkpoint.interval.ms", LONG, 5000, None, HIGH).documented(
@@ -85,7 +85,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("replica.selector.class", STRING, None, None, MEDIUM).documented(
         "A class that chooses which replica a consumer reads from. Without it, the leader."
     ),
-    accepted("num.replica.fetchers", INT, 1, at_least(1), HIGH, CLUSTER_WIDE).documented(
+    active("num.replica.fetchers", INT, 1, at_least(1), HIGH, CLUSTER_WIDE).documented(
         "Connections with which a broker fetches from each leader's broker."
     ),
     accepted(

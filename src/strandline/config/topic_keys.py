@@ -132,7 +132,7 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("segment.ms", LONG, 604_800_000, at_least(1), MEDIUM, PER_TOPIC).documented(
         "Age at which a segment is closed even if it is not full."
     ),
-    accepted("unclean.leader.election.enable", BOOLEAN, False, None, MEDIUM, PER_TOPIC).documented(
+    active("unclean.leader.election.enable", BOOLEAN, False, None, MEDIUM, PER_TOPIC).documented(
         "Whether a replica that is not in sync may lead when no other is left, at the price of lost records."
     ),
 )

@@ -11,7 +11,16 @@ from collections.abc import Mapping, Sequence
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.config import DynamicConfigs, Refused, create_topic
-from strandline.controller import brokers, configs, in_sync, producer_ids, topics
+from strandline.controller import (
+    brokers,
+    configs,
+    elections,
+    features,
+    in_sync,
+    producer_ids,
+    reassignments,
+    topics,
+)
 from strandline.controller.brokers import Registration, TopicRules
 from strandline.controller.image import ClusterImage
 from strandline.controller.plans import Planned
@@ -25,11 +34,21 @@ from strandline.wire.api.k19_create_topics import (
 from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from strandline.wire.api.k33_alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from strandline.wire.api.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from strandline.wire.api.k45_alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from strandline.wire.api.k46_list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from strandline.wire.api.k57_update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from strandline.wire.records.metadata import ConfigRecord, FeatureLevelRecord, RemoveTopicRecord
 from strandline.wire.schema import Message
 
@@ -40,6 +59,10 @@ METADATA_VERSION_MIN = 7
 # Whether groups of the consumer protocol (KIP-848) may exist: 1 is yes.
 GROUP_VERSION_FEATURE = "group.version"
 GROUP_VERSION = 1
+SUPPORTED_FEATURES = {
+    METADATA_VERSION_FEATURE: (METADATA_VERSION_MIN, METADATA_VERSION),
+    GROUP_VERSION_FEATURE: (0, GROUP_VERSION),
+}
 
 
 class Controller:
@@ -80,6 +103,27 @@ class Controller:
 
     def plan_unregister(self, broker_id: int) -> Planned[None]:
         return brokers.plan_unregister(self.image, broker_id, self._rules)
+
+    def plan_elect_leaders(self, request: ElectLeadersRequest) -> Planned[ElectLeadersResponse]:
+        return elections.plan_elect_leaders(self.image, request, self._rules)
+
+    def plan_preferred_leaders(self) -> Planned[int]:
+        return elections.plan_preferred_leaders(self.image, self._rules)
+
+    def plan_alter_reassignments(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> Planned[AlterPartitionReassignmentsResponse]:
+        return reassignments.plan_alter_reassignments(self.image, request, self._rules)
+
+    def list_reassignments(
+        self, request: ListPartitionReassignmentsRequest
+    ) -> ListPartitionReassignmentsResponse:
+        return reassignments.list_reassignments(self.image, request)
+
+    def plan_update_features(
+        self, request: UpdateFeaturesRequest, version: int
+    ) -> Planned[UpdateFeaturesResponse]:
+        return features.plan_update_features(self.image, request, version, SUPPORTED_FEATURES)
 
     def plan_alter_partition(
         self, request: AlterPartitionRequest, version: int

@@ -59,6 +59,11 @@ class BrokerState:
 
 class ClusterImage:
     def __init__(self) -> None:
+        self.version = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Back to nothing, before a snapshot is applied."""
         self.brokers: dict[int, BrokerState] = {}
         self.topics: dict[str, TopicState] = {}
         self.topics_by_id: dict[bytes, TopicState] = {}
@@ -66,7 +71,7 @@ class ClusterImage:
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
         # One more for each record that changed something a Metadata answer shows; caches go by it.
-        self.version = 0
+        self.version += 1
 
     def live_brokers(self) -> list[BrokerState]:
         return [self.brokers[node_id] for node_id in sorted(self.brokers) if not self.brokers[node_id].fenced]

@@ -41,7 +41,7 @@ from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from strandline.wire.records import offsets_topic as records
-from strandline.wire.schema import Message
+from strandline.wire.schema import Message, Struct
 
 Group = ClassicGroup | ConsumerGroup
 DOWNGRADED = "downgraded"
@@ -271,6 +271,20 @@ class GroupShard:
         if isinstance(group, ClassicGroup) and after.what == classic.SYNC:
             return self.classic.assignment_not_written(group, after, code, now)
         return Outcome()
+
+    def waiting_members(self) -> list[tuple[Token, Struct]]:
+        """Whoever waits for a rebalance, with the answer that would be given; the coordinator is going away."""
+        found: list[tuple[Token, Struct]] = []
+        for group in self.groups.values():
+            for member in group.members.values() if isinstance(group, ClassicGroup) else ():
+                if member.join_token is not None:
+                    refused = JoinGroupResponse(
+                        error_code=0, member_id=member.member_id, protocol_name="", leader="", members=()
+                    )
+                    found.append((member.join_token, refused))
+                if member.sync_token is not None:
+                    found.append((member.sync_token, SyncGroupResponse(error_code=0, assignment=b"")))
+        return found
 
     def will_downgrade(self, group: ClassicGroup) -> None:
         self._downgraded[group.group_id] = group

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 
 from strandline.base.ids import uuid_text
-from strandline.broker.broker import Broker, Ports, bootstrap_file
+from strandline.broker.broker import Broker, Ports
+from strandline.broker.quorum_setup import bootstrap_file, voters_of
 from strandline.config import BrokerConfig
 from strandline.node.clock import RealClock
 from strandline.node.disk import RealDisk
@@ -90,14 +91,17 @@ class RunningNode:
         self._events = events
 
     async def start(self) -> None:
-        format_if_empty(self._config, self._events)
+        if len(voters_of(self._config)) <= 1:
+            format_if_empty(self._config, self._events)
         await self.broker.start()
         gc.collect()
         gc.freeze()
 
     @property
     def bootstrap(self) -> str:
-        """Where clients begin: the first advertised listener."""
+        """Where clients begin: the first advertised listener. Empty for a node that is a controller only."""
+        if not self._config.is_broker:
+            return ""
         endpoint = self.broker.endpoints[0]
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
         return f"{host}:{endpoint.port}"
@@ -129,10 +133,16 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
             events.warn("stopped at once, on the second signal")
             os._exit(130)
         asked.set()
+        starting.cancel()  # nothing to do with one that has started
 
+    starting = loop.create_task(node.start())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    await node.start()
+    try:
+        await starting
+    except asyncio.CancelledError:
+        events.info("stopped before it was ready: the next start checks the logs", node=config.node_id)
+        return
     on_ready(node)
     await asked.wait()
     events.info("stopping", node=config.node_id)

@@ -124,11 +124,8 @@ class Leader:
         self, replica: int, offset: int, log_start: int, broker_epoch: int, min_in_sync: int, now: float
     ) -> bool:
         """A follower has everything before `offset`; whether the high watermark advanced."""
-        progress = self._followers.get(replica)
-        if progress is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_LEADER_EPOCH, f"Broker {replica} is not a replica as far as is known."
-            )
+        self.check_replica(replica)
+        progress = self._followers[replica]
         if offset >= self._end_offset:
             progress.caught_up_at = max(progress.caught_up_at, now)
         elif offset >= progress.leader_end_then >= 0:
@@ -139,6 +136,12 @@ class Leader:
         progress.fetched_at = now
         progress.leader_end_then = self._end_offset
         return self._advance(min_in_sync)
+
+    def check_replica(self, replica: int) -> None:
+        if replica not in self._followers:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_LEADER_EPOCH, f"Broker {replica} is not a replica as far as is known."
+            )
 
     def may_join(self, replica: int, is_alive: bool) -> bool:
         """Whether a follower that just fetched should be asked into the in-sync set."""
@@ -169,6 +172,10 @@ class Leader:
         return min([log_start, *starts])
 
     # The in-sync set
+
+    @property
+    def proposed(self) -> tuple[int, ...] | None:
+        return self._proposed
 
     @property
     def is_proposing(self) -> bool:

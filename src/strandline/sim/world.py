@@ -23,7 +23,8 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
 from strandline.base.ids import uuid_text
-from strandline.broker.broker import Broker, Ports, bootstrap_file
+from strandline.broker.broker import Broker, Ports
+from strandline.broker.quorum_setup import bootstrap_file
 from strandline.config import BrokerConfig
 from strandline.sim.clock import SimulatedClock
 from strandline.sim.disk import SimulatedDisk

@@ -12,7 +12,7 @@ Rules:
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
@@ -25,7 +25,7 @@ from strandline.ports.disk import Disk
 from strandline.storage import names
 from strandline.storage.epochs import LeaderEpochs
 from strandline.storage.files import FileTable
-from strandline.storage.opening import OpenedLog
+from strandline.storage.opening import OpenedLog, rebuild_producers
 from strandline.storage.producer_state import ProducerTable, render_snapshot
 from strandline.storage.segment import Place, Segment, Slice
 from strandline.wire.record_batch import BatchHeader, CorruptBatch, Record, read_header, records_in
@@ -270,6 +270,12 @@ class Log:
             return
         self.active.truncate_to(offset)
         self._forget_above(self.active.end_offset())
+
+    def rebuild_producers(self, new_producers: Callable[[], ProducerTable]) -> None:
+        """After a cut: producer state is a function of the log."""
+        self.producers = rebuild_producers(
+            self._disk, self._files, self.directory, self.segments, self.log_end_offset, new_producers
+        )
 
     def restart_at(self, offset: int) -> None:
         """Empties the log and has it begin at `offset`."""

@@ -64,6 +64,26 @@ def open_log(disk: Disk, opening: Opening) -> OpenedLog:
         files.close()
 
 
+def rebuild_producers(
+    disk: Disk,
+    files: FileTable,
+    directory: str,
+    segments: list[Segment],
+    end_offset: int,
+    new_producers: Callable[[], ProducerTable],
+) -> ProducerTable:
+    """What is known of producers after the log was cut: from the newest snapshot that is left and what follows it."""
+    opening = Opening(
+        directory=directory,
+        is_clean=True,
+        recovery_point=0,
+        start_offset=0,
+        index_interval_bytes=0,
+        new_producers=new_producers,
+    )
+    return _Opener(disk, files, opening).rebuild_producers(segments, end_offset)
+
+
 class _Opener:
     def __init__(self, disk: Disk, files: FileTable, opening: Opening) -> None:
         self._disk = disk
@@ -95,7 +115,7 @@ class _Opener:
             segments, end = [], start
         if segments and start > segments[0].base_offset:
             LeaderEpochs(self._disk, f"{self._directory}/{names.LEADER_EPOCHS}").truncate_from_start(start)
-        producers = self._rebuild_producers(segments, end)
+        producers = self.rebuild_producers(segments, end)
         return OpenedLog(
             tuple((s.base_offset, s.size) for s in segments), start, end, producers, tuple(self._notes)
         )
@@ -173,7 +193,7 @@ class _Opener:
                     self._notes.append(problem)
                 segment.finish()
 
-    def _rebuild_producers(self, segments: list[Segment], end: int) -> ProducerTable:
+    def rebuild_producers(self, segments: list[Segment], end: int) -> ProducerTable:
         producers, known_to = self._load_newest_snapshot(end)
         for segment in segments:
             following = [s.base_offset for s in segments if s.base_offset > segment.base_offset]

@@ -11,7 +11,16 @@ The pytest plugin (installed with the package) offers the fixtures `strandline_b
 
 from __future__ import annotations
 
+from strandline.testing.cluster import Cluster, ClusterNode, running_cluster
 from strandline.testing.embedded import EmbeddedBroker, broker
 from strandline.testing.process import BrokerProcess, running_broker
 
-__all__ = ["BrokerProcess", "EmbeddedBroker", "broker", "running_broker"]
+__all__ = [
+    "BrokerProcess",
+    "Cluster",
+    "ClusterNode",
+    "EmbeddedBroker",
+    "broker",
+    "running_broker",
+    "running_cluster",
+]

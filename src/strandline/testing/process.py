@@ -23,11 +23,12 @@ class BrokerProcess:
 
     def __init__(self, data_dir: Path, settings: Mapping[str, str] | None = None) -> None:
         self.data_dir = data_dir
-        self._settings = launcher.embedded_settings(port=0, data=str(data_dir), host="127.0.0.1")
-        self._settings |= dict(settings or {})
+        self.settings = launcher.embedded_settings(port=0, data=str(data_dir), host="127.0.0.1")
+        self.settings |= dict(settings or {})
         self._config = data_dir.parent / f"{data_dir.name}.properties"
         self._log = data_dir.parent / f"{data_dir.name}.stderr"
         self._process: subprocess.Popen[str] | None = None
+        self._was_asked = False
         self.bootstrap = ""
 
     @property
@@ -39,21 +40,42 @@ class BrokerProcess:
     def log_text(self) -> str:
         return self._log.read_text() if self._log.exists() else ""
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
     def start(self) -> None:
-        self._config.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
+        self.launch()
+        self.wait_until_ready()
+
+    def launch(self) -> None:
+        """Starts the process without waiting for it."""
+        self._config.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
         command = [sys.executable, "-m", "strandline.cli.main", "server", "--config", str(self._config)]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+
+    def wait_until_ready(self) -> None:
+        assert self._process is not None
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        if not line.startswith("ready bootstrap.servers="):
+        if not line.startswith("ready"):
             self._process.wait(READY_SECONDS_MAX)
             raise RuntimeError(f"the broker did not start:\n{self.log_text}")
         self.bootstrap = line.strip().partition("=")[2]
         # A restart keeps the port, so that clients find the broker again.
         port = self.bootstrap.rpartition(":")[2]
-        self._settings["listeners"] = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:0"
-        self._settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
+        for key in ("listeners", "advertised.listeners"):
+            if "PLAINTEXT://127.0.0.1:0" in self.settings.get(key, ""):
+                self.settings[key] = self.settings[key].replace(
+                    "PLAINTEXT://127.0.0.1:0", f"PLAINTEXT://127.0.0.1:{port}"
+                )
+
+    def ask_to_stop(self) -> None:
+        """Sends the signal without waiting: several nodes stop at the same time."""
+        if self._process is not None:
+            self._was_asked = True
+            self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> int:
         """A clean shutdown; the exit status."""
@@ -67,7 +89,9 @@ class BrokerProcess:
         process = self._process
         if process is None:
             return 0
-        process.send_signal(number)
+        if number != signal.SIGTERM or not self._was_asked:
+            process.send_signal(number)
+        self._was_asked = False
         try:
             status = process.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:

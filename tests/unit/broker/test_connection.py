@@ -8,6 +8,7 @@ import struct
 from strandline.base.errors import ErrorCode
 from strandline.broker.connection import SEND_BYTES_HIGH, WAITING_MAX
 from strandline.wire.api.k01_fetch import FetchRequest
+from strandline.wire.api.k16_list_groups import ListGroupsRequest
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.codec import encode, encode_into
 from strandline.wire.compiler import uvarint
@@ -88,13 +89,24 @@ async def test_answers_leave_in_the_order_of_their_requests(world: World) -> Non
     await create(client)
     await append(client, batch(1))
     first = client.ask(fetch((0, 1), wait_ms=LONG_MS), FETCH)
-    second = client.ask(ApiVersionsRequest(), 0)
+    second = client.ask(ListGroupsRequest(), 0)
     third = client.ask(fetch((0, 0)), FETCH)
     assert await client.is_silent()
     await append(other, batch(1))
     assert (await client.answer(FetchRequest, FETCH))[0] == first
-    assert (await client.answer(ApiVersionsRequest, 0))[0] == second
+    assert (await client.answer(ListGroupsRequest, 0))[0] == second
     assert (await client.answer(FetchRequest, FETCH))[0] == third
+
+
+@in_world()
+async def test_api_versions_behind_a_long_poll_ends_it(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    first = client.ask(fetch((0, 0), wait_ms=LONG_MS), FETCH)
+    assert await client.is_silent()
+    second = client.ask(ApiVersionsRequest(), 0)
+    assert (await client.answer(FetchRequest, FETCH))[0] == first
+    assert (await client.answer(ApiVersionsRequest, 0))[0] == second
 
 
 @in_world()

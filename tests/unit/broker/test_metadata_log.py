@@ -6,7 +6,6 @@ import asyncio
 import json
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.metadata_log import MetadataLog
 from strandline.controller.controller import Controller
 from strandline.wire.api.k03_metadata import MetadataRequest
 from strandline.wire.api.k19_create_topics import CreateTopicsRequest
@@ -19,9 +18,9 @@ from tests.unit.broker.test_hostile_requests import new_topics
 from tests.unit.broker.world import World, in_world
 
 
-def log_of(world: World) -> MetadataLog:
-    assert isinstance(world.broker.metadata, MetadataLog)
-    return world.broker.metadata
+def machine_of(world: World) -> Controller:
+    assert world.broker.controller_runtime is not None
+    return world.broker.controller_runtime.machine
 
 
 def state(controller: Controller) -> object:
@@ -50,7 +49,7 @@ async def test_the_next_plan_sees_what_is_not_committed_yet_and_clients_do_not(w
     first.ask(new_topics("t"), 7)
     second.ask(new_topics("t"), 7)
     await turns()
-    assert "t" in world.broker.controller.image.topics
+    assert "t" in machine_of(world).image.topics
     assert "t" not in world.broker.image.topics
     answer = await third.call(MetadataRequest(topics=None), 9)
     assert answer.topics == ()
@@ -96,7 +95,7 @@ async def test_every_start_is_a_new_epoch_noted_before_it_is_used(world: World) 
         state = json.loads(path.read_bytes())
         assert (state["leaderId"], state["data_version"]) == (1, 1)
         epochs.append(state["leaderEpoch"])
-        assert log_of(world).epoch == epochs[-1]
+        assert world.broker.quorum.core.epoch == epochs[-1]
         await world.restart(clean=clean)
     assert epochs == sorted(set(epochs))
     data = (world.data / "__cluster_metadata-0" / "00000000000000000000.log").read_bytes()
@@ -109,11 +108,11 @@ async def test_a_quorum_state_that_cannot_be_read_costs_nothing(world: World) ->
     await create(world.connect())
     path = world.data / "__cluster_metadata-0" / "quorum-state"
     for content in (b"", b"{", b'{"leaderId":1}', b"[]", b"\xff\xff"):
-        before = log_of(world).epoch
+        before = world.broker.quorum.core.epoch
         await world.stop()
         path.write_bytes(content)
         await world.start()
-        assert log_of(world).epoch > before
+        assert world.broker.quorum.core.epoch > before
         assert len(world.said("repaired")) == 1
         world.lines.clear()
     assert "t" in world.broker.image.topics
@@ -132,7 +131,7 @@ async def test_a_restart_arrives_at_the_same_image(world: World) -> None:
             n: t.topic_id for n, t in before[0].items()
         }
         assert world.broker.image.configs == before[1]
-        assert state(world.broker.controller) == (
+        assert state(machine_of(world)) == (
             world.broker.image.topics,
             world.broker.image.brokers,
             world.broker.image.configs,

@@ -307,7 +307,7 @@ class World:
             self.errors.append(error)
 
     def check(self) -> None:
-        assert self.process.halted == []
+        assert self.process.halted == [], self.process.halted[0][-1500:]
         assert self.errors == []
 
     async def start(self) -> None:
@@ -348,7 +348,7 @@ class World:
                 task.cancel()
         for directory in self.broker.replicas.directories:
             directory.release()
-        self.broker._files.close()
+        self.broker.files.close()
 
     async def restart(self, *, clean: bool) -> None:
         if clean:

@@ -13,12 +13,14 @@ The request is walked by hand: this is the hot path, and its cost is per batch.
 
 from __future__ import annotations
 
+import asyncio
 from struct import Struct
 from struct import error as struct_error
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import INTERNAL_TOPICS
+from strandline.broker.acknowledgements import Acknowledgements, Waited
 from strandline.broker.connection import Answer, Body, RequestContext
 from strandline.broker.replica import Replica
 from strandline.partition.leader import ACKS_ALL
@@ -100,7 +102,7 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
         _check_and_append(broker, context, request.acks, replica, piece.records, now_ms)
         for piece, replica in zip(request.pieces, replicas, strict=True)
     ]
-    return _answer(context, request, topics, results)
+    return _answer_when_committed(broker, context, request, topics, results)
 
 
 def _is_transactional(records: memoryview) -> bool:
@@ -180,6 +182,7 @@ class Result(NamedTuple):
     log_start_offset: int = -1
     message: str | None = None
     records: tuple[tuple[int, str], ...] = ()
+    waited: Waited | None = None
 
 
 def _refused(error: KafkaError) -> Result:
@@ -196,7 +199,16 @@ def _append(
     except OSError as error:
         return _refused(broker.replicas.disk_error(replica.directory, error))
     broker.counters.add("bytes_in", len(records))
-    return Result(ErrorCode.NONE, appended.base_offset, appended.append_time_ms, replica.log.log_start_offset)
+    waited = None
+    if acks == ACKS_ALL and replica.high_watermark <= appended.last_offset:
+        waited = Waited(replica, replica.epoch, appended.last_offset + 1)
+    return Result(
+        ErrorCode.NONE,
+        appended.base_offset,
+        appended.append_time_ms,
+        replica.log.log_start_offset,
+        waited=waited,
+    )
 
 
 def _check_and_append(
@@ -217,7 +229,7 @@ def _check_and_append(
 
 async def _produce_later(
     broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic]
-) -> Body | None:
+) -> Body | asyncio.Future[Body | None] | None:
     """The way of requests that have to wait before they can append: to open a log, to rewrite a batch, to flush."""
     results = []
     for piece in request.pieces:
@@ -226,7 +238,7 @@ async def _produce_later(
             results.append(await _produce_one(broker, context, request.acks, topic, piece))
         except KafkaError as error:
             results.append(_refused(error))
-    return _answer(context, request, topics, results)
+    return _answer_when_committed(broker, context, request, topics, results)
 
 
 async def _produce_one(
@@ -236,7 +248,7 @@ async def _produce_one(
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
     if topic.name in INTERNAL_TOPICS and context.client_id != "__admin_client":
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic.name} is written by the broker only.")
-    replica = await broker.replicas.open(topic.name, piece.partition)
+    replica = await broker.replicas.open_led(topic.name, piece.partition)
     replica.check_online()
     now_ms = broker.clock.wall_ms()
     records = piece.records
@@ -252,6 +264,25 @@ async def _produce_one(
     if result.error_code == ErrorCode.NONE and replica.log.unflushed_count >= replica.config.flush_messages:
         await broker.flush(replica)
     return result
+
+
+def _answer_when_committed(
+    broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
+) -> Body | asyncio.Future[Body | None] | None:
+    waited = [(number, result.waited) for number, result in enumerate(results) if result.waited is not None]
+    if not waited:
+        return _answer(context, request, topics, results)
+    answer: asyncio.Future[Body | None] = asyncio.get_running_loop().create_future()
+
+    def committed(codes: list[int]) -> None:
+        for (number, _), code in zip(waited, codes, strict=True):
+            if code != ErrorCode.NONE:
+                results[number] = Result(code)
+        if not answer.done():
+            answer.set_result(_answer(context, request, topics, results))
+
+    Acknowledgements(broker, [item for _, item in waited], request.timeout_ms, committed)
+    return answer
 
 
 def _answer(

@@ -5,7 +5,9 @@ from the page cache by sendfile. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION
 NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR,
 CORRUPT_MESSAGE where the log is damaged. For the whole request: FETCH_SESSION_ID_NOT_FOUND,
 INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
-Differs from Kafka: a node that is its own cluster has no followers, so there is no preferred read replica.
+A follower is answered up to the end of the log, and tells with each request what it has. Consumers of version 11 and
+later may read from followers, up to their high watermark (KIP-392). Differs from Kafka: there is no preferred read
+replica yet.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import Answer, Body, Outcome, RequestContext
 from strandline.broker.fetch_sessions import Fetch, SessionPartition
+from strandline.broker.quorum_answers import answer_fetch
 from strandline.broker.replica import Replica
 from strandline.storage.segment import Slice
 from strandline.wire.api.k01_fetch import FetchRequest
-from strandline.wire.codec import decode
+from strandline.wire.codec import decode, encode
 from strandline.wire.compiler import uvarint
 from strandline.wire.record_batch import CorruptBatch
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 READ_COMMITTED: Final = 1
 _FLEXIBLE_FROM: Final = 12
 _TOPIC_IDS_FROM: Final = 13
+_FROM_FOLLOWERS_SINCE: Final = 11
 _TOP: Final = Struct(">ihi")  # throttle time, error, session id
 _PARTITION: Final = Struct(">ihqqq")  # index, error, high watermark, last stable offset, log start
 _INT32: Final = Struct(">i")
@@ -60,6 +64,8 @@ class Read:
 
 def handle_raw(broker: Broker, context: RequestContext) -> Answer:
     request = decode(FetchRequest, context.api_version, context.body, context.position)
+    if context.connection.is_controller_listener:
+        return _fetch_metadata(broker, context, request)
     try:
         fetch = broker.fetch_sessions.begin(request, context.api_version, broker.clock.monotonic())
     except KafkaError as error:
@@ -69,6 +75,16 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
     if any(_find(broker, context, partition) is None for partition in fetch.partitions):
         return _fetch_later(broker, context, request, fetch)
     return _fetch(broker, context, request, fetch)
+
+
+async def _fetch_metadata(broker: Broker, context: RequestContext, request: FetchRequest) -> Body:
+    """A replica of the metadata log pulls, on the controllers' listener."""
+    return (encode(await answer_fetch(broker.quorum, request), context.api_version),)
+
+
+def _follower_of(request: FetchRequest) -> int:
+    """The broker that copies a partition, or -1 for a consumer."""
+    return request.replica_state.replica_id if request.replica_state is not None else request.replica_id
 
 
 def _find(broker: Broker, context: RequestContext, partition: SessionPartition) -> Replica | None:
@@ -93,10 +109,34 @@ async def _fetch_later(
 def _fetch(
     broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
 ) -> Body | asyncio.Future[Body | None]:
+    if _follower_of(request) >= 0:
+        _note_progress(broker, context, request, fetch)
     reads, size, must_answer = _read_all(broker, context, request, fetch)
     if must_answer or request.max_wait_ms <= 0 or size >= request.min_bytes or not fetch.partitions:
         return _encode(broker, context, request, fetch, reads)
     return _Waiter(broker, context, request, fetch).future
+
+
+def _note_progress(broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch) -> None:
+    """What a follower asks for says what it has; that may commit records and change the in-sync set."""
+    follower = _follower_of(request)
+    epoch = request.replica_state.replica_epoch if request.replica_state is not None else -1
+    now = broker.clock.monotonic()
+    for partition in fetch.partitions:
+        replica = _find(broker, context, partition)
+        if replica is None or not replica.is_leader or partition.current_leader_epoch != replica.epoch:
+            continue
+        log = replica.log
+        is_inside = log.log_start_offset <= partition.fetch_offset <= log.log_end_offset
+        if not is_inside or (
+            partition.last_fetched_epoch >= 0 and _diverging_point(replica, partition) is not None
+        ):
+            continue
+        try:
+            replica.fetched_by(follower, partition.fetch_offset, partition.log_start, epoch, now)
+        except KafkaError:
+            continue  # `_read` answers with it
+        broker.in_sync.fetched(replica, follower)
 
 
 class _Waiter:
@@ -117,7 +157,10 @@ class _Waiter:
             replica = _find(broker, context, partition)
             if replica is not None:
                 replica.wake_on_advance(self._key, self._wake)
+                if _follower_of(request) >= 0:
+                    replica.wake_on_append(self._key, self._wake)
         self._timer = loop.call_later(request.max_wait_ms / 1000, self._expire)
+        context.connection.end_long_poll = self._expire
         self.future.add_done_callback(self._forget)
 
     def _wake(self) -> None:
@@ -145,6 +188,8 @@ class _Waiter:
     def _forget(self, done: asyncio.Future[Body | None]) -> None:
         """Answered, or the client has gone."""
         self._timer.cancel()
+        if self._context.connection.end_long_poll == self._expire:
+            self._context.connection.end_long_poll = None
         for partition in self._fetch.partitions:
             replica = _find(self._broker, self._context, partition)
             if replica is not None:
@@ -179,7 +224,10 @@ def _read_all(
             must_answer = True
         if read.records is not None:
             total += read.records.size
-        must_answer = must_answer or read.diverging is not None
+        # A follower that lags behind the high watermark is told at once (KIP-1166).
+        must_answer = (
+            must_answer or read.diverging is not None or partition.known_high_watermark < read.high_watermark
+        )
         reads.append(read)
     return reads, total, must_answer
 
@@ -193,11 +241,16 @@ def _read(
         if context.api_version >= _TOPIC_IDS_FROM and not broker.topic_name(partition.topic_id):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         topic = partition.topic or broker.topic_name(partition.topic_id)
-        broker.replicas.leader_state(topic, partition.index)
+        broker.replicas.state_here(topic, partition.index)
         # It could not be opened, or it has been deleted and made anew while the request waited.
         raise KafkaError(partition.opening_error or ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    follower = _follower_of(request)
+    if not replica.is_leader and (follower >= 0 or context.api_version < _FROM_FOLLOWERS_SINCE):
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     replica.check_online()
     replica.check_leader_epoch(partition.current_leader_epoch)
+    if follower >= 0:
+        replica.leader.check_replica(follower)
     log = replica.log
     read.high_watermark = replica.high_watermark
     read.last_stable = replica.last_stable_offset()
@@ -209,22 +262,27 @@ def _read(
         read.high_watermark = read.last_stable = read.log_start = -1
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
     upper = read.last_stable if request.isolation_level == READ_COMMITTED else read.high_watermark
+    if follower >= 0:
+        upper = log.log_end_offset
     if offset < upper and left > 0:
         size_max = min(partition.size_max, left)
         read.records = log.read(offset, upper, size_max, whole_first_batch=is_first)
 
 
 def _diverges(replica: Replica, read: Read) -> bool:
-    """Whether the reader has an epoch's records beyond where that epoch ended here (KIP-320, KIP-595)."""
-    partition = read.partition
+    read.diverging = _diverging_point(replica, read.partition)
+    return read.diverging is not None
+
+
+def _diverging_point(replica: Replica, partition: SessionPartition) -> tuple[int, int] | None:
+    """Where the reader's log leaves this one: it has records of an epoch beyond that epoch's end here (KIP-320)."""
     log = replica.log
     epoch, end_offset = log.epochs.end_offset_for(partition.last_fetched_epoch, log.log_end_offset)
     if epoch < 0:
-        return False
+        return None
     if epoch < partition.last_fetched_epoch or end_offset < partition.fetch_offset:
-        read.diverging = (epoch, end_offset)
-        return True
-    return False
+        return epoch, end_offset
+    return None
 
 
 def _encode(

@@ -59,7 +59,7 @@ async def handle(broker: Broker, context: RequestContext, request: ListOffsetsRe
                     raise KafkaError(
                         ErrorCode.INVALID_REQUEST, "The partition is in the request more than once."
                     )
-                replica = await broker.replicas.open(topic.name, partition.partition_index)
+                replica = await broker.replicas.open_led(topic.name, partition.partition_index)
                 answers.append(_answer(broker, context, request, replica, partition))
             except KafkaError as error:
                 answers.append(
@@ -95,7 +95,7 @@ def _answer(
         )
     time, offset = found
     # The end has no record yet; it belongs to the epoch that will write it.
-    epoch = replica.leader.epoch if timestamp == LATEST else replica.log.epochs.epoch_at(offset)
+    epoch = replica.epoch if timestamp == LATEST else replica.log.epochs.epoch_at(offset)
     return ListOffsetsPartitionResponse(
         partition_index=partition.partition_index,
         error_code=ErrorCode.NONE,

@@ -2,7 +2,8 @@
 
 Errors by topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, and what a failed automatic
 creation says. Differs from Kafka: a topic that is created automatically is in this very answer, where Kafka answers
-UNKNOWN_TOPIC_OR_PARTITION and has the client ask again.
+UNKNOWN_TOPIC_OR_PARTITION and has the client ask again; while a leader is found to be gone the answer waits for the
+next one (see `absences`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from strandline.broker.metadata_answers import (
     brokers_seen_by,
     topic_answer,
 )
+from strandline.controller.image import TopicState
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from strandline.wire.codec import DecodeError
 
@@ -36,6 +38,8 @@ def handle(
     missing = _names_to_create(broker, context, request)
     if missing:
         return _create_and_answer(broker, context, request, missing)
+    if broker.absences.concern(_topics(broker, context, request)):
+        return _answer_when_decided(broker, context, request)
     return _answer(broker, context, request, {})
 
 
@@ -52,6 +56,24 @@ def _names_to_create(broker: Broker, context: RequestContext, request: MetadataR
         return []
     names = {t.name: None for t in request.topics or () if t.name is not None and t.topic_id == ZERO_UUID}
     return [name for name in names if name not in broker.image.topics and invalid_topic_name(name) is None]
+
+
+def _topics(broker: Broker, context: RequestContext, request: MetadataRequest) -> list[TopicState]:
+    """The ones that are asked for and exist."""
+    image = broker.image
+    if _is_all_topics(context, request):
+        return list(image.topics.values())
+    found = (
+        image.topics.get(t.name or "") or image.topics_by_id.get(t.topic_id) for t in request.topics or ()
+    )
+    return [topic for topic in found if topic is not None]
+
+
+async def _answer_when_decided(
+    broker: Broker, context: RequestContext, request: MetadataRequest
+) -> MetadataResponse:
+    await broker.absences.decided()
+    return _answer(broker, context, request, {})
 
 
 async def _create_and_answer(

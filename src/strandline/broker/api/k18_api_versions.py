@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode
 from strandline.broker.connection import RequestContext
 from strandline.broker.handlers import API_VERSIONS, TABLE
-from strandline.controller.controller import (
-    GROUP_VERSION,
-    GROUP_VERSION_FEATURE,
-    METADATA_VERSION,
-    METADATA_VERSION_FEATURE,
-    METADATA_VERSION_MIN,
-)
+from strandline.controller.controller import SUPPORTED_FEATURES
 from strandline.wire.api.k18_api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -52,12 +46,11 @@ def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest)
                 max_version=api.version_max,
             )
             for api in TABLE.values()
+            if api.serves in ("both", "controller" if context.connection.is_controller_listener else "broker")
         ),
-        supported_features=(
-            SupportedFeatureKey(
-                name=METADATA_VERSION_FEATURE, min_version=METADATA_VERSION_MIN, max_version=METADATA_VERSION
-            ),
-            SupportedFeatureKey(name=GROUP_VERSION_FEATURE, min_version=0, max_version=GROUP_VERSION),
+        supported_features=tuple(
+            SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            for name, (low, high) in SUPPORTED_FEATURES.items()
         ),
         finalized_features_epoch=broker.metadata_offset(),
         finalized_features=tuple(

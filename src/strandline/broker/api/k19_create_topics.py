@@ -26,7 +26,9 @@ REQUEST = CreateTopicsRequest
 async def handle(
     broker: Broker, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
-    return await broker.metadata.commit(broker.controller.plan_create_topics(request))
+    response = await broker.decide(context, request)
+    assert isinstance(response, CreateTopicsResponse)
+    return response
 
 
 def refuse(request: CreateTopicsRequest, error: KafkaError) -> CreateTopicsResponse:

@@ -27,7 +27,9 @@ REQUEST = DeleteTopicsRequest
 async def handle(
     broker: Broker, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
-    return await broker.metadata.commit(broker.controller.plan_delete_topics(request))
+    response = await broker.decide(context, request)
+    assert isinstance(response, DeleteTopicsResponse)
+    return response
 
 
 def refuse(request: DeleteTopicsRequest, error: KafkaError) -> DeleteTopicsResponse:

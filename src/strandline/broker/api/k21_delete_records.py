@@ -46,7 +46,7 @@ async def handle(
 
 
 async def _delete(broker: Broker, topic: str, partition: DeleteRecordsPartition) -> int:
-    replica = await broker.replicas.open(topic, partition.partition_index)
+    replica = await broker.replicas.open_led(topic, partition.partition_index)
     replica.check_online()
     if "delete" not in replica.config.cleanup_policy:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{topic} does not have cleanup.policy=delete.")

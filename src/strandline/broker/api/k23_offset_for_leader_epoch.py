@@ -40,10 +40,10 @@ async def handle(
 
 
 async def _answer(broker: Broker, topic: str, partition: OffsetForLeaderPartition) -> EpochEndOffset:
-    replica = await broker.replicas.open(topic, partition.partition)
+    replica = await broker.replicas.open_led(topic, partition.partition)
     replica.check_online()
     replica.check_leader_epoch(partition.current_leader_epoch)
-    if partition.leader_epoch == replica.leader.epoch:
+    if partition.leader_epoch == replica.epoch:
         # The present epoch ends where the log does, also before its first record.
         epoch, end_offset = partition.leader_epoch, replica.log.log_end_offset
     else:

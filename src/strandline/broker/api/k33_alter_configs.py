@@ -25,7 +25,9 @@ REQUEST = AlterConfigsRequest
 async def handle(
     broker: Broker, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
-    return await broker.metadata.commit(broker.controller.plan_alter_configs(request))
+    response = await broker.decide(context, request)
+    assert isinstance(response, AlterConfigsResponse)
+    return response
 
 
 def refuse(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:

@@ -26,7 +26,9 @@ REQUEST = CreatePartitionsRequest
 async def handle(
     broker: Broker, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
-    return await broker.metadata.commit(broker.controller.plan_create_partitions(request))
+    response = await broker.decide(context, request)
+    assert isinstance(response, CreatePartitionsResponse)
+    return response
 
 
 def refuse(request: CreatePartitionsRequest, error: KafkaError) -> CreatePartitionsResponse:

@@ -26,7 +26,9 @@ REQUEST = IncrementalAlterConfigsRequest
 async def handle(
     broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    return await broker.metadata.commit(broker.controller.plan_incremental_alter_configs(request))
+    response = await broker.decide(context, request)
+    assert isinstance(response, IncrementalAlterConfigsResponse)
+    return response
 
 
 def refuse(request: IncrementalAlterConfigsRequest, error: KafkaError) -> IncrementalAlterConfigsResponse:

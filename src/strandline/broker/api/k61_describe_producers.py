@@ -31,7 +31,7 @@ async def handle(
         answers = []
         for index in topic.partition_indexes:
             try:
-                replica = await broker.replicas.open(topic.name, index)
+                replica = await broker.replicas.open_led(topic.name, index)
                 replica.check_online()
                 producers = tuple(
                     ProducerState(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from strandline.wire.schema import (
     ZERO_UUID,
     Message,
@@ -16,6 +18,9 @@ from strandline.wire.schema import (
     uint16,
     uuid,
 )
+
+# Apache Kafka's readers take every leader change for version 0, whatever the record says.
+LEADER_CHANGE_VERSION: Final = 0
 
 
 class Voter(Struct):

@@ -1,0 +1,29 @@
+"""ElectLeaders (key 43), versions 0 to 2: elects preferred leaders, or any replica where there is none in sync.
+
+The controller decides. Errors: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE,
+ELIGIBLE_LEADERS_NOT_AVAILABLE by partition; INVALID_REQUEST, NOT_CONTROLLER.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.broker.connection import RequestContext
+from strandline.broker.controller_requests import refused_by_controller
+from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = ElectLeadersRequest
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: ElectLeadersRequest
+) -> ElectLeadersResponse:
+    response = await broker.decide(context, request)
+    assert isinstance(response, ElectLeadersResponse)
+    return response
+
+
+refuse = refused_by_controller

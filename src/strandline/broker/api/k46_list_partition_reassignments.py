@@ -1,0 +1,31 @@
+"""ListPartitionReassignments (key 46), versions 0: the reassignments that are not done yet.
+
+The controller decides. Errors: NOT_CONTROLLER.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.broker.connection import RequestContext
+from strandline.broker.controller_requests import refused_by_controller
+from strandline.wire.api.k46_list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = ListPartitionReassignmentsRequest
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    response = await broker.decide(context, request)
+    assert isinstance(response, ListPartitionReassignmentsResponse)
+    return response
+
+
+refuse = refused_by_controller

@@ -1,0 +1,21 @@
+"""Vote (key 52), versions 0 to 2: a quorum node asks for a vote, or whether it would get one (KIP-595, 996).
+
+For controllers only. Errors: INCONSISTENT_CLUSTER_ID, FENCED_LEADER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.broker.connection import RequestContext
+from strandline.broker.quorum_answers import answer_vote
+from strandline.wire.api.k52_vote import VoteRequest, VoteResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = VoteRequest
+
+
+async def handle(broker: Broker, context: RequestContext, request: VoteRequest) -> VoteResponse:
+    return await answer_vote(broker.quorum, request)

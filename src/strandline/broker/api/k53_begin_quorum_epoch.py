@@ -1,0 +1,23 @@
+"""BeginQuorumEpoch (key 53), versions 0 and 1: the leader of the metadata quorum makes itself known (KIP-595).
+
+For controllers only. Errors: INCONSISTENT_CLUSTER_ID, FENCED_LEADER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.broker.connection import RequestContext
+from strandline.broker.quorum_answers import answer_begin_epoch
+from strandline.wire.api.k53_begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = BeginQuorumEpochRequest
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: BeginQuorumEpochRequest
+) -> BeginQuorumEpochResponse:
+    return await answer_begin_epoch(broker.quorum, request)

@@ -1,0 +1,23 @@
+"""EndQuorumEpoch (key 54), versions 0 and 1: the leader of the metadata quorum resigns (KIP-595).
+
+For controllers only. Errors: INCONSISTENT_CLUSTER_ID, FENCED_LEADER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.broker.connection import RequestContext
+from strandline.broker.quorum_answers import answer_end_epoch
+from strandline.wire.api.k54_end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = EndQuorumEpochRequest
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: EndQuorumEpochRequest
+) -> EndQuorumEpochResponse:
+    return await answer_end_epoch(broker.quorum, request)

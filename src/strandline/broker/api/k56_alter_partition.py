@@ -1,0 +1,29 @@
+"""AlterPartition (key 56), version 2 and 3: the leader of a partition asks for another in-sync set (KIP-497).
+
+For controllers only. Errors: NOT_CONTROLLER, STALE_BROKER_EPOCH; by partition FENCED_LEADER_EPOCH,
+INVALID_UPDATE_VERSION, INELIGIBLE_REPLICA, UNKNOWN_TOPIC_ID.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.broker.connection import RequestContext
+from strandline.broker.controller_requests import refused_by_controller
+from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = AlterPartitionRequest
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: AlterPartitionRequest
+) -> AlterPartitionResponse:
+    response = await broker.decide(context, request)
+    assert isinstance(response, AlterPartitionResponse)
+    return response
+
+
+refuse = refused_by_controller

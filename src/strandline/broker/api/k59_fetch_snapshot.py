@@ -1,0 +1,71 @@
+"""FetchSnapshot (key 59), versions 0 and 1: a replica of the metadata log takes a snapshot, piece by piece (KIP-630).
+
+For controllers only. Errors: INCONSISTENT_CLUSTER_ID; by partition FENCED_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
+SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import METADATA_TOPIC
+from strandline.broker.connection import RequestContext
+from strandline.broker.quorum_answers import check_cluster
+from strandline.quorum.messages import OffsetAndEpoch
+from strandline.wire.api.k59_fetch_snapshot import (
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    LeaderIdAndEpoch,
+    PartitionSnapshot,
+    ResponsePartitionSnapshot,
+    ResponseSnapshotId,
+    ResponseTopicSnapshot,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = FetchSnapshotRequest
+
+
+def handle(broker: Broker, context: RequestContext, request: FetchSnapshotRequest) -> FetchSnapshotResponse:
+    try:
+        check_cluster(broker.quorum, request.cluster_id)
+    except KafkaError as error:
+        return FetchSnapshotResponse(throttle_time_ms=0, error_code=error.code, topics=())
+    topics = []
+    for topic in request.topics:
+        partitions = tuple(_answer(broker, topic.name, p, request.max_bytes) for p in topic.partitions)
+        topics.append(ResponseTopicSnapshot(name=topic.name, partitions=partitions))
+    return FetchSnapshotResponse(throttle_time_ms=0, error_code=ErrorCode.NONE, topics=tuple(topics))
+
+
+def _answer(broker: Broker, topic: str, asked: PartitionSnapshot, size_max: int) -> ResponsePartitionSnapshot:
+    core, store = broker.quorum.core, broker.quorum.store
+    wanted = OffsetAndEpoch(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
+    code, data, size = ErrorCode.NONE, b"", 0
+    if topic != METADATA_TOPIC or asked.partition != 0:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    elif asked.current_leader_epoch < core.epoch:
+        code = ErrorCode.FENCED_LEADER_EPOCH
+    elif not broker.quorum.is_leader:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    elif store.snapshot != wanted:
+        code = ErrorCode.SNAPSHOT_NOT_FOUND
+    else:
+        contents = store.read_snapshot()
+        size = len(contents)
+        if not 0 <= asked.position < size:
+            code = ErrorCode.POSITION_OUT_OF_RANGE
+        else:
+            data = contents[asked.position : asked.position + size_max]
+    return ResponsePartitionSnapshot(
+        index=asked.partition,
+        error_code=code,
+        snapshot_id=ResponseSnapshotId(end_offset=wanted.offset, epoch=wanted.epoch),
+        current_leader=LeaderIdAndEpoch(leader_id=core.leader_id, leader_epoch=core.epoch),
+        size=size,
+        position=asked.position,
+        unaligned_records=data,
+    )

@@ -1,0 +1,111 @@
+"""The way to the active controller: in this process if it is here, otherwise over its listener.
+
+`call` speaks the controller's own APIs; `forward` wraps a client's request in an Envelope (KIP-590), so that an answer
+that the controller gives is told from one that says that it is not the controller. Both look for the controller again
+until their time is up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.controller_requests import decide
+from strandline.broker.peers import Peer
+from strandline.rpc.channel import ChannelClosed, response_class
+from strandline.wire.api.k58_envelope import EnvelopeRequest
+from strandline.wire.codec import decode_from, encode, encode_into
+from strandline.wire.headers import (
+    RequestHeader,
+    ResponseHeader,
+    request_header_version,
+    response_header_version,
+)
+from strandline.wire.schema import Request
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+SECONDS_MAX: Final = 30.0
+_RETRY_S: Final = 0.02
+_ATTEMPT_S: Final = 5.0
+
+
+class Controllers:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._peers: dict[int, Peer] = {}
+
+    async def call(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
+        """The response of the active controller; NOT_CONTROLLER or REQUEST_TIMED_OUT as KafkaError."""
+        return await self._until(seconds, lambda: self._call_once(request, version))
+
+    async def forward(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
+        return await self._until(seconds, lambda: self._forward_once(request, version))
+
+    async def _until(self, seconds: float, attempt: Any) -> Any:
+        clock = self._broker.clock
+        deadline = clock.monotonic() + seconds
+        while True:
+            try:
+                return await attempt()
+            except KafkaError as error:
+                if error.code != ErrorCode.NOT_CONTROLLER or clock.monotonic() >= deadline:
+                    raise
+            except (OSError, TimeoutError, ChannelClosed) as error:
+                if clock.monotonic() >= deadline:
+                    raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "No controller answers.") from error
+            await asyncio.sleep(_RETRY_S)
+
+    async def _call_once(self, request: Request, version: int) -> Any:
+        runtime = self._broker.controller_runtime
+        if runtime is not None and runtime.is_active:
+            return await decide(runtime, request, version)
+        response = await self._leader().call(request, version, _ATTEMPT_S)
+        if getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        return response
+
+    async def _forward_once(self, request: Request, version: int) -> Any:
+        runtime = self._broker.controller_runtime
+        if runtime is not None and runtime.is_active:
+            return await decide(runtime, request, version)
+        envelope = EnvelopeRequest(
+            request_data=_with_header(request, version),
+            request_principal=None,
+            client_host_address=b"\x7f\x00\x00\x01",
+        )
+        response = await self._leader().call(envelope, 0, _ATTEMPT_S)
+        if response.error_code != ErrorCode.NONE or response.response_data is None:
+            raise KafkaError(response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR)
+        data = response.response_data
+        header_version = response_header_version(request.API_KEY, request.FLEXIBLE, version)
+        _, position = decode_from(ResponseHeader, header_version, data, 0)
+        answer, _ = decode_from(response_class(type(request)), version, data, position)
+        return answer
+
+    def _leader(self) -> Peer:
+        quorum = self._broker.quorum
+        leader_id = quorum.leader_id
+        address = quorum.addresses.get(leader_id)
+        if address is None or leader_id == self._broker.node_id:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "The active controller is not known at the moment.")
+        peer = self._peers.get(leader_id)
+        if peer is None:
+            client_id = f"broker-{self._broker.node_id}"
+            peer = self._peers[leader_id] = Peer(self._broker.network, client_id, address.host, address.port)
+        return peer
+
+    def stop(self) -> None:
+        for peer in self._peers.values():
+            peer.close()
+
+
+def _with_header(request: Request, version: int) -> bytes:
+    header = RequestHeader(
+        request_api_key=request.API_KEY, request_api_version=version, correlation_id=0, client_id="forwarded"
+    )
+    data = encode(header, request_header_version(request.FLEXIBLE, version))
+    encode_into(request, version, data)
+    return bytes(data)

@@ -1,0 +1,111 @@
+"""Keeps in-sync sets as they should be: asks the controller to take in who has caught up and take out who has not.
+
+One request for a partition at a time. Until it is answered the larger of both sets counts for the high watermark, so
+nothing is acknowledged that a member of either set does not have (KIP-497).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.replica import Replica
+from strandline.partition.leader import Leader
+from strandline.wire.api.k56_alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+
+class InSync:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._pending: list[tuple[Replica, Leader]] = []
+        self._sender: asyncio.Task[None] | None = None
+
+    def fetched(self, replica: Replica, follower: int) -> None:
+        """After a fetch: the follower may have caught up."""
+        leader = replica.leader
+        if leader.is_proposing:
+            return
+        state = self._broker.image.brokers.get(follower)
+        is_alive = state is not None and not state.fenced and not state.in_controlled_shutdown
+        if leader.may_join(follower, is_alive):
+            self._propose(replica, leader, (*leader.in_sync, follower))
+
+    def check_lag(self) -> None:
+        lag_max_s = int(self._broker.configs.broker_value("replica.lag.time.max.ms")) / 1000  # type: ignore[arg-type]
+        now = self._broker.clock.monotonic()
+        for replica in self._broker.replicas.all_open():
+            leader = replica.role
+            if not isinstance(leader, Leader) or leader.is_proposing:
+                continue
+            late = leader.lagging(lag_max_s, now)
+            if late:
+                self._broker.events.info("replicas lag", partition=replica.partition, replicas=list(late))
+                self._propose(replica, leader, tuple(r for r in leader.in_sync if r not in late))
+
+    def _propose(self, replica: Replica, leader: Leader, in_sync: tuple[int, ...]) -> None:
+        leader.propose(in_sync)
+        self._pending.append((replica, leader))
+        if self._sender is None:
+            self._sender = self._broker.tasks.start(self._send())
+
+    async def _send(self) -> None:
+        try:
+            while self._pending:
+                batch, self._pending = self._pending, []
+                await self._ask(batch)
+        finally:
+            self._sender = None
+
+    async def _ask(self, batch: list[tuple[Replica, Leader]]) -> None:
+        topics: dict[bytes, list[PartitionData]] = {}
+        for replica, leader in batch:
+            assert leader.proposed is not None
+            topics.setdefault(replica.topic_id, []).append(
+                PartitionData(
+                    partition_index=replica.partition.partition,
+                    leader_epoch=leader.epoch,
+                    new_isr_with_epochs=tuple(
+                        BrokerState(broker_id=r, broker_epoch=self._epoch_of(leader, r))
+                        for r in leader.proposed
+                    ),
+                    partition_epoch=leader.partition_epoch,
+                )
+            )
+        request = AlterPartitionRequest(
+            broker_id=self._broker.node_id,
+            broker_epoch=self._broker.broker_epoch,
+            topics=tuple(TopicData(topic_id=t, partitions=tuple(p)) for t, p in topics.items()),
+        )
+        try:
+            response = await self._broker.controllers.call(request, 3)
+        except KafkaError:
+            response = None
+        self._answered(batch, response)
+
+    def _epoch_of(self, leader: Leader, replica: int) -> int:
+        return (
+            self._broker.broker_epoch if replica == self._broker.node_id else leader.broker_epoch_of(replica)
+        )
+
+    def _answered(self, batch: list[tuple[Replica, Leader]], response: AlterPartitionResponse | None) -> None:
+        answers = {}
+        if response is not None and response.error_code == ErrorCode.NONE:
+            answers = {(t.topic_id, p.partition_index): p for t in response.topics for p in t.partitions}
+        for replica, leader in batch:
+            answer = answers.get((replica.topic_id, replica.partition.partition))
+            if replica.role is not leader or not leader.is_proposing:
+                continue  # the image was faster
+            if answer is None or answer.error_code != ErrorCode.NONE:
+                leader.proposal_failed()
+            elif answer.leader_epoch == leader.epoch:
+                replica.in_sync_decided(answer.isr, answer.partition_epoch)

@@ -1,0 +1,334 @@
+"""Followers pull: for each broker that leads something this node follows, one connection that fetches.
+
+1. A partition is fetched from the leader that the image names, in the leader epoch of the image, until that changes.
+2. Records are appended as they are, at the offsets they have; the next request, from the new end, acknowledges them.
+3. Where the logs part the follower goes back to the point that the leader names, by epochs (KIP-101, 279, 595), and
+   never below what is committed unless the leader was elected uncleanly.
+4. One partition's trouble does not hold up the others: it is left out for a moment and tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.broker.peers import Peer
+from strandline.broker.replica import Replica
+from strandline.partition.follower import Follower, truncation_point
+from strandline.partition.producers import Producers
+from strandline.rpc.channel import ChannelClosed
+from strandline.wire.api.k01_fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+    ReplicaState,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+FETCH_VERSION: Final = 18
+_SLACK_S: Final = 5.0
+# How long a partition with trouble is left out: mostly its leader has not heard of its election yet.
+_HOLD_S: Final = 0.02
+
+
+class _Followed:
+    """A partition that is fetched, with what the leader was told of it last."""
+
+    __slots__ = ("held_until", "replica", "told")
+
+    def __init__(self, replica: Replica) -> None:
+        self.replica = replica
+        self.told: tuple[int, int, int] | None = None  # offset, epoch, high watermark
+        self.held_until = 0.0
+
+
+class Source:
+    """One broker that is fetched from."""
+
+    def __init__(self, broker: Broker, node_id: int, lane: int) -> None:
+        self._broker = broker
+        self._node_id = node_id
+        self._lane = lane
+        self._followed: dict[TopicPartition, _Followed] = {}
+        self._forgotten: list[tuple[bytes, int]] = []
+        self._session_id = 0
+        self._session_epoch = 0
+        self._peer: Peer | None = None
+        self._more = asyncio.Event()
+        self._is_asking = False
+        self._task: asyncio.Task[Any] | None = None
+
+    def follow(self, replica: Replica) -> None:
+        self._followed[replica.partition] = _Followed(replica)
+        self._ask_now()
+        if self._task is None:
+            self._task = self._broker.tasks.start(self._run())
+
+    def unfollow(self, partition: TopicPartition) -> None:
+        followed = self._followed.pop(partition, None)
+        if followed is not None and followed.told is not None:
+            self._forgotten.append((followed.replica.topic_id, partition.partition))
+
+    def stop(self) -> None:
+        if self._peer is not None:
+            self._peer.close()
+
+    def _ask_now(self) -> None:
+        """There is something to ask for that a request which waits at the leader does not name."""
+        self._more.set()
+        if self._is_asking and self._peer is not None:
+            self._peer.nudge()
+
+    # The loop
+
+    async def _run(self) -> None:
+        backoff_s = self._broker.config.int("replica.fetch.backoff.ms") / 1000
+        while True:
+            if not self._followed:
+                self._more.clear()
+                await self._more.wait()
+            try:
+                await self._fetch_once()
+            except (OSError, TimeoutError, ChannelClosed):
+                self._reset_session()
+                await asyncio.sleep(min(backoff_s, 0.05))
+            except KafkaError as error:
+                self._broker.events.warn("replica fetch", source=self._node_id, error=error)
+                self._reset_session()
+                await asyncio.sleep(backoff_s)
+
+    def _reset_session(self) -> None:
+        self._session_id = self._session_epoch = 0
+        self._forgotten.clear()
+        for followed in self._followed.values():
+            followed.told = None
+
+    async def _fetch_once(self) -> None:
+        config = self._broker.config
+        wait_ms = config.int("replica.fetch.wait.max.ms")
+        request = self._request(wait_ms)
+        peer = self._connect()
+        self._is_asking = True
+        try:
+            response = await peer.call(request, FETCH_VERSION, wait_ms / 1000 + _SLACK_S)
+        finally:
+            self._is_asking = False
+        if response.error_code != ErrorCode.NONE:
+            self._reset_session()
+            return
+        self._session_id = response.session_id
+        self._session_epoch = self._session_epoch + 1 if self._session_id else 0
+        for topic in response.responses:
+            name = self._broker.topic_name(topic.topic_id)
+            for data in topic.partitions:
+                followed = self._followed.get(TopicPartition(name, data.partition_index))
+                if followed is not None:
+                    self._take(followed, data)
+
+    def _connect(self) -> Peer:
+        state = self._broker.image.brokers.get(self._node_id)
+        endpoint = None if state is None else state.endpoint(self._broker.config.inter_broker_listener_name)
+        if endpoint is None:
+            raise ConnectionError(f"broker {self._node_id} has no address")
+        peer = self._peer
+        if peer is None or (peer.host, peer.port) != (endpoint.host, endpoint.port):
+            if peer is not None:
+                peer.close()
+            self._reset_session()
+            client_id = f"replica-{self._broker.node_id}-{self._lane}"
+            peer = self._peer = Peer(self._broker.network, client_id, endpoint.host, endpoint.port)
+            peer.on_lost = lambda: self._broker.absences.suspect(self._node_id)
+        return peer
+
+    def _request(self, wait_ms: int) -> FetchRequest:
+        config = self._broker.config
+        now = self._broker.clock.monotonic()
+        by_topic: dict[bytes, list[FetchPartition]] = {}
+        for followed in self._followed.values():
+            replica = followed.replica
+            if followed.held_until > now:
+                continue
+            wanted = (replica.log.log_end_offset, replica.epoch, replica.high_watermark)
+            if followed.told == wanted:
+                continue
+            followed.told = wanted
+            latest_epoch = replica.log.epochs.latest_epoch
+            by_topic.setdefault(replica.topic_id, []).append(
+                FetchPartition(
+                    partition=replica.partition.partition,
+                    current_leader_epoch=replica.epoch,
+                    fetch_offset=replica.log.log_end_offset,
+                    last_fetched_epoch=latest_epoch if replica.log.log_end_offset > 0 else -1,
+                    log_start_offset=replica.log.log_start_offset,
+                    partition_max_bytes=config.int("replica.fetch.max.bytes"),
+                    high_watermark=replica.high_watermark,
+                )
+            )
+        forgotten: dict[bytes, list[int]] = {}
+        for topic_id, index in self._forgotten:
+            forgotten.setdefault(topic_id, []).append(index)
+        self._forgotten.clear()
+        return FetchRequest(
+            replica_state=ReplicaState(
+                replica_id=self._broker.node_id, replica_epoch=self._broker.broker_epoch
+            ),
+            max_wait_ms=wait_ms,
+            min_bytes=config.int("replica.fetch.min.bytes"),
+            max_bytes=config.int("replica.fetch.response.max.bytes"),
+            session_id=self._session_id,
+            session_epoch=self._session_epoch,
+            topics=tuple(FetchTopic(topic_id=t, partitions=tuple(p)) for t, p in by_topic.items()),
+            forgotten_topics_data=tuple(
+                ForgottenTopic(topic_id=t, partitions=tuple(p)) for t, p in forgotten.items()
+            ),
+        )
+
+    # What came
+
+    def _take(self, followed: _Followed, data: PartitionData) -> None:
+        replica = followed.replica
+        if not isinstance(replica.role, Follower) or replica.role.leader_id != self._node_id:
+            return
+        try:
+            if data.error_code != ErrorCode.NONE:
+                self._refused(followed, data)
+            elif data.diverging_epoch is not None:
+                self._go_back(followed, data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
+            else:
+                if data.records:
+                    replica.append_fetched(memoryview(data.records), self._broker.clock.wall_ms())
+                replica.told_high_watermark(data.high_watermark)
+                if data.log_start_offset > replica.log.log_start_offset:
+                    replica.log.advance_start(min(data.log_start_offset, replica.log.log_end_offset))
+        except KafkaError as error:
+            self._hold(followed, str(error))
+        except OSError as error:
+            self._hold(followed, str(self._broker.replicas.disk_error(replica.directory, error)))
+
+    def _refused(self, followed: _Followed, data: PartitionData) -> None:
+        replica = followed.replica
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._broker.tasks.start(self._begin_anew(followed))
+            self._hold(followed, "")
+            return
+        # The leader or this node does not know of the other's epoch yet: the image will tell.
+        self._hold(followed, "")
+        if data.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
+            replica.wake_all()
+
+    def _hold(self, followed: _Followed, why: str) -> None:
+        followed.told = None
+        followed.held_until = self._broker.clock.monotonic() + _HOLD_S
+        if why:
+            self._broker.events.warn("replication held up", partition=followed.replica.partition, why=why)
+        asyncio.get_running_loop().call_later(_HOLD_S * 1.1, self._ask_now)
+
+    def _go_back(self, followed: _Followed, epoch: int, end_offset: int) -> None:
+        replica = followed.replica
+        log = replica.log
+        target = truncation_point(log.epochs.entries, log.log_end_offset, epoch, end_offset)
+        self._broker.events.info(
+            "truncated", partition=replica.partition, end=log.log_end_offset, to=target, epoch=epoch
+        )
+        log.truncate_to(max(target, log.log_start_offset))
+        self._after_cut(replica)
+        followed.told = None
+
+    def _after_cut(self, replica: Replica) -> None:
+        replica.log.rebuild_producers(Producers)
+        producers = replica.log.producers
+        assert isinstance(producers, Producers)
+        replica.producers = producers
+        role = replica.role
+        if isinstance(role, Follower):
+            role.high_watermark = min(role.high_watermark, replica.log.log_end_offset)
+
+    async def _begin_anew(self, followed: _Followed) -> None:
+        """The leader no longer has what comes next here: begin where its log begins."""
+        from strandline.wire.api.k02_list_offsets import (
+            ListOffsetsPartition,
+            ListOffsetsRequest,
+            ListOffsetsTopic,
+        )
+
+        replica = followed.replica
+        request = ListOffsetsRequest(
+            replica_id=self._broker.node_id,
+            topics=(
+                ListOffsetsTopic(
+                    name=replica.partition.topic,
+                    partitions=(
+                        ListOffsetsPartition(
+                            partition_index=replica.partition.partition,
+                            current_leader_epoch=replica.epoch,
+                            timestamp=-2,
+                        ),
+                    ),
+                ),
+            ),
+        )
+        try:
+            response = await self._connect().call(request, 9, _SLACK_S)
+        except (OSError, TimeoutError, ChannelClosed):
+            return
+        answer = response.topics[0].partitions[0]
+        if answer.error_code == ErrorCode.NONE and isinstance(replica.role, Follower):
+            if answer.offset > replica.log.log_end_offset:
+                self._broker.events.warn("replica begins anew", partition=replica.partition, at=answer.offset)
+                replica.log.restart_at(answer.offset)
+                replica.log.epochs.clear()
+            else:
+                replica.log.advance_start(answer.offset)
+            self._after_cut(replica)
+            followed.told = None
+
+
+class Replication:
+    """Which partition is fetched from whom."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._sources: dict[tuple[int, int], Source] = {}
+        self._place: dict[TopicPartition, tuple[Source, int, int]] = {}  # source, leader, epoch
+
+    def place(self, replica: Replica) -> None:
+        """Fetches a follower's partition from its leader, and stops fetching what this node leads."""
+        role = replica.role
+        leader_id = role.leader_id if isinstance(role, Follower) else -1
+        known = self._place.get(replica.partition)
+        if known is not None:
+            if known[1] == leader_id and known[2] == role.epoch:
+                return
+            known[0].unfollow(replica.partition)
+            del self._place[replica.partition]
+        if leader_id < 0:
+            return
+        lane = hash_of(replica.partition) % max(self._broker.config.int("num.replica.fetchers"), 1)
+        source = self._sources.get((leader_id, lane))
+        if source is None:
+            source = self._sources[leader_id, lane] = Source(self._broker, leader_id, lane)
+        source.follow(replica)
+        self._place[replica.partition] = (source, leader_id, role.epoch)
+
+    def forget(self, partition: TopicPartition) -> None:
+        known = self._place.pop(partition, None)
+        if known is not None:
+            known[0].unfollow(partition)
+
+    def stop(self) -> None:
+        for source in self._sources.values():
+            source.stop()
+
+
+def hash_of(partition: TopicPartition) -> int:
+    """The same on every node and in every run."""
+    value = partition.partition
+    for character in partition.topic:
+        value = (value * 31 + ord(character)) & 0x7FFFFFFF
+    return value

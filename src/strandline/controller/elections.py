@@ -1,0 +1,112 @@
+"""Plans for ElectLeaders and for the automatic return to preferred leaders."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.controller.brokers import TopicRules, is_active
+from strandline.controller.image import NO_LEADER, ClusterImage, PartitionState
+from strandline.controller.partitions import PREFERRED, UNCLEAN, PartitionChange
+from strandline.controller.plans import Planned
+from strandline.wire.api.k43_elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+from strandline.wire.records.metadata import PartitionChangeRecord
+from strandline.wire.schema import Message
+
+_PREFERRED_TYPE: Final = 0
+_UNCLEAN_TYPE: Final = 1
+# What one round of automatic elections moves, so that a returning broker is not flooded.
+AUTOMATIC_ELECTIONS_MAX: Final = 1000
+
+
+def plan_elect_leaders(
+    image: ClusterImage, request: ElectLeadersRequest, rules: TopicRules
+) -> Planned[ElectLeadersResponse]:
+    if request.election_type not in (_PREFERRED_TYPE, _UNCLEAN_TYPE):
+        response = ElectLeadersResponse(
+            throttle_time_ms=0, error_code=ErrorCode.INVALID_REQUEST, replica_election_results=()
+        )
+        return Planned(records=(), response=response)
+    kind = UNCLEAN if request.election_type == _UNCLEAN_TYPE else PREFERRED
+    records: list[Message] = []
+    results = []
+    asks_for_all = request.topic_partitions is None
+    for topic, indexes in _asked(image, request):
+        answers = []
+        for index in indexes:
+            code, message, record = _elect(image, topic, index, kind, rules)
+            if record is not None:
+                records.append(record)
+            if asks_for_all and code == ErrorCode.ELECTION_NOT_NEEDED:
+                continue  # of all partitions only those that needed one are told
+            answers.append(PartitionResult(partition_id=index, error_code=code, error_message=message))
+        if answers or not asks_for_all:
+            results.append(ReplicaElectionResult(topic=topic, partition_result=tuple(answers)))
+    response = ElectLeadersResponse(throttle_time_ms=0, replica_election_results=tuple(results))
+    return Planned(records=tuple(records), response=response)
+
+
+def _asked(image: ClusterImage, request: ElectLeadersRequest) -> list[tuple[str, list[int]]]:
+    if request.topic_partitions is None:
+        return [(topic.name, sorted(topic.partitions)) for topic in image.topics.values()]
+    return [(asked.topic, list(asked.partitions)) for asked in request.topic_partitions]
+
+
+def _elect(
+    image: ClusterImage, topic: str, index: int, kind: str, rules: TopicRules
+) -> tuple[int, str | None, PartitionChangeRecord | None]:
+    try:
+        known = image.topics.get(topic)
+        partition = None if known is None else known.partitions.get(index)
+        if known is None or partition is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+        if kind == PREFERRED and partition.leader == partition.replicas[0]:
+            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
+        if kind == UNCLEAN and partition.leader != NO_LEADER:
+            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
+        record = _change(image, known.topic_id, index, partition, kind, rules.min_in_sync(topic))
+        if record is None:
+            preferred = kind == PREFERRED
+            code = (
+                ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+                if preferred
+                else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+            )
+            raise KafkaError(code)
+    except KafkaError as error:
+        return error.code, error.message, None
+    return ErrorCode.NONE, None, record
+
+
+def _change(
+    image: ClusterImage, topic_id: bytes, index: int, partition: PartitionState, kind: str, min_in_sync: int
+) -> PartitionChangeRecord | None:
+    return PartitionChange(
+        topic_id=topic_id,
+        index=index,
+        partition=partition,
+        is_alive=lambda r: is_active(image, r),
+        min_in_sync=min_in_sync,
+        election=kind,
+    ).record()
+
+
+def plan_preferred_leaders(image: ClusterImage, rules: TopicRules) -> Planned[int]:
+    """Moves leadership back to preferred replicas, some at a time; how many partitions moved."""
+    records: list[Message] = []
+    for topic in image.topics.values():
+        for index, partition in topic.partitions.items():
+            first = partition.replicas[0]
+            if partition.leader == first or len(records) >= AUTOMATIC_ELECTIONS_MAX:
+                continue
+            record = _change(
+                image, topic.topic_id, index, partition, PREFERRED, rules.min_in_sync(topic.name)
+            )
+            if record is not None and record.leader == first:
+                records.append(record)
+    return Planned(records=tuple(records), response=len(records))

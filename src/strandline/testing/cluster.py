@@ -1,0 +1,150 @@
+"""A cluster of real processes on this machine: nodes can be killed, paused, stopped and started again.
+
+with running_cluster(nodes=3) as cluster:
+    ... cluster.bootstrap ...
+    cluster.node(2).kill()
+    cluster.node(2).start()
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from strandline.base.ids import uuid_text
+from strandline.config import BrokerConfig
+from strandline.node import launcher
+from strandline.testing.embedded import by_kafka_names
+from strandline.testing.process import BrokerProcess
+
+READY_SECONDS_MAX = 30.0
+
+
+class ClusterNode(BrokerProcess):
+    """One node: a broker process with the settings of its place in the cluster."""
+
+    def __init__(self, node_id: int, data_dir: Path, settings: Mapping[str, str]) -> None:
+        super().__init__(data_dir, settings)
+        self.node_id = node_id
+        if "broker" not in self.settings["process.roles"]:
+            del self.settings["advertised.listeners"]
+
+    def pause(self) -> None:
+        """As if its machine had stopped: connections stay open and nothing answers."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+
+class Cluster:
+    def __init__(
+        self, home: Path, nodes: int, settings: Mapping[str, str], controllers: int | None = None
+    ) -> None:
+        """`controllers` nodes of their own form the quorum; without it every node is both."""
+        self.home = home
+        self.cluster_id = uuid_text(os.urandom(16))
+        dedicated = controllers or 0
+        ports = free_ports(2 * nodes + dedicated)
+        ids = list(range(1, nodes + dedicated + 1))
+        voter_ids = ids[nodes:] if dedicated else ids
+        controller_ports = dict(zip(ids, ports, strict=False))
+        voters = ",".join(f"{node_id}@127.0.0.1:{controller_ports[node_id]}" for node_id in voter_ids)
+        self.nodes: list[ClusterNode] = []
+        for number, node_id in enumerate(ids):
+            roles = "controller" if dedicated and node_id in voter_ids else "broker"
+            if not dedicated:
+                roles = "broker,controller"
+            own = _settings_of(node_id, roles, voters, controller_ports[node_id], ports[-1 - number])
+            node = ClusterNode(node_id, home / f"node-{node_id}", {**own, **settings})
+            config = BrokerConfig(node.settings)
+            launcher.format_if_empty(
+                config, launcher.stderr_events(node=node_id, level="warn"), self.cluster_id
+            )
+            self.nodes.append(node)
+
+    @property
+    def brokers(self) -> list[ClusterNode]:
+        return [node for node in self.nodes if "broker" in node.settings["process.roles"]]
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.bootstrap for node in self.brokers)
+
+    def node(self, node_id: int) -> ClusterNode:
+        return next(node for node in self.nodes if node.node_id == node_id)
+
+    def start(self) -> None:
+        """All at once: none is ready before a majority of controllers is there."""
+        for node in self.nodes:
+            node.launch()
+        for node in self.nodes:
+            node.wait_until_ready()
+
+    def stop(self) -> None:
+        """One after the other: each hands over what it leads while there is somebody to take it."""
+        for node in self.nodes:
+            node.stop()
+
+
+def _settings_of(node_id: int, roles: str, voters: str, controller_port: int, port: int) -> dict[str, str]:
+    listeners = []
+    if "broker" in roles:
+        listeners.append(f"PLAINTEXT://127.0.0.1:{port}")
+    if "controller" in roles:
+        listeners.append(f"CONTROLLER://127.0.0.1:{controller_port}")
+    return {
+        "process.roles": roles,
+        "node.id": str(node_id),
+        "listeners": ",".join(listeners),
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "controller.quorum.voters": voters,
+        "default.replication.factor": "3",
+        "min.insync.replicas": "2",
+        "offsets.topic.replication.factor": "3",
+        "transaction.state.log.replication.factor": "3",
+        "transaction.state.log.min.isr": "2",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody uses now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for opened in sockets:
+            opened.bind(("127.0.0.1", 0))
+        return [opened.getsockname()[1] for opened in sockets]
+    finally:
+        for opened in sockets:
+            opened.close()
+
+
+@contextmanager
+def running_cluster(*, nodes: int = 3, controllers: int | None = None, **settings: str) -> Iterator[Cluster]:
+    """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`."""
+    home = Path(tempfile.mkdtemp(prefix="strandline-cluster-"))
+    cluster = Cluster(home, nodes, by_kafka_names(settings), controllers)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def wait_until(condition: object, seconds: float = READY_SECONDS_MAX) -> None:
+    """Polls a condition; TimeoutError if it does not come true."""
+    assert callable(condition)
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the condition did not come true")
+        time.sleep(0.01)
