@@ -4,6 +4,9 @@
    while it leads that partition.
 2. A shard is loaded by replaying its partition, before it answers anything; meanwhile COORDINATOR_LOAD_IN_PROGRESS.
 3. Records of one decision are one batch, applied when appended, and answered when the high watermark has passed them.
+4. An answer without records of its own may rest on records that are not committed yet: it waits for them too, or a
+   failover could take back what a member was told.
+5. Whoever waits longer than `offsets.commit.timeout.ms` is told COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.replica import Replica
 from strandline.controller.image import ClusterImage
 from strandline.groups.classic import ClassicProtocol
+from strandline.groups.committed_view import CommittedView
 from strandline.groups.outcome import After, Outcome
 from strandline.groups.settings import GroupSettings, Moment
 from strandline.groups.shard import GroupShard
@@ -88,7 +92,10 @@ class ShardRuntime:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
         self.is_stopped = False
-        self._uncommitted: dict[int, Outcome] = {}
+        self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
+        self._committed = CommittedView(shard.offsets)
+        self._end_offset = 0  # of what was appended last
+        self._commit_timeout_s = broker.config.int("offsets.commit.timeout.ms") / 1000
         self.epoch = replica.epoch
 
     def now(self) -> Moment:
@@ -99,11 +106,27 @@ class ShardRuntime:
         while True:
             following = self._write(outcome) if outcome.entries else None
             if following is None and not outcome.entries:
-                _give(outcome)
+                self._give_when_settled(outcome)
             if following is None:
                 break
             outcome = following
         self._arm()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was appended is committed."""
+        return self._replica.high_watermark >= self._end_offset
+
+    def committed(self) -> CommittedView:
+        """Offsets that no failover takes back."""
+        self._committed.advance(self._replica.high_watermark)
+        return self._committed
+
+    def _give_when_settled(self, outcome: Outcome) -> None:
+        if self.is_settled or not outcome.answers:
+            _give(outcome)
+        else:
+            self._when_committed(self._end_offset, outcome)
 
     def _write(self, outcome: Outcome) -> Outcome | None:
         """Appends and applies; gives the answers once committed. What to run next, if that is known already."""
@@ -112,9 +135,13 @@ class ShardRuntime:
             end_offset = self._append(outcome, now.wall_ms)
         except (KafkaError, OSError) as error:
             return self._not_written(outcome, error, now)
+        is_committed = self._replica.high_watermark >= end_offset
+        if not is_committed:
+            self._committed.advance(self._replica.high_watermark)
+            self._committed.will_change(outcome.entries, end_offset)
         for entry in outcome.entries:
             self.shard.apply(entry.key, entry.value)
-        if self._replica.high_watermark >= end_offset:
+        if is_committed:
             return self._written(outcome)
         self._when_committed(end_offset, outcome)
         return None
@@ -126,19 +153,32 @@ class ShardRuntime:
         ]
         batch = build_batch(records, attributes=self._codec)
         self._replica.check_online()
-        return self._replica.append(memoryview(batch), read_header(batch), ACKS_ALL, now_ms).last_offset + 1
+        appended = self._replica.append(memoryview(batch), read_header(batch), ACKS_ALL, now_ms)
+        self._end_offset = appended.last_offset + 1
+        return self._end_offset
 
     def _when_committed(self, end_offset: int, outcome: Outcome) -> None:
         key = self._broker.next_waiter_key()
-        self._uncommitted[key] = outcome
+
+        def forget() -> None:
+            self._replica.forget_waker(key)
+            _, timer = self._uncommitted.pop(key)
+            timer.cancel()
 
         def look() -> None:
             if self.is_stopped or self._replica.high_watermark >= end_offset:
-                self._replica.forget_waker(key)
-                self._uncommitted.pop(key, None)
+                forget()
             if not self.is_stopped and self._replica.high_watermark >= end_offset:
                 self._finish(outcome)
 
+        def give_up() -> None:
+            forget()
+            following = self._refuse(outcome, ErrorCode.COORDINATOR_NOT_AVAILABLE, self.now())
+            if following is not None:
+                self.run(following)
+
+        timer = asyncio.get_running_loop().call_later(self._commit_timeout_s, give_up)
+        self._uncommitted[key] = (outcome, timer)
         self._replica.wake_on_advance(key, look)
 
     def _finish(self, outcome: Outcome) -> None:
@@ -153,7 +193,9 @@ class ShardRuntime:
     def _not_written(self, outcome: Outcome, error: KafkaError | OSError, now: Moment) -> Outcome | None:
         if isinstance(error, OSError):
             error = self._broker.replicas.disk_error(self._replica.directory, error)
-        code = _APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code))
+        return self._refuse(outcome, _APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code)), now)
+
+    def _refuse(self, outcome: Outcome, code: ErrorCode, now: Moment) -> Outcome | None:
         for token, response in outcome.answers:
             _fail(response, code)
             _resolve(token, response)
@@ -183,7 +225,9 @@ class ShardRuntime:
     def stop(self) -> None:
         """Whoever waits for a commit or a rebalance has to find the new coordinator."""
         self.is_stopped = True
-        given = [answer for outcome in self._uncommitted.values() for answer in outcome.answers]
+        for _, timer in self._uncommitted.values():
+            timer.cancel()
+        given = [answer for outcome, _ in self._uncommitted.values() for answer in outcome.answers]
         for token, response in [*given, *self.shard.waiting_members()]:
             _fail(response, ErrorCode.NOT_COORDINATOR)
             _resolve(token, response)
@@ -250,6 +294,13 @@ class GroupCoordinator:
     def _check_leads(self, partition: int) -> None:
         if self._broker.image.topics[OFFSETS_TOPIC].partitions[partition].leader != self._broker.node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, "Another broker coordinates this group.")
+
+    async def prepare(self, partition: int) -> None:
+        """Loads a partition that nothing was ever written to, which takes no time, before anyone is sent here."""
+        if partition in self._shards or self._broker.replicas.has_data(OFFSETS_TOPIC, partition):
+            return
+        self._check_leads(partition)
+        await (self._loading.get(partition) or self._start_loading(partition))
 
     def _start_loading(self, partition: int) -> asyncio.Task[None]:
         task = self._broker.tasks.start(self._load(partition))

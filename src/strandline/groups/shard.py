@@ -278,10 +278,7 @@ class GroupShard:
         for group in self.groups.values():
             for member in group.members.values() if isinstance(group, ClassicGroup) else ():
                 if member.join_token is not None:
-                    refused = JoinGroupResponse(
-                        error_code=0, member_id=member.member_id, protocol_name="", leader="", members=()
-                    )
-                    found.append((member.join_token, refused))
+                    found.append((member.join_token, join_refused(member.member_id, ErrorCode.NONE)))
                 if member.sync_token is not None:
                     found.append((member.sync_token, SyncGroupResponse(error_code=0, assignment=b"")))
         return found
