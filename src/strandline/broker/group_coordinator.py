@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.replica import Replica
 from strandline.controller.image import ClusterImage
-from strandline.groups.classic import ClassicProtocol
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.outcome import After, Outcome
 from strandline.groups.settings import GroupSettings, Moment
@@ -319,7 +318,8 @@ class GroupCoordinator:
     async def _load(self, partition: int) -> None:
         try:
             replica = await self._broker.replicas.open_led(OFFSETS_TOPIC, partition)
-            shard = GroupShard(self.settings, ImageTopics(self._broker.image), self._broker.random)
+            topics = ImageTopics(self._broker.image)
+            shard = GroupShard(self.settings, topics, self._broker.random, self._broker.counters)
             await self._replay(replica, shard)
             codec = int(self._broker.config.int("offsets.topic.compression.codec"))
             runtime = ShardRuntime(self._broker, replica, shard, codec if codec <= compression.ZSTD else 0)
@@ -408,9 +408,6 @@ class GroupCoordinator:
     def expire_offsets(self) -> None:
         for runtime in self.shards():
             runtime.run(runtime.shard.expire_offsets(runtime.now()))
-
-    def protocols(self) -> list[ClassicProtocol]:
-        return [runtime.shard.classic for runtime in self.shards()]
 
     def stop(self) -> None:
         for runtime in self.shards():

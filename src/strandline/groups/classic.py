@@ -274,7 +274,7 @@ class ClassicProtocol(ClassicRebalance):
         if group.state == COMPLETING_REBALANCE and group.generation == after.generation:
             self._tell_assignments(group, ErrorCode.NONE, now, outcome)
             group.move_to(STABLE, now.wall_ms)
-            self.rebalances_completed += 1
+            self._times.complete(group.group_id, now)
         return outcome
 
     def assignment_not_written(self, group: ClassicGroup, after: After, code: int, now: Moment) -> Outcome:

@@ -27,6 +27,7 @@ from strandline.groups.consumer_group import (
 )
 from strandline.groups.members import Caller
 from strandline.groups.outcome import Entry
+from strandline.groups.rebalance_times import RebalanceTimes
 from strandline.groups.reconciliation import Reported, reconcile
 from strandline.groups.regular_expressions import matching_topics
 from strandline.groups.settings import GroupSettings, Moment
@@ -43,6 +44,7 @@ from strandline.wire.api.k68_consumer_group_heartbeat import (
 SESSION: Final = "consumer-session"
 REVOCATION: Final = "consumer-revocation"
 _MEMBER_ID_REQUIRED_SINCE: Final = 1
+_REMOVAL_RETRY_MS: Final = 500
 
 
 class Change(NamedTuple):
@@ -54,11 +56,13 @@ class Change(NamedTuple):
 
 
 class ConsumerProtocol:
-    def __init__(self, settings: GroupSettings, timers: Timers, random: Random) -> None:
+    def __init__(
+        self, settings: GroupSettings, timers: Timers, random: Random, times: RebalanceTimes
+    ) -> None:
         self.settings = settings
         self._timers = timers
         self._random = random
-        self.rebalances_begun = 0
+        self._times = times
 
     # Heartbeats
 
@@ -231,7 +235,7 @@ class ConsumerProtocol:
             targets = self._new_targets(group, members, regexes, targets, topics, entries)
             target_epoch = epoch
             entries.append(made.target_epoch_entry(group_id, epoch, now.wall_ms))
-            self.rebalances_begun += 1
+            self._times.begin(group_id, now)
 
         def owner_of(topic_id: bytes, index: int) -> str | None:
             owner = group.owners.get((topic_id, index))
@@ -371,6 +375,12 @@ class ConsumerProtocol:
             self._timers.cancel(key)
         elif known.state != UNREVOKED or known.epoch != placed.epoch:
             self._timers.schedule(key, now.after_ms(placed.rebalance_timeout_ms))
+
+    def watch_again(self, group: ConsumerGroup, now: Moment) -> None:
+        """A removal could not be written: members whose time is over get a little more, so that it is tried again."""
+        for member in group.members.values():
+            if not self._timers.has((SESSION, group.group_id, member.member_id)):
+                self._expect(group, member, _REMOVAL_RETRY_MS, now)
 
     def loaded(self, group: ConsumerGroup, now: Moment) -> None:
         for member in group.members.values():

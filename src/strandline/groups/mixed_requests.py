@@ -118,7 +118,9 @@ class MixedRequests:
         for member_id in gone:
             shard.consumer.forget_deadlines(group.group_id, member_id)
         if not shard.mixed.can_downgrade(group, gone):
-            return Outcome(entries=shard.consumer.plan_removal(group, gone))
+            outcome = Outcome(entries=shard.consumer.plan_removal(group, gone))
+            outcome.after = After("removed", group.group_id)
+            return outcome
         classic = shard.mixed.downgraded(group, gone, shard.topics, now)
         for member_id in group.members:
             shard.consumer.forget_deadlines(group.group_id, member_id)

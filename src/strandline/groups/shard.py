@@ -16,6 +16,7 @@ from strandline.groups.classic_group import DEAD, EMPTY, ClassicGroup
 from strandline.groups.classic_group import STABLE as CLASSIC_STABLE
 from strandline.groups.classic_rebalance import join_refused
 from strandline.groups.consumer import ConsumerProtocol
+from strandline.groups.consumer_group import GROUP_STABLE as CONSUMER_STABLE
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
 from strandline.groups.mixed import Mixed
@@ -23,10 +24,12 @@ from strandline.groups.mixed_requests import MixedRequests
 from strandline.groups.offset_requests import OffsetRequests
 from strandline.groups.offsets import Offsets
 from strandline.groups.outcome import After, Entry, Outcome, Token
+from strandline.groups.rebalance_times import RebalanceTimes
 from strandline.groups.settings import GroupSettings, Moment
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
 from strandline.ports.random import Random
+from strandline.telemetry.counters import Counters
 from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.api.k13_leave_group import (
@@ -45,15 +48,18 @@ from strandline.wire.schema import Message, Struct
 
 Group = ClassicGroup | ConsumerGroup
 DOWNGRADED = "downgraded"
+UPGRADED = "upgraded"
+HEARTBEAT = "heartbeat"
 
 
 class GroupShard:
-    def __init__(self, settings: GroupSettings, topics: Topics, random: Random) -> None:
+    def __init__(self, settings: GroupSettings, topics: Topics, random: Random, counters: Counters) -> None:
         self.settings = settings
         self.topics = topics
         self.timers = Timers()
-        self.classic = ClassicProtocol(settings, self.timers, random)
-        self.consumer = ConsumerProtocol(settings, self.timers, random)
+        self.times = RebalanceTimes(counters)
+        self.classic = ClassicProtocol(settings, self.timers, random, self.times)
+        self.consumer = ConsumerProtocol(settings, self.timers, random, self.times)
         self.mixed = Mixed(settings, self.consumer, random)
         self.mixed_requests = MixedRequests(self)
         self.groups: dict[str, Group] = {}
@@ -82,6 +88,7 @@ class GroupShard:
             if isinstance(group, ClassicGroup):
                 del self.groups[group_id]
                 group.state = DEAD
+                self.classic.forget_deadlines(group)
         elif not isinstance(group, ClassicGroup):
             if group_id in self._downgraded:
                 self.groups[group_id] = self._downgraded.pop(group_id)
@@ -206,6 +213,9 @@ class GroupShard:
             outcome = Outcome()
             group = self._consumer_group_for(request, outcome, now)
             entries, response = self.consumer.plan_heartbeat(group, request, caller, self.topics, now)
+            old = self.groups.get(request.group_id)
+            if isinstance(old, ClassicGroup):
+                self.mixed_requests.release_waiting(old, outcome)
         except KafkaError as error:
             refused = ConsumerGroupHeartbeatResponse(
                 throttle_time_ms=0,
@@ -216,6 +226,8 @@ class GroupShard:
             )
             return Outcome().answer(token, refused)
         outcome.entries += entries
+        if outcome.after is None:
+            outcome.after = After(HEARTBEAT, request.group_id)
         return outcome.answer(token, response)
 
     def _consumer_group_for(
@@ -235,9 +247,7 @@ class GroupShard:
         upgraded = self.mixed.upgraded(group, self.topics)
         outcome.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
         outcome.entries += made.group_records(upgraded, now.wall_ms)
-        self.mixed_requests.release_waiting(group, outcome)
-        self.classic.forget_deadlines(group)
-        self.consumer.loaded(upgraded, now)
+        outcome.after = After(UPGRADED, group.group_id)
         return upgraded
 
     def _consumer_leave(self, request: ConsumerGroupHeartbeatRequest, token: Token, now: Moment) -> Outcome:
@@ -264,12 +274,25 @@ class GroupShard:
                 return self.classic.assignment_written(group, after, now)
             if after.what == DOWNGRADED:
                 return self.classic.rebalance(group, now)
+        elif isinstance(group, ConsumerGroup):
+            if after.what == UPGRADED:
+                self.consumer.loaded(group, now)
+            self._note_completion(group, now)
         return Outcome()
+
+    def _note_completion(self, group: ConsumerGroup, now: Moment) -> None:
+        if self.times.is_going_on(group.group_id):
+            if group.is_empty:
+                self.times.forget(group.group_id)
+            elif group.state == CONSUMER_STABLE:
+                self.times.complete(group.group_id, now)
 
     def write_failed(self, after: After, code: int, now: Moment) -> Outcome:
         group = self.groups.get(after.group_id)
         if isinstance(group, ClassicGroup) and after.what == classic.SYNC:
             return self.classic.assignment_not_written(group, after, code, now)
+        if isinstance(group, ConsumerGroup):
+            self.consumer.watch_again(group, now)
         return Outcome()
 
     def waiting_members(self) -> list[tuple[Token, Struct]]:
