@@ -116,6 +116,10 @@ class GroupShard:
         self.apply(key, value)
 
     def loaded(self, now: Moment) -> None:
+        for group_id in self.offsets.groups():
+            if group_id not in self.groups:
+                # Committed without members, or by members that left no other trace: still a group for those who list.
+                self.groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
                 self.classic.loaded(group, now)
