@@ -6,6 +6,7 @@ come, grow and go, and failovers.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import strategies as st
@@ -180,18 +181,14 @@ class Histories(RuleBasedStateMachine):
             who = {"member": client.member_id, "generation": client.generation}
             if (group, number) in self.consumers and offset % 2:
                 who = {"member": f"c{number}", "generation": self.consumers[group, number][0]}
-        try:
+        with suppress(KafkaError):
             self.machine.commit(commit(group, {offset % 3: offset}, retention_ms=kept_ms, **who))
-        except KafkaError:
-            pass
 
     @rule(group=GROUPS, topic=st.sampled_from(("orders", "other")))
     def delete_offsets(self, group: str, topic: str) -> None:
-        try:
+        with suppress(KafkaError):
             outcome, _ = self.machine.shard.offset_requests.delete(group, [(topic, 0), (topic, 1)])
             self.machine.run(outcome)
-        except KafkaError:
-            pass
 
     @rule(group=GROUPS)
     def delete_group(self, group: str) -> None:

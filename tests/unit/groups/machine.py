@@ -201,7 +201,7 @@ def _through_bytes(entry: Entry) -> Entry:
 
 
 def durable(shard: GroupShard) -> dict[str, Any]:
-    """What a new coordinator must know. A classic group that rebalances is known as it was before; its members rejoin."""
+    """What a new coordinator must know. A classic group that rebalances is known as it was; its members rejoin."""
     groups: dict[str, Any] = {}
     for group_id, group in sorted(shard.groups.items()):
         if isinstance(group, ConsumerGroup):
