@@ -1,4 +1,4 @@
-"""KIP-429: what the broker owes cooperative members. The protocol is the clients'; the broker must not get in its way."""
+"""KIP-429: what the broker owes cooperative members. The protocol is theirs; the broker must not get in its way."""
 
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ def test_a_cooperative_only_member_is_not_let_in_beside_an_eager_only_one() -> N
     group = Classic()
     group.form("a", "b", protocols=EAGER)
     refused = group.send_join("c", protocols=COOPERATIVE)
+    assert refused.answer is not None
     assert refused.answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert group.heartbeat("a") == ErrorCode.NONE
 

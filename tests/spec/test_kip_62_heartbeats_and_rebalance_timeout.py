@@ -1,4 +1,4 @@
-"""KIP-62: a member is alive while it sends heartbeats, however long it processes; a rebalance waits for it that long."""
+"""KIP-62: a member is alive while it sends heartbeats, however long it processes; a rebalance waits for it."""
 
 from __future__ import annotations
 
