@@ -1,6 +1,6 @@
 """A consumer as small as it can be, so that one process can be hundreds of them, each with a connection of its own.
 
-It speaks the classic protocol on raw sockets: joins, lets the leader share partitions out, sends heartbeats, and rejoins
+It speaks the classic protocol on raw sockets: joins, lets the leader share partitions out, sends heartbeats, rejoins
 when it is told to. Eager members give up everything when they rejoin, cooperative ones only what they have to.
 """
 
