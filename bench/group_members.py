@@ -111,9 +111,7 @@ class ClassicMember:
             self.generation = answer.generation_id
             self.leads = answer.leader == answer.member_id
             shares = self._shares(answer) if self.leads else {}
-            synced = await self.connection.call(
-                sync(self._group, self.member_id, self.generation, shares), 5
-            )
+            synced = await self.connection.call(sync(self._group, self.member_id, self.generation, shares), 5)
             if synced.error_code == ErrorCode.NONE:
                 break
         told = decode(ConsumerProtocolAssignment, 1, synced.assignment, 2).assigned_partitions

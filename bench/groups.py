@@ -111,7 +111,9 @@ async def _until_settled(members: list[ClassicMember]) -> None:
         told = await asyncio.gather(*(member.is_settled() for member in members))
         if all(told):
             return
-        await asyncio.gather(*(m.join() for m, is_settled in zip(members, told, strict=True) if not is_settled))
+        await asyncio.gather(
+            *(m.join() for m, is_settled in zip(members, told, strict=True) if not is_settled)
+        )
 
 
 async def settle_consumers(peer: Peer, group: str, count: int = 100) -> float:

@@ -24,7 +24,9 @@ def render(results: Results) -> str:
             f"{'' if cpu is None else f'{cpu.median:.2f}×'} |"
         )
     verdict = (
-        f"Slower than Kafka: {'; '.join(slower)}." if slower else "Nothing measured here is slower than Kafka."
+        f"Slower than Kafka: {'; '.join(slower)}."
+        if slower
+        else "Nothing measured here is slower than Kafka."
     )
     return "\n".join(
         [

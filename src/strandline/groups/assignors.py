@@ -23,6 +23,10 @@ class Wish:
     topics: frozenset[bytes]
     target: Mapping[bytes, tuple[int, ...]]
 
+    @property
+    def target_size(self) -> int:
+        return sum(map(len, self.target.values()))
+
 
 def range_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
     targets: Targets = {member: {} for member in wishes}
@@ -46,7 +50,8 @@ def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) ->
         return {}
     topics = [topic for topic in sorted(counts) if any(topic in wish.topics for wish in wishes.values())]
     is_same_for_all = all(wishes[member].topics == wishes[members[0]].topics for member in members)
-    held = _kept(members, wishes, counts)
+    kept = _kept(members, wishes, counts)
+    held = {member: list(partitions) for member, partitions in kept.items()}
     taken = {partition for partitions in held.values() for partition in partitions}
     free = [
         (topic, index) for topic in topics for index in range(counts[topic]) if (topic, index) not in taken
@@ -55,7 +60,13 @@ def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) ->
         _share_evenly(members, held, free)
     else:
         _share_by_wish(members, wishes, held, free)
-    return {member: _by_topic(held[member]) for member in members}
+    # Most keep exactly what they had: in a large group that is where the time would go.
+    return {
+        member: dict(wishes[member].target)
+        if held[member] == kept[member] and len(kept[member]) == wishes[member].target_size
+        else _by_topic(held[member])
+        for member in members
+    }
 
 
 _Held = dict[str, list[tuple[bytes, int]]]

@@ -94,7 +94,7 @@ class ClassicRebalance:
         for member in group.members.values():
             if member.join_token is not None:
                 outcome.answer(member.join_token, self._joined(group, member))
-                member.join_token = None
+                group.await_join(member, None)
             self._expect_heartbeat(group, member.member_id, member.session_timeout_ms, now)
             member.is_new = False
             group.pending_sync[member.member_id] = None

@@ -296,8 +296,9 @@ class ConsumerProtocol:
         if subscription_changed or group.seen_topics_version != topics.version:
             names = frozenset[str]().union(*(_names(member, regexes) for member in members.values()))
             metadata_hash = _hash_of(names, topics)
-            group.seen_topics_version = topics.version
         if not subscription_changed and metadata_hash == group.metadata_hash:
+            # Only where nothing has to be written: a change whose records are lost is found again.
+            group.seen_topics_version = topics.version
             return group.epoch
         entries.append(made.group_entry(group.group_id, group.epoch + 1, metadata_hash))
         return group.epoch + 1
@@ -313,13 +314,19 @@ class ConsumerProtocol:
     ) -> dict[str, dict[bytes, tuple[int, ...]]]:
         wishes = {}
         counts: dict[bytes, int] = {}
+        # Members mostly want the same: each wish is looked up once.
+        wanted: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
         for member_id, member in members.items():
-            names = _names(member, regexes)
-            wishes[member_id] = Wish(topics=_topic_ids(names, topics), target=targets.get(member_id, {}))
-            for name in names:
-                topic_id = topics.topic_id(name)
-                if topic_id is not None:
-                    counts[topic_id] = topics.partition_count(name)
+            wish = (member.topic_names, member.topic_regex)
+            topic_ids = wanted.get(wish)
+            if topic_ids is None:
+                names = _names(member, regexes)
+                topic_ids = wanted[wish] = _topic_ids(names, topics)
+                for name in names:
+                    topic_id = topics.topic_id(name)
+                    if topic_id is not None:
+                        counts[topic_id] = topics.partition_count(name)
+            wishes[member_id] = Wish(topics=topic_ids, target=targets.get(member_id, {}))
         votes = ConsumerGroup(group.group_id)
         votes.members = dict(members)
         name = votes.preferred_assignor(self.settings.consumer_assignors[0])

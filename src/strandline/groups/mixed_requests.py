@@ -137,7 +137,7 @@ class MixedRequests:
             if member.join_token is not None:
                 refused = join_refused(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS)
                 outcome.answer(member.join_token, refused)
-                member.join_token = None
+                group.await_join(member, None)
             if member.sync_token is not None:
                 outcome.answer(
                     member.sync_token,
