@@ -12,20 +12,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.replica import Replica
 from strandline.controller.image import ClusterImage
 from strandline.groups.committed_view import CommittedView
+from strandline.groups.offsets import OffsetChange
 from strandline.groups.outcome import After, Outcome
 from strandline.groups.settings import GroupSettings, Moment
 from strandline.groups.shard import GroupShard
 from strandline.partition.leader import ACKS_ALL
 from strandline.wire import compression
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from strandline.wire.record_batch import Record, build_batch, read_header, records_in
+from strandline.wire.record_batch import build_small_batch, read_header, records_in
+from strandline.wire.records import offset_commits
 from strandline.wire.records.offsets_framing import decode_entry, encode_key, encode_value
 from strandline.wire.schema import Struct
 
@@ -42,8 +45,11 @@ _APPEND_ERRORS: Final = {
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
 }
 _LOAD_BATCHES_PER_TURN: Final = 200
+# A batch must fit into `max.message.bytes`; a commit without a note takes about a hundred bytes.
+_COMMITS_PER_BATCH_MAX: Final = 1000
 
 
+@lru_cache(maxsize=10_000)
 def java_hash(text: str) -> int:
     """String.hashCode of Java, made positive as Kafka does it."""
     value = 0
@@ -93,6 +99,8 @@ class ShardRuntime:
         self.is_stopped = False
         self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
         self._committed = CommittedView(shard.offsets)
+        self._queued: list[Outcome] = []
+        self._queued_count = 0
         self._end_offset = 0  # of what was appended last
         self._commit_timeout_s = broker.config.int("offsets.commit.timeout.ms") / 1000
         self.epoch = replica.epoch
@@ -102,14 +110,39 @@ class ShardRuntime:
 
     def run(self, outcome: Outcome) -> None:
         """Writes what has to be written, then gives the answers."""
+        if self._queued and outcome.has_records:
+            self._flush()
         while True:
-            following = self._write(outcome) if outcome.entries else None
-            if following is None and not outcome.entries:
+            following = self._write(outcome) if outcome.has_records else None
+            if following is None and not outcome.has_records:
                 self._give_when_settled(outcome)
             if following is None:
                 break
             outcome = following
         self._arm()
+
+    def commit(self, outcome: Outcome) -> None:
+        """Commits of this turn of the loop are written together: a batch costs more than what is in it."""
+        if outcome.entries or not outcome.commits:
+            self.run(outcome)
+            return
+        if not self._queued:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._queued.append(outcome)
+        self._queued_count += len(outcome.commits)
+        if self._queued_count >= _COMMITS_PER_BATCH_MAX:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._queued:
+            return
+        together = Outcome()
+        for outcome in self._queued:
+            together.commits += outcome.commits
+            together.answers += outcome.answers
+        self._queued.clear()
+        self._queued_count = 0
+        self.run(together)
 
     @property
     def is_settled(self) -> bool:
@@ -137,22 +170,25 @@ class ShardRuntime:
         is_committed = self._replica.high_watermark >= end_offset
         if not is_committed:
             self._committed.advance(self._replica.high_watermark)
-            self._committed.will_change(outcome.entries, end_offset)
+            self._committed.will_change(outcome.entries, outcome.commits, end_offset)
         for entry in outcome.entries:
             self.shard.apply(entry.key, entry.value)
+        for change in outcome.commits:
+            self.shard.offsets.put(change)
         if is_committed:
             return self._written(outcome)
         self._when_committed(end_offset, outcome)
         return None
 
     def _append(self, outcome: Outcome, now_ms: int) -> int:
-        records = [
-            Record(number, now_ms, encode_key(e.key), None if e.value is None else encode_value(e.value))
-            for number, e in enumerate(outcome.entries)
+        pairs = [
+            (encode_key(key), None if value is None else encode_value(value))
+            for key, value in outcome.entries
         ]
-        batch = build_batch(records, attributes=self._codec)
+        pairs += _commit_pairs(outcome.commits)
+        batch, header = build_small_batch(pairs, now_ms, self._codec)
         self._replica.check_online()
-        appended = self._replica.append(memoryview(batch), read_header(batch), ACKS_ALL, now_ms)
+        appended = self._replica.append(memoryview(batch), header, ACKS_ALL, now_ms)
         self._end_offset = appended.last_offset + 1
         return self._end_offset
 
@@ -227,6 +263,8 @@ class ShardRuntime:
         for _, timer in self._uncommitted.values():
             timer.cancel()
         given = [answer for outcome, _ in self._uncommitted.values() for answer in outcome.answers]
+        given += [answer for outcome in self._queued for answer in outcome.answers]
+        self._queued.clear()
         for token, response in [*given, *self.shard.waiting_members()]:
             _fail(response, ErrorCode.NOT_COORDINATOR)
             _resolve(token, response)
@@ -412,6 +450,17 @@ class GroupCoordinator:
     def stop(self) -> None:
         for runtime in self.shards():
             runtime.stop()
+
+
+def _commit_pairs(commits: list[OffsetChange]) -> Iterator[tuple[bytes, bytes]]:
+    place: tuple[str, str] | None = None
+    prefix = b""
+    for group_id, topic, partition, (offset, leader_epoch, metadata, commit_ms, _) in commits:
+        if place != (group_id, topic):
+            place = (group_id, topic)
+            prefix = offset_commits.key_prefix(group_id, topic)
+        value = offset_commits.value(offset, leader_epoch, metadata, commit_ms)
+        yield offset_commits.key(prefix, partition), value
 
 
 def _give(outcome: Outcome) -> None:

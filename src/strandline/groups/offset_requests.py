@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
-from strandline.groups.offsets import CommittedOffset
+from strandline.groups.offsets import CommittedOffset, OffsetChange
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.settings import Moment
 from strandline.groups.subscriptions import subscribed_topics
@@ -68,13 +68,15 @@ class OffsetRequests:
             if late is not None and not _had_already(late, asked, generation):
                 raise KafkaError(_stale(late))
             metadata = asked.metadata or ""
-            if len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
+            if metadata and len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
                 codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
                 continue
             committed = CommittedOffset(asked.offset, asked.leader_epoch, metadata, now.wall_ms, expire_ms)
-            outcome.entries.append(
-                self._shard.offsets.entry(group_id, asked.topic, asked.partition, committed)
-            )
+            if expire_ms >= 0:
+                entry = self._shard.offsets.entry(group_id, asked.topic, asked.partition, committed)
+                outcome.entries.append(entry)
+            else:
+                outcome.commits.append(OffsetChange(group_id, asked.topic, asked.partition, committed))
             codes.append(int(ErrorCode.NONE))
         return outcome, codes
 

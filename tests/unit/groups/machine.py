@@ -106,14 +106,15 @@ class Machine:
 
     def run(self, outcome: Outcome) -> None:
         while True:
-            for entry in outcome.entries:
+            commits = [self.shard.offsets.entry(*change) for change in outcome.commits]
+            for entry in [*outcome.entries, *commits]:
                 self.log.append(_through_bytes(entry))
                 self.shard.apply(*entry)
             for token, answer in outcome.answers:
                 assert isinstance(token, Token)
                 assert token.answer is None, "answered twice"
                 token.answer = answer
-            if outcome.after is None or not outcome.entries:
+            if outcome.after is None or not outcome.has_records:
                 return
             outcome = self.shard.written(outcome.after, self.now())
 

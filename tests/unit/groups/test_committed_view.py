@@ -22,7 +22,7 @@ class Log:
         if offset is not None:
             entry = self.offsets.entry("g", "t", partition, CommittedOffset(offset, -1, "", 0))
         self.end += 1
-        self.view.will_change([entry], self.end)
+        self.view.will_change([entry], [], self.end)
         self.offsets.apply(key, entry.value)  # type: ignore[arg-type]
 
     def shown(self, partition: int = 0) -> int | None:

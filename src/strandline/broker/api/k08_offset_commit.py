@@ -49,7 +49,7 @@ def handle(
         _fill(response, [int(error.code)] * len(wanted))
         return response
     _fill(response, codes)
-    runtime.run(outcome.answer(answer, response))
+    runtime.commit(outcome.answer(answer, response))
     return answer
 
 
