@@ -288,8 +288,7 @@ class GroupCoordinator:
             consumer_heartbeat_interval_ms=config.int("group.consumer.heartbeat.interval.ms"),
             consumer_group_size_max=config.int("group.consumer.max.size"),
             consumer_assignors=config.strings("group.consumer.assignors"),
-            migration_policy=config.text("group.consumer.migration.policy"),
-            consumer_regex_refresh_interval_ms=config.int("group.consumer.regex.refresh.interval.ms"),
+            migration_policy=config.text("group.consumer.migration.policy").lower(),
         )
         self._shards: dict[int, ShardRuntime] = {}
         self._loading: dict[int, asyncio.Task[None]] = {}

@@ -35,7 +35,6 @@ SETTINGS = GroupSettings(
     consumer_group_size_max=4,
     consumer_assignors=("uniform", "range"),
     migration_policy="bidirectional",
-    consumer_regex_refresh_interval_ms=600_000,
 )
 
 

@@ -1,7 +1,7 @@
 """OffsetFetch (key 9), versions 1 to 10: committed offsets, of several groups from version 8.
 
 Topics of null mean all that the group has. A partition without a committed offset has offset -1 and no error. Errors by
-group: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
+group: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
 STALE_MEMBER_EPOCH; by partition UNKNOWN_TOPIC_ID (10).
 """
 
