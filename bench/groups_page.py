@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bench.peers import KAFKA, STRANDLINE
 from bench.results import Results, Spread
+
+_HOW = """Each scenario runs on both brokers one right after the other, whoever is not measured paused. Medians, in
+brackets the lowest and highest round. Speed above 1 means that Strandline is quicker; CPU is what the broker's process
+used in the scenario, as a share of Kafka's. A rate has a fixed duration, so there CPU has to be read with the speed."""
+_SETTINGS = """Both brokers have `group.initial.rebalance.delay.ms=0`, ten partitions of `__consumer_offsets` and one node;
+Kafka runs with the heap and options of its own scripts, after a warm-up, and with
+`group.consumer.assignment.interval.ms=0`: its default would make consumer groups wait up to a second before they assign,
+which Strandline does not do. Members are connections of one process that speak the protocol on raw sockets; where it
+says so they are librdkafka's, whose own retries sometimes take two seconds with either broker. A Strandline node is one
+thread: where many connections commit at once Kafka has the second core too."""
 
 
 def render(results: Results) -> str:
@@ -32,11 +44,8 @@ def render(results: Results) -> str:
         [
             "# Groups beside Apache Kafka",
             "",
-            f"Made by `python -m bench.groups` on {run['date']}, {run['rounds']} rounds, each scenario on both brokers "
-            "one right after",
-            "the other, whoever is not measured paused. Medians, in brackets the lowest and highest round. Speed above 1 "
-            "means that",
-            "Strandline is quicker; CPU is what the broker's process used, as a share of Kafka's.",
+            f"Made by `python -m bench.groups` on {run['date']}, {run['rounds']} rounds.",
+            _HOW,
             "",
             "| | Strandline | Apache Kafka | speed | CPU |",
             "| --- | --- | --- | --- | --- |",
@@ -44,20 +53,20 @@ def render(results: Results) -> str:
             "",
             verdict,
             "",
-            "Both brokers have `group.initial.rebalance.delay.ms=0`, ten partitions of `__consumer_offsets` and one node; "
-            "Kafka runs with",
-            "the heap and options of its own scripts, after a warm-up, and with "
-            "`group.consumer.assignment.interval.ms=0`: its default",
-            "would make consumer groups wait up to a second before they assign, which Strandline does not do.",
-            "Members are connections of one process that speak the protocol on raw sockets; where it says so they are "
-            "librdkafka's.",
+            _SETTINGS,
             "",
-            f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB, Linux {facts['kernel']}, "
-            f"Python {facts['python']}, {facts['java']}, Kafka {facts['kafka']}, librdkafka {facts['librdkafka']}. "
-            f"Revision {run['revision']}.",
+            _machine(facts, run["revision"]),
             "Every sample is in [groups.json](groups.json).",
             "",
         ]
+    )
+
+
+def _machine(facts: dict[str, Any], revision: str) -> str:
+    return (
+        f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB, Linux {facts['kernel']}, "
+        f"Python {facts['python']}, {facts['java']}, Kafka {facts['kafka']}, librdkafka {facts['librdkafka']}. "
+        f"Revision {revision}."
     )
 
 

@@ -8,20 +8,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 # Partitions by topic id; a target assignment has one for each member.
-Partitions = dict[bytes, tuple[int, ...]]
+Partitions = Mapping[bytes, tuple[int, ...]]
 Targets = dict[str, Partitions]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(NamedTuple):
     """What a member subscribes to and what it was meant to have so far."""
 
     topics: frozenset[bytes]
-    target: Mapping[bytes, tuple[int, ...]]
+    target: Partitions
 
     @property
     def target_size(self) -> int:
@@ -29,7 +27,7 @@ class Wish:
 
 
 def range_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
-    targets: Targets = {member: {} for member in wishes}
+    targets: dict[str, dict[bytes, tuple[int, ...]]] = {member: {} for member in wishes}
     for topic, count in sorted(counts.items()):
         subscribers = sorted(member for member, wish in wishes.items() if topic in wish.topics)
         if not subscribers:
@@ -41,7 +39,7 @@ def range_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> T
             if size:
                 targets[member][topic] = tuple(range(start, start + size))
             start += size
-    return targets
+    return dict(targets)
 
 
 def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
@@ -62,7 +60,7 @@ def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) ->
         _share_by_wish(members, wishes, held, free)
     # Most keep exactly what they had: in a large group that is where the time would go.
     return {
-        member: dict(wishes[member].target)
+        member: wishes[member].target
         if held[member] == kept[member] and len(kept[member]) == wishes[member].target_size
         else _by_topic(held[member])
         for member in members

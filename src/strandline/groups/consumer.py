@@ -16,7 +16,7 @@ from crc32c import crc32c
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import uuid_text
 from strandline.groups import consumer_records as made
-from strandline.groups.assignors import ASSIGNORS, Wish
+from strandline.groups.assignors import ASSIGNORS, Targets, Wish
 from strandline.groups.consumer_group import (
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
@@ -214,6 +214,14 @@ class ConsumerProtocol:
     ) -> Change:
         group_id = group.group_id
         entries: list[Entry] = []
+        if (
+            replaced is None
+            and group.epoch == group.assignment_epoch
+            and group.seen_topics_version == topics.version
+            and wanted.member_id in group.members
+            and wanted.described() == known.described()
+        ):
+            return self._plan_step(group, known, wanted, reported, topics, now)
         if replaced is not None:
             entries += made.member_tombstones(group_id, replaced.member_id)
         is_new = wanted.member_id not in group.members
@@ -226,7 +234,7 @@ class ConsumerProtocol:
             wanted.topic_names != known.topic_names or wanted.topic_regex != known.topic_regex
         )
         epoch = self._epoch_after(group, members, regexes, subscription_changed, topics, entries)
-        targets = dict(group.targets)
+        targets: Targets = dict(group.targets)
         if replaced is not None:
             targets[wanted.member_id] = targets.pop(replaced.member_id, {})
             entries.append(made.target_entry(group_id, wanted.member_id, targets[wanted.member_id]))
@@ -254,6 +262,31 @@ class ConsumerProtocol:
         if is_new or placed.placed() != known.placed():
             entries.append(made.current_entry(group_id, placed))
         self._watch_revocation(group_id, known, placed, now)
+        return Change(entries, placed, placed.assigned != known.assigned)
+
+    def _plan_step(
+        self,
+        group: ConsumerGroup,
+        known: ConsumerMember,
+        wanted: ConsumerMember,
+        reported: Reported,
+        topics: Topics,
+        now: Moment,
+    ) -> Change:
+        """Most heartbeats: nobody wants anything else than before, so only the member itself is looked at."""
+        placed = reconcile(
+            lambda topic_id, index: group.owners.get((topic_id, index)),
+            wanted,
+            group.assignment_epoch,
+            group.targets.get(wanted.member_id, {}),
+            _topic_ids(_names(wanted, group.regexes), topics),
+            False,
+            reported,
+        )
+        entries = []
+        if placed.placed() != known.placed():
+            entries.append(made.current_entry(group.group_id, placed))
+        self._watch_revocation(group.group_id, known, placed, now)
         return Change(entries, placed, placed.assigned != known.assigned)
 
     def _resolve(
@@ -311,7 +344,7 @@ class ConsumerProtocol:
         targets: Mapping[str, Mapping[bytes, tuple[int, ...]]],
         topics: Topics,
         entries: list[Entry],
-    ) -> dict[str, dict[bytes, tuple[int, ...]]]:
+    ) -> Targets:
         wishes = {}
         counts: dict[bytes, int] = {}
         # Members mostly want the same: each wish is looked up once.
@@ -326,13 +359,14 @@ class ConsumerProtocol:
                     topic_id = topics.topic_id(name)
                     if topic_id is not None:
                         counts[topic_id] = topics.partition_count(name)
-            wishes[member_id] = Wish(topics=topic_ids, target=targets.get(member_id, {}))
+            wishes[member_id] = Wish(topic_ids, targets.get(member_id, {}))
         votes = ConsumerGroup(group.group_id)
         votes.members = dict(members)
         name = votes.preferred_assignor(self.settings.consumer_assignors[0])
         found = ASSIGNORS[name](wishes, counts)
         for member_id, target in found.items():
-            if target != targets.get(member_id, None):
+            known = targets.get(member_id)
+            if target is not known and target != known:
                 entries.append(made.target_entry(group.group_id, member_id, target))
         return found
 
