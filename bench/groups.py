@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import groups_page, machine
 from bench.group_members import ClassicMember, ConsumerMember, Repeater, frame_of
-from bench.measure import UsageMeter
+from bench.measure import OthersMeter, UsageMeter, wait_until_others_are_quiet
 from bench.peers import KAFKA, STRANDLINE, KafkaPeer, Peer, StrandlinePeer
 from bench.results import DIRECTORY, Results
 from strandline.wire.api.k08_offset_commit import OffsetCommitResponse
@@ -48,6 +48,9 @@ COMMIT_PARTITIONS = 5
 _COMMIT_VERSION = 9
 # Kafka compiles while it runs: scenarios are repeated before the first round, until they no longer get quicker.
 _WARM_UP_ROUNDS = 2
+# How long to wait for other programs of the machine, before one step and in all.
+_QUIET_WAIT_S_MAX = 5.0
+_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,9 +262,9 @@ def prepare(peer: Peer) -> None:
 
 
 def step(peer: Peer, scenario: Scenario, group: str) -> dict[str, float]:
-    meter = UsageMeter(peer.pid)
+    meter, others = UsageMeter(peer.pid), OthersMeter(peer.pid)
     value = uvloop.run(_measured(scenario.measure(peer, group)))  # type: ignore[arg-type]
-    return {scenario.figure: value, "broker_cpu_s": meter.read().cpu_s}
+    return {scenario.figure: value, "broker_cpu_s": meter.read().cpu_s, "others_cores": others.read()}
 
 
 async def _measured(work: Awaitable[float]) -> float:
@@ -303,10 +306,13 @@ def run(rounds: int, only: str, output: Path, root: Path, stack: ExitStack) -> N
             "figure": scenario.figure,
             "more_is_better": scenario.more_is_better,
         }
+    patience_s = _PATIENCE_S
     for number in range(rounds):
         for scenario in chosen:
             for peer in peers if number % 2 == 0 else peers[::-1]:
                 peer.resume()
+                if patience_s > 0:
+                    patience_s -= wait_until_others_are_quiet(min(patience_s, _QUIET_WAIT_S_MAX))
                 figures = step(peer, scenario, f"round-{number}-{scenario.name}")
                 peer.pause()
                 results.add(scenario.name, peer.name, number, figures)

@@ -12,10 +12,11 @@ brackets the lowest and highest round. Speed above 1 means that Strandline is qu
 used in the scenario, as a share of Kafka's. A rate has a fixed duration, so there CPU has to be read with the speed."""
 _SETTINGS = """Both brokers have `group.initial.rebalance.delay.ms=0`, ten partitions of `__consumer_offsets` and one node;
 Kafka runs with the heap and options of its own scripts, after a warm-up, and with
-`group.consumer.assignment.interval.ms=0`: its default would make consumer groups wait up to a second before they assign,
-which Strandline does not do. Members are connections of one process that speak the protocol on raw sockets; where it
-says so they are librdkafka's, whose own retries sometimes take two seconds with either broker. A Strandline node is one
-thread: where many connections commit at once Kafka has the second core too."""
+`group.consumer.assignment.interval.ms=0`: its default would make consumer groups wait up to a second before they
+assign, which Strandline does not do. Members are connections of one process that speak the protocol on raw sockets; where
+it says so they are librdkafka's, whose ten members need two seconds in some rounds and a third of one in others, with
+either broker: why was not looked into. A Strandline node is one thread; Kafka uses more than one core where many
+connections commit at once, as its CPU seconds in groups.json show."""
 
 
 def render(results: Results) -> str:
@@ -56,10 +57,15 @@ def render(results: Results) -> str:
             _SETTINGS,
             "",
             _machine(facts, run["revision"]),
+            f"Other programs used up to {_others(results):.1f} cores during a step.",
             "Every sample is in [groups.json](groups.json).",
             "",
         ]
     )
+
+
+def _others(results: Results) -> float:
+    return max(sample.figures["others_cores"] for sample in results.samples)
 
 
 def _machine(facts: dict[str, Any], revision: str) -> str:
