@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.measure import wait_until_quiet
@@ -74,7 +75,12 @@ class StrandlinePeer(Peer):
     """`strandline server`, or one of the bench's own modules that start it with a difference."""
 
     def __init__(
-        self, directory: Path, *, name: str = STRANDLINE, module: str = "strandline.cli.main"
+        self,
+        directory: Path,
+        *,
+        name: str = STRANDLINE,
+        module: str = "strandline.cli.main",
+        more: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.data_dir = directory / "data"
@@ -83,7 +89,7 @@ class StrandlinePeer(Peer):
         self._log = directory / "server.log"
         port = free_ports(1)[0]
         settings = launcher.embedded_settings(port=port, data=str(self.data_dir), host="127.0.0.1")
-        self._settings = {**settings, **SAME_SETTINGS}
+        self._settings = {**settings, **SAME_SETTINGS, **(more or {})}
         self._bootstrap = f"127.0.0.1:{port}"
         self._process: subprocess.Popen[str] | None = None
 
@@ -136,12 +142,14 @@ class KafkaPeer(Peer):
 
     name = KAFKA
 
-    def __init__(self, directory: Path, *, java: Path, jars: Path) -> None:
+    def __init__(
+        self, directory: Path, *, java: Path, jars: Path, more: Mapping[str, str] | None = None
+    ) -> None:
         self._kafka = ApacheKafka(
             java=java,
             jars=jars,
             directory=directory,
-            settings={**SAME_SETTINGS, **KAFKA_SETTINGS},
+            settings={**SAME_SETTINGS, **KAFKA_SETTINGS, **(more or {})},
             jvm_options=AS_SHIPPED,
         )
         self.data_dir = self._kafka.data_dir

@@ -35,7 +35,7 @@ from tests.oracle.kafka_tools import KafkaTools
 from tests.oracle.readiness import wait_until_writable
 from tests.oracle.require import require
 
-pytest.register_assert_rewrite("tests.compat.contract")
+pytest.register_assert_rewrite("tests.compat.contract", "tests.compat.members.stories")
 
 HERE = Path(__file__).parent
 _topic_numbers = itertools.count()

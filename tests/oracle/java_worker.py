@@ -12,11 +12,11 @@ import queue
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 LOG_TAIL_CHARACTERS = 4000
@@ -27,12 +27,11 @@ class JavaWorkerError(Exception):
     """The program died or missed its time limit; the message ends with what it wrote to standard error."""
 
 
-class JavaWorker:
-    def __init__(self, *, java: Path, jars: Path, source: Path) -> None:
-        self._command = [
-            *(str(java), *JVM_OPTIONS, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"),
-            *("-cp", f"{jars}/*", str(source)),
-        ]
+class LineWorker:
+    """A program in any language; its first question starts it."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = list(command)
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.Queue[str | None] = queue.Queue()
         self._errors: IO[str] | None = None
@@ -62,7 +61,14 @@ class JavaWorker:
             self._process.kill()
         self._forget()
 
-    def __enter__(self) -> JavaWorker:
+    def kill(self) -> None:
+        """As `kill -9` does; the next question starts a new one."""
+        if self._process is not None:
+            self._process.kill()
+            self._close_question_pipe()
+            self._forget()
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -113,6 +119,16 @@ class JavaWorker:
         self._reader.join()
         self._errors.close()
         self._process = self._reader = self._errors = None
+
+
+class JavaWorker(LineWorker):
+    def __init__(self, *, java: Path, jars: Path, source: Path) -> None:
+        super().__init__(
+            [
+                *(str(java), *JVM_OPTIONS, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"),
+                *("-cp", f"{jars}/*", str(source)),
+            ]
+        )
 
 
 def _read_lines(stream: IO[str], lines: queue.Queue[str | None]) -> None:

@@ -4,25 +4,31 @@
    while it leads that partition.
 2. A shard is loaded by replaying its partition, before it answers anything; meanwhile COORDINATOR_LOAD_IN_PROGRESS.
 3. Records of one decision are one batch, applied when appended, and answered when the high watermark has passed them.
+4. An answer without records of its own may rest on records that are not committed yet: it waits for them too, or a
+   failover could take back what a member was told.
+5. Whoever waits longer than `offsets.commit.timeout.ms` is told COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.replica import Replica
 from strandline.controller.image import ClusterImage
-from strandline.groups.classic import ClassicProtocol
+from strandline.groups.committed_view import CommittedView
+from strandline.groups.offsets import OffsetChange
 from strandline.groups.outcome import After, Outcome
 from strandline.groups.settings import GroupSettings, Moment
 from strandline.groups.shard import GroupShard
 from strandline.partition.leader import ACKS_ALL
 from strandline.wire import compression
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from strandline.wire.record_batch import Record, build_batch, read_header, records_in
+from strandline.wire.record_batch import build_small_batch, read_header, records_in
+from strandline.wire.records import offset_commits
 from strandline.wire.records.offsets_framing import decode_entry, encode_key, encode_value
 from strandline.wire.schema import Struct
 
@@ -39,8 +45,11 @@ _APPEND_ERRORS: Final = {
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
 }
 _LOAD_BATCHES_PER_TURN: Final = 200
+# A batch must fit into `max.message.bytes`; a commit without a note takes about a hundred bytes.
+_COMMITS_PER_BATCH_MAX: Final = 1000
 
 
+@lru_cache(maxsize=10_000)
 def java_hash(text: str) -> int:
     """String.hashCode of Java, made positive as Kafka does it."""
     value = 0
@@ -88,7 +97,12 @@ class ShardRuntime:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
         self.is_stopped = False
-        self._uncommitted: dict[int, Outcome] = {}
+        self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
+        self._committed = CommittedView(shard.offsets)
+        self._queued: list[Outcome] = []
+        self._queued_count = 0
+        self._end_offset = 0  # of what was appended last
+        self._commit_timeout_s = broker.config.int("offsets.commit.timeout.ms") / 1000
         self.epoch = replica.epoch
 
     def now(self) -> Moment:
@@ -96,14 +110,55 @@ class ShardRuntime:
 
     def run(self, outcome: Outcome) -> None:
         """Writes what has to be written, then gives the answers."""
+        if self._queued and outcome.has_records:
+            self._flush()
         while True:
-            following = self._write(outcome) if outcome.entries else None
-            if following is None and not outcome.entries:
-                _give(outcome)
+            following = self._write(outcome) if outcome.has_records else None
+            if following is None and not outcome.has_records:
+                self._give_when_settled(outcome)
             if following is None:
                 break
             outcome = following
         self._arm()
+
+    def commit(self, outcome: Outcome) -> None:
+        """Commits of this turn of the loop are written together: a batch costs more than what is in it."""
+        if outcome.entries or not outcome.commits:
+            self.run(outcome)
+            return
+        if not self._queued:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._queued.append(outcome)
+        self._queued_count += len(outcome.commits)
+        if self._queued_count >= _COMMITS_PER_BATCH_MAX:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._queued:
+            return
+        together = Outcome()
+        for outcome in self._queued:
+            together.commits += outcome.commits
+            together.answers += outcome.answers
+        self._queued.clear()
+        self._queued_count = 0
+        self.run(together)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was appended is committed."""
+        return self._replica.high_watermark >= self._end_offset
+
+    def committed(self) -> CommittedView:
+        """Offsets that no failover takes back."""
+        self._committed.advance(self._replica.high_watermark)
+        return self._committed
+
+    def _give_when_settled(self, outcome: Outcome) -> None:
+        if self.is_settled or not outcome.answers:
+            _give(outcome)
+        else:
+            self._when_committed(self._end_offset, outcome)
 
     def _write(self, outcome: Outcome) -> Outcome | None:
         """Appends and applies; gives the answers once committed. What to run next, if that is known already."""
@@ -112,33 +167,53 @@ class ShardRuntime:
             end_offset = self._append(outcome, now.wall_ms)
         except (KafkaError, OSError) as error:
             return self._not_written(outcome, error, now)
+        is_committed = self._replica.high_watermark >= end_offset
+        if not is_committed:
+            self._committed.advance(self._replica.high_watermark)
+            self._committed.will_change(outcome.entries, outcome.commits, end_offset)
         for entry in outcome.entries:
             self.shard.apply(entry.key, entry.value)
-        if self._replica.high_watermark >= end_offset:
+        for change in outcome.commits:
+            self.shard.offsets.put(change)
+        if is_committed:
             return self._written(outcome)
         self._when_committed(end_offset, outcome)
         return None
 
     def _append(self, outcome: Outcome, now_ms: int) -> int:
-        records = [
-            Record(number, now_ms, encode_key(e.key), None if e.value is None else encode_value(e.value))
-            for number, e in enumerate(outcome.entries)
+        pairs = [
+            (encode_key(key), None if value is None else encode_value(value))
+            for key, value in outcome.entries
         ]
-        batch = build_batch(records, attributes=self._codec)
+        pairs += _commit_pairs(outcome.commits)
+        batch, header = build_small_batch(pairs, now_ms, self._codec)
         self._replica.check_online()
-        return self._replica.append(memoryview(batch), read_header(batch), ACKS_ALL, now_ms).last_offset + 1
+        appended = self._replica.append(memoryview(batch), header, ACKS_ALL, now_ms)
+        self._end_offset = appended.last_offset + 1
+        return self._end_offset
 
     def _when_committed(self, end_offset: int, outcome: Outcome) -> None:
         key = self._broker.next_waiter_key()
-        self._uncommitted[key] = outcome
+
+        def forget() -> None:
+            self._replica.forget_waker(key)
+            _, timer = self._uncommitted.pop(key)
+            timer.cancel()
 
         def look() -> None:
             if self.is_stopped or self._replica.high_watermark >= end_offset:
-                self._replica.forget_waker(key)
-                self._uncommitted.pop(key, None)
+                forget()
             if not self.is_stopped and self._replica.high_watermark >= end_offset:
                 self._finish(outcome)
 
+        def give_up() -> None:
+            forget()
+            following = self._refuse(outcome, ErrorCode.COORDINATOR_NOT_AVAILABLE, self.now())
+            if following is not None:
+                self.run(following)
+
+        timer = asyncio.get_running_loop().call_later(self._commit_timeout_s, give_up)
+        self._uncommitted[key] = (outcome, timer)
         self._replica.wake_on_advance(key, look)
 
     def _finish(self, outcome: Outcome) -> None:
@@ -153,7 +228,9 @@ class ShardRuntime:
     def _not_written(self, outcome: Outcome, error: KafkaError | OSError, now: Moment) -> Outcome | None:
         if isinstance(error, OSError):
             error = self._broker.replicas.disk_error(self._replica.directory, error)
-        code = _APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code))
+        return self._refuse(outcome, _APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code)), now)
+
+    def _refuse(self, outcome: Outcome, code: ErrorCode, now: Moment) -> Outcome | None:
         for token, response in outcome.answers:
             _fail(response, code)
             _resolve(token, response)
@@ -183,7 +260,11 @@ class ShardRuntime:
     def stop(self) -> None:
         """Whoever waits for a commit or a rebalance has to find the new coordinator."""
         self.is_stopped = True
-        given = [answer for outcome in self._uncommitted.values() for answer in outcome.answers]
+        for _, timer in self._uncommitted.values():
+            timer.cancel()
+        given = [answer for outcome, _ in self._uncommitted.values() for answer in outcome.answers]
+        given += [answer for outcome in self._queued for answer in outcome.answers]
+        self._queued.clear()
         for token, response in [*given, *self.shard.waiting_members()]:
             _fail(response, ErrorCode.NOT_COORDINATOR)
             _resolve(token, response)
@@ -207,8 +288,7 @@ class GroupCoordinator:
             consumer_heartbeat_interval_ms=config.int("group.consumer.heartbeat.interval.ms"),
             consumer_group_size_max=config.int("group.consumer.max.size"),
             consumer_assignors=config.strings("group.consumer.assignors"),
-            migration_policy=config.text("group.consumer.migration.policy"),
-            consumer_regex_refresh_interval_ms=config.int("group.consumer.regex.refresh.interval.ms"),
+            migration_policy=config.text("group.consumer.migration.policy").lower(),
         )
         self._shards: dict[int, ShardRuntime] = {}
         self._loading: dict[int, asyncio.Task[None]] = {}
@@ -251,6 +331,13 @@ class GroupCoordinator:
         if self._broker.image.topics[OFFSETS_TOPIC].partitions[partition].leader != self._broker.node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, "Another broker coordinates this group.")
 
+    async def prepare(self, partition: int) -> None:
+        """Loads a partition that nothing was ever written to, which takes no time, before anyone is sent here."""
+        if partition in self._shards or self._broker.replicas.has_data(OFFSETS_TOPIC, partition):
+            return
+        self._check_leads(partition)
+        await (self._loading.get(partition) or self._start_loading(partition))
+
     def _start_loading(self, partition: int) -> asyncio.Task[None]:
         task = self._broker.tasks.start(self._load(partition))
         self._loading[partition] = task
@@ -268,7 +355,8 @@ class GroupCoordinator:
     async def _load(self, partition: int) -> None:
         try:
             replica = await self._broker.replicas.open_led(OFFSETS_TOPIC, partition)
-            shard = GroupShard(self.settings, ImageTopics(self._broker.image), self._broker.random)
+            topics = ImageTopics(self._broker.image)
+            shard = GroupShard(self.settings, topics, self._broker.random, self._broker.counters)
             await self._replay(replica, shard)
             codec = int(self._broker.config.int("offsets.topic.compression.codec"))
             runtime = ShardRuntime(self._broker, replica, shard, codec if codec <= compression.ZSTD else 0)
@@ -358,12 +446,20 @@ class GroupCoordinator:
         for runtime in self.shards():
             runtime.run(runtime.shard.expire_offsets(runtime.now()))
 
-    def protocols(self) -> list[ClassicProtocol]:
-        return [runtime.shard.classic for runtime in self.shards()]
-
     def stop(self) -> None:
         for runtime in self.shards():
             runtime.stop()
+
+
+def _commit_pairs(commits: list[OffsetChange]) -> Iterator[tuple[bytes, bytes]]:
+    place: tuple[str, str] | None = None
+    prefix = b""
+    for group_id, topic, partition, (offset, leader_epoch, metadata, commit_ms, _) in commits:
+        if place != (group_id, topic):
+            place = (group_id, topic)
+            prefix = offset_commits.key_prefix(group_id, topic)
+        value = offset_commits.value(offset, leader_epoch, metadata, commit_ms)
+        yield offset_commits.key(prefix, partition), value
 
 
 def _give(outcome: Outcome) -> None:

@@ -17,13 +17,15 @@ from strandline.storage.directory import UnusableDirectory
 def up(options: argparse.Namespace) -> int:
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
     settings = launcher.embedded_settings(port=options.port, data=data, host=options.host)
+    del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
     for given in options.set:
         key, equals, value = given.partition("=")
         if not equals:
             return _fail(f"--set {given}: write it as KEY=VALUE")
         settings[key.strip()] = value.strip()
+    notes = launcher.fit_to_nodes(settings, nodes=1)
     try:
-        return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral))
+        return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral, notes))
     finally:
         if options.ephemeral:
             shutil.rmtree(data, ignore_errors=True)
@@ -60,13 +62,14 @@ def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: obje
     return 0
 
 
-def _greet(node: RunningNode, data: str, ephemeral: bool) -> None:
+def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str]) -> None:
     where = f"{data} (gone when this ends)" if ephemeral else os.path.abspath(data)
     print(
         f"Strandline is ready.\n"
         f"  bootstrap.servers  {node.bootstrap}\n"
         f"  data               {where}\n"
-        f"Try:\n"
+        + "".join(f"  note               {note}\n" for note in notes)
+        + f"Try:\n"
         f"  echo hello | kcat -P -b {node.bootstrap} -t greetings\n"
         f"  kcat -C -b {node.bootstrap} -t greetings -o beginning -e\n"
         f"Stop with Ctrl-C.",

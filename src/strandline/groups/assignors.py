@@ -8,24 +8,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 # Partitions by topic id; a target assignment has one for each member.
-Partitions = dict[bytes, tuple[int, ...]]
+Partitions = Mapping[bytes, tuple[int, ...]]
 Targets = dict[str, Partitions]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(NamedTuple):
     """What a member subscribes to and what it was meant to have so far."""
 
     topics: frozenset[bytes]
-    target: Mapping[bytes, tuple[int, ...]]
+    target: Partitions
+
+    @property
+    def target_size(self) -> int:
+        return sum(map(len, self.target.values()))
 
 
 def range_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
-    targets: Targets = {member: {} for member in wishes}
+    targets: dict[str, dict[bytes, tuple[int, ...]]] = {member: {} for member in wishes}
     for topic, count in sorted(counts.items()):
         subscribers = sorted(member for member, wish in wishes.items() if topic in wish.topics)
         if not subscribers:
@@ -37,7 +39,7 @@ def range_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> T
             if size:
                 targets[member][topic] = tuple(range(start, start + size))
             start += size
-    return targets
+    return dict(targets)
 
 
 def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
@@ -46,7 +48,8 @@ def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) ->
         return {}
     topics = [topic for topic in sorted(counts) if any(topic in wish.topics for wish in wishes.values())]
     is_same_for_all = all(wishes[member].topics == wishes[members[0]].topics for member in members)
-    held = _kept(members, wishes, counts)
+    kept = _kept(members, wishes, counts)
+    held = {member: list(partitions) for member, partitions in kept.items()}
     taken = {partition for partitions in held.values() for partition in partitions}
     free = [
         (topic, index) for topic in topics for index in range(counts[topic]) if (topic, index) not in taken
@@ -55,7 +58,13 @@ def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) ->
         _share_evenly(members, held, free)
     else:
         _share_by_wish(members, wishes, held, free)
-    return {member: _by_topic(held[member]) for member in members}
+    # Most keep exactly what they had: in a large group that is where the time would go.
+    return {
+        member: wishes[member].target
+        if held[member] == kept[member] and len(kept[member]) == wishes[member].target_size
+        else _by_topic(held[member])
+        for member in members
+    }
 
 
 _Held = dict[str, list[tuple[bytes, int]]]

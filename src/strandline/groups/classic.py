@@ -52,7 +52,7 @@ class ClassicProtocol(ClassicRebalance):
         names = [protocol.name for protocol in request.protocols]
         if not self._accepts(group, request.member_id):
             group.remove(request.member_id)
-            return outcome.answer(token, join_refused(request.member_id, ErrorCode.GROUP_MAX_SIZE_REACHED))
+            return outcome.answer(token, join_refused("", ErrorCode.GROUP_MAX_SIZE_REACHED))
         if not group.supports(request.protocol_type, names):
             return outcome.answer(
                 token, join_refused(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -65,8 +65,7 @@ class ClassicProtocol(ClassicRebalance):
         size_max = self.settings.group_size_max
         if group.state == PREPARING_REBALANCE:
             member = group.members.get(member_id)
-            awaiting = sum(m.join_token is not None for m in group.members.values())
-            return (member is not None and member.join_token is not None) or awaiting < size_max
+            return (member is not None and member.join_token is not None) or group.joined_count < size_max
         if group.state in (COMPLETING_REBALANCE, STABLE):
             return member_id in group.members or len(group.members) < size_max
         return True
@@ -160,13 +159,13 @@ class ClassicProtocol(ClassicRebalance):
         now: Moment,
         outcome: Outcome,
     ) -> Outcome:
-        member.protocols = _protocols(request)
+        group.set_protocols(member, _protocols(request))
         member.rebalance_timeout_ms = _rebalance_timeout(request)
         member.session_timeout_ms = request.session_timeout_ms
         if member.join_token is not None:
             # The same member asks on another connection; the earlier request is not waited for any more.
             outcome.answer(member.join_token, join_refused(member.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
-        member.join_token = token
+        group.await_join(member, token)
         return self._rebalance_or_complete(group, now, outcome)
 
     def _replace_static(
@@ -183,14 +182,14 @@ class ClassicProtocol(ClassicRebalance):
         assert instance_id is not None
         old_leader = group.leader
         member = group.replace_static(instance_id, member_id)
-        self._fence_waiting(member, outcome)
+        self._fence_waiting(group, member, outcome)
         self._expect_heartbeat(group, member_id, member.session_timeout_ms, now)
-        member.protocols = _protocols(request)
+        group.set_protocols(member, _protocols(request))
         member.rebalance_timeout_ms = _rebalance_timeout(request)
         member.session_timeout_ms = request.session_timeout_ms
         if group.state == STABLE and group.select_protocol() == group.protocol:
             return self._return_static(group, member, old_leader, caller, token, outcome)
-        member.join_token = token
+        group.await_join(member, token)
         if group.state == COMPLETING_REBALANCE:
             # The leader may have computed an assignment for the old member id.
             return self._begin_rebalance(group, now, outcome)
@@ -218,10 +217,10 @@ class ClassicProtocol(ClassicRebalance):
             response.members = ()
         return outcome.answer(token, response)
 
-    def _fence_waiting(self, member: ClassicMember, outcome: Outcome) -> None:
+    def _fence_waiting(self, group: ClassicGroup, member: ClassicMember, outcome: Outcome) -> None:
         if member.join_token is not None:
             outcome.answer(member.join_token, join_refused(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
-            member.join_token = None
+            group.await_join(member, None)
         if member.sync_token is not None:
             outcome.answer(
                 member.sync_token, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, assignment=b"")
@@ -274,7 +273,7 @@ class ClassicProtocol(ClassicRebalance):
         if group.state == COMPLETING_REBALANCE and group.generation == after.generation:
             self._tell_assignments(group, ErrorCode.NONE, now, outcome)
             group.move_to(STABLE, now.wall_ms)
-            self.rebalances_completed += 1
+            self._times.complete(group.group_id, now)
         return outcome
 
     def assignment_not_written(self, group: ClassicGroup, after: After, code: int, now: Moment) -> Outcome:

@@ -61,6 +61,9 @@ class ClassicGroup:
     has_new_member: bool = False  # someone came while a new group was waiting for more
     initial_left_ms: int = 0  # how much longer a new group may wait
     state_since_ms: int = -1
+    # Counted rather than looked for: a group of many members is asked at each of their requests.
+    joined_count: int = 0  # members that wait for the others to join
+    supporters: dict[str, int] = field(default_factory=dict)  # by protocol
 
     def move_to(self, state: str, now_ms: int) -> None:
         self.previous_state, self.state = self.state, state
@@ -72,12 +75,31 @@ class ClassicGroup:
         if self.leader is None:
             self.leader = member.member_id
         self.members[member.member_id] = member
+        self.joined_count += member.join_token is not None
+        self._count_protocols(member, 1)
         self.pending_members.pop(member.member_id, None)
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
 
+    def await_join(self, member: ClassicMember, token: Token | None) -> None:
+        """The member waits for the others, or, without a token, no longer does."""
+        self.joined_count += (token is not None) - (member.join_token is not None)
+        member.join_token = token
+
+    def set_protocols(self, member: ClassicMember, protocols: tuple[tuple[str, bytes], ...]) -> None:
+        self._count_protocols(member, -1)
+        member.protocols = protocols
+        self._count_protocols(member, 1)
+
+    def _count_protocols(self, member: ClassicMember, step: int) -> None:
+        for name in {name for name, _ in member.protocols}:
+            self.supporters[name] = self.supporters.get(name, 0) + step
+
     def remove(self, member_id: str) -> None:
         member = self.members.pop(member_id, None)
+        if member is not None:
+            self.joined_count -= member.join_token is not None
+            self._count_protocols(member, -1)
         self.pending_members.pop(member_id, None)
         self.pending_sync.pop(member_id, None)
         if member is not None and member.instance_id is not None:
@@ -125,12 +147,15 @@ class ClassicGroup:
     def supports(self, protocol_type: str, names: list[str]) -> bool:
         if not self.members:
             return bool(protocol_type) and bool(names)
-        return self.protocol_type == protocol_type and any(name in self.common_protocols() for name in names)
+        return self.protocol_type == protocol_type and any(self._is_common(name) for name in names)
+
+    def _is_common(self, name: str) -> bool:
+        return self.supporters.get(name, 0) == len(self.members)
 
     def common_protocols(self) -> list[str]:
         """Those that every member supports, in the first member's order."""
-        lists = [[name for name, _ in member.protocols] for member in self.members.values()]
-        return [name for name in lists[0] if all(name in other for other in lists[1:])] if lists else []
+        first = next(iter(self.members.values()), None)
+        return [] if first is None else [name for name, _ in first.protocols if self._is_common(name)]
 
     def select_protocol(self) -> str:
         candidates = self.common_protocols()
@@ -149,7 +174,7 @@ class ClassicGroup:
 
     @property
     def has_all_joined(self) -> bool:
-        return not self.pending_members and all(m.join_token is not None for m in self.members.values())
+        return not self.pending_members and self.joined_count == len(self.members)
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -165,6 +190,14 @@ class ClassicGroup:
             self.leader = None
             self.move_to(EMPTY, now_ms)
         self.pending_sync.clear()
+
+    def check_invariants(self) -> None:
+        assert self.leader is None or self.leader in self.members, self
+        assert self.state != STABLE or self.members, self
+        assert all(self.members[m].instance_id == i for i, m in self.static_members.items()), self
+        assert self.joined_count == sum(m.join_token is not None for m in self.members.values()), self
+        for name, count in self.supporters.items():
+            assert count == sum(name in dict(m.protocols) for m in self.members.values()), self
 
     # Records
 

@@ -14,6 +14,7 @@ from strandline.groups.classic_group import (
     ClassicMember,
 )
 from strandline.groups.outcome import Entry, Outcome
+from strandline.groups.rebalance_times import RebalanceTimes
 from strandline.groups.settings import GroupSettings, Moment
 from strandline.groups.timers import Timers
 from strandline.ports.random import Random
@@ -27,13 +28,13 @@ SESSION: Final = "session"
 
 
 class ClassicRebalance:
-    def __init__(self, settings: GroupSettings, timers: Timers, random: Random) -> None:
+    def __init__(
+        self, settings: GroupSettings, timers: Timers, random: Random, times: RebalanceTimes
+    ) -> None:
         self.settings = settings
         self._timers = timers
         self._random = random
-        # Counted for telemetry: how often groups rebalanced.
-        self.rebalances_begun = 0
-        self.rebalances_completed = 0
+        self._times = times
 
     def _rebalance_or_complete(self, group: ClassicGroup, now: Moment, outcome: Outcome) -> Outcome:
         if group.can_rebalance:
@@ -47,7 +48,7 @@ class ClassicRebalance:
             self._tell_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS, now, outcome)
         group.pending_sync.clear()
         self._timers.cancel((SYNC, group.group_id))
-        self.rebalances_begun += 1
+        self._times.begin(group.group_id, now)
         is_first = group.state == EMPTY
         group.move_to(PREPARING_REBALANCE, now.wall_ms)
         if is_first:
@@ -87,12 +88,13 @@ class ClassicRebalance:
             return outcome
         group.begin_generation(now.wall_ms)
         if group.state == EMPTY:
+            self._times.forget(group.group_id)
             outcome.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record({})))
             return outcome
         for member in group.members.values():
             if member.join_token is not None:
                 outcome.answer(member.join_token, self._joined(group, member))
-                member.join_token = None
+                group.await_join(member, None)
             self._expect_heartbeat(group, member.member_id, member.session_timeout_ms, now)
             member.is_new = False
             group.pending_sync[member.member_id] = None
@@ -188,4 +190,4 @@ class ClassicRebalance:
 
 
 def join_refused(member_id: str, code: int) -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name="", leader="", members=())
+    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None, leader="", members=())

@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import uuid_text
 from strandline.groups import consumer_records as made
-from strandline.groups.assignors import ASSIGNORS, Wish
+from strandline.groups.assignors import ASSIGNORS, Targets, Wish
 from strandline.groups.consumer_group import (
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
@@ -24,8 +25,9 @@ from strandline.groups.consumer_group import (
     ConsumerMember,
     ResolvedRegex,
 )
-from strandline.groups.members import Caller, uuid_string
+from strandline.groups.members import Caller
 from strandline.groups.outcome import Entry
+from strandline.groups.rebalance_times import RebalanceTimes
 from strandline.groups.reconciliation import Reported, reconcile
 from strandline.groups.regular_expressions import matching_topics
 from strandline.groups.settings import GroupSettings, Moment
@@ -42,6 +44,7 @@ from strandline.wire.api.k68_consumer_group_heartbeat import (
 SESSION: Final = "consumer-session"
 REVOCATION: Final = "consumer-revocation"
 _MEMBER_ID_REQUIRED_SINCE: Final = 1
+_REMOVAL_RETRY_MS: Final = 500
 
 
 class Change(NamedTuple):
@@ -53,11 +56,13 @@ class Change(NamedTuple):
 
 
 class ConsumerProtocol:
-    def __init__(self, settings: GroupSettings, timers: Timers, random: Random) -> None:
+    def __init__(
+        self, settings: GroupSettings, timers: Timers, random: Random, times: RebalanceTimes
+    ) -> None:
         self.settings = settings
         self._timers = timers
         self._random = random
-        self.rebalances_begun = 0
+        self._times = times
 
     # Heartbeats
 
@@ -100,7 +105,7 @@ class ConsumerProtocol:
         topics: Topics,
         now: Moment,
     ) -> tuple[list[Entry], ConsumerGroupHeartbeatResponse]:
-        member_id = request.member_id or uuid_string(self._random.uuid())
+        member_id = request.member_id or uuid_text(self._random.uuid())
         reported: Reported = None
         if request.topic_partitions is not None:
             reported = {topic.topic_id: topic.partitions for topic in request.topic_partitions}
@@ -209,6 +214,14 @@ class ConsumerProtocol:
     ) -> Change:
         group_id = group.group_id
         entries: list[Entry] = []
+        if (
+            replaced is None
+            and group.epoch == group.assignment_epoch
+            and group.seen_topics_version == topics.version
+            and wanted.member_id in group.members
+            and wanted.described() == known.described()
+        ):
+            return self._plan_step(group, known, wanted, reported, topics, now)
         if replaced is not None:
             entries += made.member_tombstones(group_id, replaced.member_id)
         is_new = wanted.member_id not in group.members
@@ -218,12 +231,10 @@ class ConsumerProtocol:
         members[wanted.member_id] = wanted
         regexes = self._resolve(group, members, topics, now, entries)
         subscription_changed = (
-            (is_new and replaced is None)
-            or wanted.topic_names != known.topic_names
-            or wanted.topic_regex != known.topic_regex
+            wanted.topic_names != known.topic_names or wanted.topic_regex != known.topic_regex
         )
         epoch = self._epoch_after(group, members, regexes, subscription_changed, topics, entries)
-        targets = dict(group.targets)
+        targets: Targets = dict(group.targets)
         if replaced is not None:
             targets[wanted.member_id] = targets.pop(replaced.member_id, {})
             entries.append(made.target_entry(group_id, wanted.member_id, targets[wanted.member_id]))
@@ -232,7 +243,7 @@ class ConsumerProtocol:
             targets = self._new_targets(group, members, regexes, targets, topics, entries)
             target_epoch = epoch
             entries.append(made.target_epoch_entry(group_id, epoch, now.wall_ms))
-            self.rebalances_begun += 1
+            self._times.begin(group_id, now)
 
         def owner_of(topic_id: bytes, index: int) -> str | None:
             owner = group.owners.get((topic_id, index))
@@ -251,6 +262,31 @@ class ConsumerProtocol:
         if is_new or placed.placed() != known.placed():
             entries.append(made.current_entry(group_id, placed))
         self._watch_revocation(group_id, known, placed, now)
+        return Change(entries, placed, placed.assigned != known.assigned)
+
+    def _plan_step(
+        self,
+        group: ConsumerGroup,
+        known: ConsumerMember,
+        wanted: ConsumerMember,
+        reported: Reported,
+        topics: Topics,
+        now: Moment,
+    ) -> Change:
+        """Most heartbeats: nobody wants anything else than before, so only the member itself is looked at."""
+        placed = reconcile(
+            lambda topic_id, index: group.owners.get((topic_id, index)),
+            wanted,
+            group.assignment_epoch,
+            group.targets.get(wanted.member_id, {}),
+            _topic_ids(_names(wanted, group.regexes), topics),
+            False,
+            reported,
+        )
+        entries = []
+        if placed.placed() != known.placed():
+            entries.append(made.current_entry(group.group_id, placed))
+        self._watch_revocation(group.group_id, known, placed, now)
         return Change(entries, placed, placed.assigned != known.assigned)
 
     def _resolve(
@@ -293,8 +329,9 @@ class ConsumerProtocol:
         if subscription_changed or group.seen_topics_version != topics.version:
             names = frozenset[str]().union(*(_names(member, regexes) for member in members.values()))
             metadata_hash = _hash_of(names, topics)
-            group.seen_topics_version = topics.version
         if not subscription_changed and metadata_hash == group.metadata_hash:
+            # Only where nothing has to be written: a change whose records are lost is found again.
+            group.seen_topics_version = topics.version
             return group.epoch
         entries.append(made.group_entry(group.group_id, group.epoch + 1, metadata_hash))
         return group.epoch + 1
@@ -307,22 +344,29 @@ class ConsumerProtocol:
         targets: Mapping[str, Mapping[bytes, tuple[int, ...]]],
         topics: Topics,
         entries: list[Entry],
-    ) -> dict[str, dict[bytes, tuple[int, ...]]]:
+    ) -> Targets:
         wishes = {}
         counts: dict[bytes, int] = {}
+        # Members mostly want the same: each wish is looked up once.
+        wanted: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
         for member_id, member in members.items():
-            names = _names(member, regexes)
-            wishes[member_id] = Wish(topics=_topic_ids(names, topics), target=targets.get(member_id, {}))
-            for name in names:
-                topic_id = topics.topic_id(name)
-                if topic_id is not None:
-                    counts[topic_id] = topics.partition_count(name)
+            wish = (member.topic_names, member.topic_regex)
+            topic_ids = wanted.get(wish)
+            if topic_ids is None:
+                names = _names(member, regexes)
+                topic_ids = wanted[wish] = _topic_ids(names, topics)
+                for name in names:
+                    topic_id = topics.topic_id(name)
+                    if topic_id is not None:
+                        counts[topic_id] = topics.partition_count(name)
+            wishes[member_id] = Wish(topic_ids, targets.get(member_id, {}))
         votes = ConsumerGroup(group.group_id)
         votes.members = dict(members)
         name = votes.preferred_assignor(self.settings.consumer_assignors[0])
         found = ASSIGNORS[name](wishes, counts)
         for member_id, target in found.items():
-            if target != targets.get(member_id, None):
+            known = targets.get(member_id)
+            if target is not known and target != known:
                 entries.append(made.target_entry(group.group_id, member_id, target))
         return found
 
@@ -372,6 +416,12 @@ class ConsumerProtocol:
             self._timers.cancel(key)
         elif known.state != UNREVOKED or known.epoch != placed.epoch:
             self._timers.schedule(key, now.after_ms(placed.rebalance_timeout_ms))
+
+    def watch_again(self, group: ConsumerGroup, now: Moment) -> None:
+        """A removal could not be written: members whose time is over get a little more, so that it is tried again."""
+        for member in group.members.values():
+            if not self._timers.has((SESSION, group.group_id, member.member_id)):
+                self._expect(group, member, _REMOVAL_RETRY_MS, now)
 
     def loaded(self, group: ConsumerGroup, now: Moment) -> None:
         for member in group.members.values():

@@ -76,7 +76,9 @@ class ResolvedRegex:
 class ConsumerGroup:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = (
+            1  # the first change makes it 2, as in Kafka: a member's epoch is never that of a group's making
+        )
         self.metadata_hash = 0
         self.assignment_epoch = 0
         self.members: dict[str, ConsumerMember] = {}
@@ -94,10 +96,7 @@ class ConsumerGroup:
             return GROUP_EMPTY
         if self.epoch > self.assignment_epoch:
             return GROUP_ASSIGNING
-        settled = all(
-            m.state == STABLE and m.epoch in (self.assignment_epoch, STATIC_LEAVE_EPOCH)
-            for m in self.members.values()
-        )
+        settled = all(m.state == STABLE and m.epoch == self.assignment_epoch for m in self.members.values())
         return GROUP_STABLE if settled else GROUP_RECONCILING
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import uuid_text
 from strandline.groups.classic_group import STABLE as CLASSIC_STABLE
 from strandline.groups.classic_group import ClassicGroup, ClassicMember
 from strandline.groups.consumer import Change, ConsumerProtocol
@@ -21,7 +22,7 @@ from strandline.groups.consumer_group import (
     ConsumerGroup,
     ConsumerMember,
 )
-from strandline.groups.members import Caller, uuid_string
+from strandline.groups.members import Caller
 from strandline.groups.settings import GroupSettings, Moment
 from strandline.groups.subscriptions import parse_subscription
 from strandline.groups.topics import Topics
@@ -152,7 +153,7 @@ class Mixed:
             raise KafkaError(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "The member's protocols are not supported."
             )
-        member_id = request.member_id or uuid_string(self._random.uuid())
+        member_id = request.member_id or uuid_text(self._random.uuid())
         if member_id not in group.members and len(group.members) >= self._settings.consumer_group_size_max:
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
         if not request.member_id and request.group_instance_id is None and caller.api_version >= 4:

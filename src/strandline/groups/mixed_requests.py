@@ -8,7 +8,8 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.groups import consumer
 from strandline.groups import consumer_records as made
 from strandline.groups.classic_group import ClassicGroup
-from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.classic_rebalance import join_refused
+from strandline.groups.consumer_group import UNREVOKED, ConsumerGroup
 from strandline.groups.members import Caller
 from strandline.groups.outcome import After, Entry, Outcome, Token
 from strandline.groups.settings import Moment
@@ -34,10 +35,7 @@ class MixedRequests:
             change = shard.mixed.join(group, request, caller, shard.topics, now)
         except KafkaError as error:
             member_id = error.message if error.code == ErrorCode.MEMBER_ID_REQUIRED else request.member_id
-            refused = JoinGroupResponse(
-                error_code=error.code, member_id=member_id, protocol_name="", leader="", members=()
-            )
-            return Outcome().answer(token, refused)
+            return Outcome().answer(token, join_refused(member_id, error.code))
         member = change.member
         assert member.classic is not None
         # It has to sync within its rebalance timeout, or it is gone.
@@ -62,7 +60,8 @@ class MixedRequests:
                 group, request.member_id, request.group_instance_id, request.generation_id
             )
             assert member.classic is not None
-            if shard.mixed.must_rejoin(group, member) and member.epoch < group.assignment_epoch:
+            if member.epoch < group.assignment_epoch and member.state != UNREVOKED:
+                # One that has to let go of partitions has rejoined already; it learns here what it keeps.
                 raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         except KafkaError as error:
             return Outcome().answer(token, SyncGroupResponse(error_code=error.code, assignment=b""))
@@ -119,7 +118,9 @@ class MixedRequests:
         for member_id in gone:
             shard.consumer.forget_deadlines(group.group_id, member_id)
         if not shard.mixed.can_downgrade(group, gone):
-            return Outcome(entries=shard.consumer.plan_removal(group, gone))
+            outcome = Outcome(entries=shard.consumer.plan_removal(group, gone))
+            outcome.after = After("removed", group.group_id)
+            return outcome
         classic = shard.mixed.downgraded(group, gone, shard.topics, now)
         for member_id in group.members:
             shard.consumer.forget_deadlines(group.group_id, member_id)
@@ -134,15 +135,9 @@ class MixedRequests:
         """The group becomes a consumer group: whoever waits in the old one joins anew."""
         for member in group.members.values():
             if member.join_token is not None:
-                refused = JoinGroupResponse(
-                    error_code=ErrorCode.REBALANCE_IN_PROGRESS,
-                    member_id=member.member_id,
-                    protocol_name="",
-                    leader="",
-                    members=(),
-                )
+                refused = join_refused(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS)
                 outcome.answer(member.join_token, refused)
-                member.join_token = None
+                group.await_join(member, None)
             if member.sync_token is not None:
                 outcome.answer(
                     member.sync_token,

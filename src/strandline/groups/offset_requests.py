@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, ClassicGroup
-from strandline.groups.consumer_group import ConsumerGroup
-from strandline.groups.offsets import CommittedOffset
+from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
+from strandline.groups.offsets import CommittedOffset, OffsetChange
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.settings import Moment
 from strandline.groups.subscriptions import subscribed_topics
@@ -17,14 +17,31 @@ if TYPE_CHECKING:
     from strandline.groups.shard import GroupShard
 
 CONSUMER_PROTOCOL: Final = "consumer"
+# Versions of OffsetCommit: 9 brought member epochs, and with them the error for a group that is not there.
+_MEMBER_EPOCHS_FROM: Final = 9
+_GROUP_NOT_FOUND_FROM: Final = 9
+
+
+def _stale(member: ConsumerMember) -> int:
+    """A classic member has a generation; a consumer learns its new epoch with its next heartbeat."""
+    return int(ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION)
 
 
 class OffsetToCommit(NamedTuple):
     topic: str
+    topic_id: bytes
     partition: int
     offset: int
     leader_epoch: int
     metadata: str | None
+
+
+def _had_already(member: ConsumerMember, asked: OffsetToCommit, epoch: int) -> bool:
+    """Whether the member held the partition in that epoch, and has ever since: nobody else can have moved it on."""
+    given = member.assigned.get(asked.topic_id, {}).get(asked.partition)
+    if given is None:
+        given = member.revoking.get(asked.topic_id, {}).get(asked.partition)
+    return given is not None and epoch >= given
 
 
 class OffsetRequests:
@@ -39,43 +56,53 @@ class OffsetRequests:
         generation: int,
         retention_ms: int,
         offsets: list[OffsetToCommit],
+        version: int,
         now: Moment,
     ) -> tuple[Outcome, list[int]]:
         """Records of what may be committed, and an error code for each offset. Raises KafkaError for all of them."""
-        self._check_commit(group_id, member_id, instance_id, generation, now)
+        late = self._check_commit(group_id, member_id, instance_id, generation, version, now)
         outcome = Outcome()
         codes = []
         expire_ms = now.wall_ms + retention_ms if retention_ms >= 0 else -1
         for asked in offsets:
+            if late is not None and not _had_already(late, asked, generation):
+                raise KafkaError(_stale(late))
             metadata = asked.metadata or ""
-            if len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
+            if metadata and len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
                 codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
                 continue
             committed = CommittedOffset(asked.offset, asked.leader_epoch, metadata, now.wall_ms, expire_ms)
-            outcome.entries.append(
-                self._shard.offsets.entry(group_id, asked.topic, asked.partition, committed)
-            )
+            if expire_ms >= 0:
+                entry = self._shard.offsets.entry(group_id, asked.topic, asked.partition, committed)
+                outcome.entries.append(entry)
+            else:
+                outcome.commits.append(OffsetChange(group_id, asked.topic, asked.partition, committed))
             codes.append(int(ErrorCode.NONE))
         return outcome, codes
 
     def _check_commit(
-        self, group_id: str, member_id: str, instance_id: str | None, generation: int, now: Moment
-    ) -> None:
-        if not group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        version: int,
+        now: Moment,
+    ) -> ConsumerMember | None:
+        """The member of a consumer group that is an epoch behind, whose partitions have to be looked at one by one."""
         group = self._shard.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
-            self._check_consumer_commit(group, member_id, generation)
-            return
+            return self._check_consumer_commit(group, member_id, generation, version)
         if group is None:
             if generation >= 0:
-                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+                is_new = version >= _GROUP_NOT_FOUND_FROM
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION)
             # Offsets without members: an admin's reset, or a consumer that assigns its partitions itself.
             group = self._shard.groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
         if group.state == DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if generation < 0 and group.state == EMPTY:
-            return
+            return None
         if generation < 0 and not member_id and instance_id is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         group.check_member(member_id, instance_id)
@@ -84,35 +111,35 @@ class OffsetRequests:
         if group.state == COMPLETING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         self._shard.classic.heard_of(group, member_id, now)
+        return None
 
-    def _check_consumer_commit(self, group: ConsumerGroup, member_id: str, epoch: int) -> None:
+    def _check_consumer_commit(
+        self, group: ConsumerGroup, member_id: str, epoch: int, version: int
+    ) -> ConsumerMember | None:
         if epoch < 0 and not group.members:
-            return
+            return None
         member = group.members.get(member_id)
         if member is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if epoch != member.epoch:
-            # A classic member has a generation; a consumer learns its new epoch with its next heartbeat.
-            stale = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
-            raise KafkaError(stale)
+        if member.classic is None and version < _MEMBER_EPOCHS_FROM:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        if epoch > member.epoch:
+            raise KafkaError(_stale(member))
+        return member if epoch < member.epoch else None
 
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
         """Members of consumer groups say who they are; a classic group gives its offsets to anyone."""
-        if not group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         group = self._shard.groups.get(group_id)
-        if isinstance(group, ConsumerGroup) and member_id is not None and member_epoch >= 0:
-            member = group.members.get(member_id)
+        if isinstance(group, ConsumerGroup) and (member_id is not None or member_epoch >= 0):
+            member = group.members.get(member_id or "")
             if member is None:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
             if member.epoch != member_epoch:
-                raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+                raise KafkaError(_stale(member))
 
     def delete(self, group_id: str, partitions: list[tuple[str, int]]) -> tuple[Outcome, list[int]]:
         """Tombstones and an error code for each partition. Raises KafkaError for all of them."""
         group = self._shard.groups.get(group_id)
-        if not group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if (

@@ -22,6 +22,15 @@ class CommittedOffset(NamedTuple):
     expire_ms: int = -1  # set by clients of versions before 5 only
 
 
+class OffsetChange(NamedTuple):
+    """An offset that is committed."""
+
+    group_id: str
+    topic: str
+    partition: int
+    committed: CommittedOffset
+
+
 class Offsets:
     def __init__(self) -> None:
         self._by_group: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
@@ -34,6 +43,10 @@ class Offsets:
 
     def groups(self) -> list[str]:
         return list(self._by_group)
+
+    def put(self, change: OffsetChange) -> None:
+        group = self._by_group.setdefault(change.group_id, {})
+        group.setdefault(change.topic, {})[change.partition] = change.committed
 
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
         if value is not None:

@@ -7,9 +7,12 @@ the answers when they are committed. `after` comes back to the core through `wri
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from strandline.wire.schema import Message, Struct
+
+if TYPE_CHECKING:
+    from strandline.groups.offsets import OffsetChange
 
 # Whatever the shell needs to find the waiting request again; the core never looks at it.
 Token = object
@@ -36,6 +39,12 @@ class Outcome:
     answers: list[tuple[Token, Struct]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     after: After | None = None
+    # Committed offsets beside the records: they are many, and written by hand.
+    commits: list[OffsetChange] = field(default_factory=list)
+
+    @property
+    def has_records(self) -> bool:
+        return bool(self.entries or self.commits)
 
     def answer(self, token: Token, response: Struct) -> Outcome:
         self.answers.append((token, response))

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
+
+
+def _quiet(options: Any) -> Any:
+    options.log_errors = False  # it would write to the standard error of the process
+    return options
 
 
 def matching_topics(regex: str, names: Iterable[str]) -> frozenset[str]:
@@ -12,7 +18,7 @@ def matching_topics(regex: str, names: Iterable[str]) -> frozenset[str]:
     import re2  # on first use: few groups subscribe this way
 
     try:
-        compiled = re2.compile(regex)
+        compiled = re2.compile(regex, _quiet(re2.Options()))
     except re2.error as error:
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,

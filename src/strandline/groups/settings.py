@@ -30,4 +30,3 @@ class GroupSettings:
     consumer_group_size_max: int
     consumer_assignors: tuple[str, ...]
     migration_policy: str
-    consumer_regex_refresh_interval_ms: int

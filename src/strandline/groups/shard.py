@@ -13,8 +13,9 @@ from strandline.groups import classic, consumer
 from strandline.groups import consumer_records as made
 from strandline.groups.classic import ClassicProtocol
 from strandline.groups.classic_group import DEAD, EMPTY, ClassicGroup
-from strandline.groups.classic_group import STABLE as CLASSIC_STABLE
+from strandline.groups.classic_rebalance import join_refused
 from strandline.groups.consumer import ConsumerProtocol
+from strandline.groups.consumer_group import GROUP_STABLE as CONSUMER_STABLE
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
 from strandline.groups.mixed import Mixed
@@ -22,13 +23,20 @@ from strandline.groups.mixed_requests import MixedRequests
 from strandline.groups.offset_requests import OffsetRequests
 from strandline.groups.offsets import Offsets
 from strandline.groups.outcome import After, Entry, Outcome, Token
+from strandline.groups.rebalance_times import RebalanceTimes
 from strandline.groups.settings import GroupSettings, Moment
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
 from strandline.ports.random import Random
-from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
+from strandline.telemetry.counters import Counters
+from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
-from strandline.wire.api.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from strandline.wire.api.k13_leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
 from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -39,15 +47,18 @@ from strandline.wire.schema import Message, Struct
 
 Group = ClassicGroup | ConsumerGroup
 DOWNGRADED = "downgraded"
+UPGRADED = "upgraded"
+HEARTBEAT = "heartbeat"
 
 
 class GroupShard:
-    def __init__(self, settings: GroupSettings, topics: Topics, random: Random) -> None:
+    def __init__(self, settings: GroupSettings, topics: Topics, random: Random, counters: Counters) -> None:
         self.settings = settings
         self.topics = topics
         self.timers = Timers()
-        self.classic = ClassicProtocol(settings, self.timers, random)
-        self.consumer = ConsumerProtocol(settings, self.timers, random)
+        self.times = RebalanceTimes(counters)
+        self.classic = ClassicProtocol(settings, self.timers, random, self.times)
+        self.consumer = ConsumerProtocol(settings, self.timers, random, self.times)
         self.mixed = Mixed(settings, self.consumer, random)
         self.mixed_requests = MixedRequests(self)
         self.groups: dict[str, Group] = {}
@@ -76,6 +87,7 @@ class GroupShard:
             if isinstance(group, ClassicGroup):
                 del self.groups[group_id]
                 group.state = DEAD
+                self.classic.forget_deadlines(group)
         elif not isinstance(group, ClassicGroup):
             if group_id in self._downgraded:
                 self.groups[group_id] = self._downgraded.pop(group_id)
@@ -103,6 +115,10 @@ class GroupShard:
         self.apply(key, value)
 
     def loaded(self, now: Moment) -> None:
+        for group_id in self.offsets.groups():
+            if group_id not in self.groups:
+                # Committed without members, or by members that left no other trace: still a group for those who list.
+                self.groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
                 self.classic.loaded(group, now)
@@ -113,14 +129,14 @@ class GroupShard:
 
     def join(self, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment) -> Outcome:
         if not request.group_id:
-            return Outcome().answer(token, join_refused(request, ErrorCode.INVALID_GROUP_ID))
+            return Outcome().answer(token, join_refused(request.member_id, ErrorCode.INVALID_GROUP_ID))
         settings = self.settings
         if (
             not settings.session_timeout_min_ms
             <= request.session_timeout_ms
             <= settings.session_timeout_max_ms
         ):
-            return Outcome().answer(token, join_refused(request, ErrorCode.INVALID_SESSION_TIMEOUT))
+            return Outcome().answer(token, join_refused(request.member_id, ErrorCode.INVALID_SESSION_TIMEOUT))
         group = self.groups.get(request.group_id)
         before: list[Entry] = []
         if isinstance(group, ConsumerGroup):
@@ -130,7 +146,7 @@ class GroupShard:
             group = None
         if group is None:
             if request.member_id:
-                return Outcome().answer(token, join_refused(request, ErrorCode.UNKNOWN_MEMBER_ID))
+                return Outcome().answer(token, join_refused(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
             for entry in before:
                 self.apply(entry.key, entry.value)
             group = self.groups[request.group_id] = ClassicGroup(group_id=request.group_id)
@@ -167,11 +183,20 @@ class GroupShard:
             request = LeaveGroupRequest(
                 group_id=request.group_id, members=(MemberIdentity(member_id=request.member_id),)
             )
+        if not request.group_id:
+            return Outcome().answer(token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(request.group_id)
-        if group is None or not request.group_id:
-            code = ErrorCode.UNKNOWN_MEMBER_ID if request.group_id else ErrorCode.INVALID_GROUP_ID
-            return Outcome().answer(token, LeaveGroupResponse(error_code=code))
-        if isinstance(group, ConsumerGroup):
+        if group is None:
+            outcome = Outcome()
+            members = [
+                MemberResponse(
+                    member_id=identity.member_id,
+                    group_instance_id=identity.group_instance_id,
+                    error_code=ErrorCode.UNKNOWN_MEMBER_ID,
+                )
+                for identity in request.members
+            ]
+        elif isinstance(group, ConsumerGroup):
             outcome, members = self.mixed_requests.leave(group, request, now)
         else:
             outcome, members = self.classic.leave(group, request, now)
@@ -191,6 +216,9 @@ class GroupShard:
             outcome = Outcome()
             group = self._consumer_group_for(request, outcome, now)
             entries, response = self.consumer.plan_heartbeat(group, request, caller, self.topics, now)
+            old = self.groups.get(request.group_id)
+            if isinstance(old, ClassicGroup):
+                self.mixed_requests.release_waiting(old, outcome)
         except KafkaError as error:
             refused = ConsumerGroupHeartbeatResponse(
                 throttle_time_ms=0,
@@ -201,6 +229,8 @@ class GroupShard:
             )
             return Outcome().answer(token, refused)
         outcome.entries += entries
+        if outcome.after is None:
+            outcome.after = After(HEARTBEAT, request.group_id)
         return outcome.answer(token, response)
 
     def _consumer_group_for(
@@ -220,9 +250,7 @@ class GroupShard:
         upgraded = self.mixed.upgraded(group, self.topics)
         outcome.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
         outcome.entries += made.group_records(upgraded, now.wall_ms)
-        self.mixed_requests.release_waiting(group, outcome)
-        self.classic.forget_deadlines(group)
-        self.consumer.loaded(upgraded, now)
+        outcome.after = After(UPGRADED, group.group_id)
         return upgraded
 
     def _consumer_leave(self, request: ConsumerGroupHeartbeatRequest, token: Token, now: Moment) -> Outcome:
@@ -249,12 +277,25 @@ class GroupShard:
                 return self.classic.assignment_written(group, after, now)
             if after.what == DOWNGRADED:
                 return self.classic.rebalance(group, now)
+        elif isinstance(group, ConsumerGroup):
+            if after.what == UPGRADED:
+                self.consumer.loaded(group, now)
+            self._note_completion(group, now)
         return Outcome()
+
+    def _note_completion(self, group: ConsumerGroup, now: Moment) -> None:
+        if self.times.is_going_on(group.group_id):
+            if group.is_empty:
+                self.times.forget(group.group_id)
+            elif group.state == CONSUMER_STABLE:
+                self.times.complete(group.group_id, now)
 
     def write_failed(self, after: After, code: int, now: Moment) -> Outcome:
         group = self.groups.get(after.group_id)
         if isinstance(group, ClassicGroup) and after.what == classic.SYNC:
             return self.classic.assignment_not_written(group, after, code, now)
+        if isinstance(group, ConsumerGroup):
+            self.consumer.watch_again(group, now)
         return Outcome()
 
     def waiting_members(self) -> list[tuple[Token, Struct]]:
@@ -263,10 +304,7 @@ class GroupShard:
         for group in self.groups.values():
             for member in group.members.values() if isinstance(group, ClassicGroup) else ():
                 if member.join_token is not None:
-                    refused = JoinGroupResponse(
-                        error_code=0, member_id=member.member_id, protocol_name="", leader="", members=()
-                    )
-                    found.append((member.join_token, refused))
+                    found.append((member.join_token, join_refused(member.member_id, ErrorCode.NONE)))
                 if member.sync_token is not None:
                     found.append((member.sync_token, SyncGroupResponse(error_code=0, assignment=b"")))
         return found
@@ -312,8 +350,6 @@ class GroupShard:
     def delete_group(self, group_id: str) -> tuple[Outcome, int]:
         """Tombstones of an empty group and its offsets, and the error code of the answer."""
         group = self.groups.get(group_id)
-        if not group_id:
-            return Outcome(), ErrorCode.INVALID_GROUP_ID
         if group is None and not self.offsets.of_group(group_id):
             return Outcome(), ErrorCode.GROUP_ID_NOT_FOUND
         if group is not None and not self._is_empty(group):
@@ -335,12 +371,7 @@ class GroupShard:
 
     def check_invariants(self) -> None:
         for group in self.groups.values():
-            if isinstance(group, ConsumerGroup):
-                group.check_invariants()
-                continue
-            assert group.leader is None or group.leader in group.members, group
-            assert group.state != CLASSIC_STABLE or group.members, group
-            assert all(group.members[m].instance_id == i for i, m in group.static_members.items()), group
+            group.check_invariants()
 
 
 def _apply_to_group(group: ConsumerGroup, key: Message, value: Message | None) -> None:
@@ -371,11 +402,6 @@ def _apply_to_group(group: ConsumerGroup, key: Message, value: Message | None) -
             group.apply_regex(key.regular_expression, value)
         case _:
             pass  # a tombstone of the target's epoch goes with the group's; older kinds of records say nothing more
-
-
-def join_refused(request: JoinGroupRequest, code: int, member_id: str | None = None) -> JoinGroupResponse:
-    who = request.member_id if member_id is None else member_id
-    return JoinGroupResponse(error_code=code, member_id=who, protocol_name="", leader="", members=())
 
 
 def sync_refused(code: int) -> SyncGroupResponse:

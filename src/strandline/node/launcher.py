@@ -22,6 +22,8 @@ from strandline.node.workers import ThreadWorkers
 from strandline.storage.directory import UnusableDirectory, format_directory, is_formatted
 from strandline.telemetry.events import Events
 
+# Of the internal topics, in Kafka.
+_REPLICAS_BY_DEFAULT = "3"
 # Files that are not logs: sockets, indexes being mapped, and some room.
 _OTHER_FILES_SHARE = 4
 
@@ -42,6 +44,19 @@ def embedded_settings(*, port: int, data: str, host: str = "localhost") -> dict[
         "transaction.state.log.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
     }
+
+
+def fit_to_nodes(settings: dict[str, str], nodes: int) -> list[str]:
+    """Lowers what asks for more replicas than there are nodes; what was lowered, in words."""
+    said = []
+    for key in ("offsets.topic.replication.factor", "transaction.state.log.replication.factor"):
+        wanted = settings.get(key) or _REPLICAS_BY_DEFAULT
+        if wanted.isdigit() and int(wanted) > nodes:
+            settings[key] = str(nodes)
+            said.append(
+                f"{key} is {nodes}, not {wanted}: there {'is one node' if nodes == 1 else f'are {nodes} nodes'}"
+            )
+    return said
 
 
 def format_if_empty(config: BrokerConfig, events: Events, cluster_id: str | None = None) -> None:

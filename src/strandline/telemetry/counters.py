@@ -12,5 +12,10 @@ class Counters:
     def add(self, name: str, amount: int = 1) -> None:
         self.values[name] = self.values.get(name, 0) + amount
 
+    def raise_to(self, name: str, value: int) -> None:
+        """For the largest of something."""
+        if value > self.values.get(name, 0):
+            self.values[name] = value
+
     def get(self, name: str) -> int:
         return self.values.get(name, 0)

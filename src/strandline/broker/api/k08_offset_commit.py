@@ -1,8 +1,9 @@
 """OffsetCommit (key 8), versions 2 to 10: a group's progress, answered once it is written.
 
 Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (10), OFFSET_METADATA_TOO_LARGE, and for all of them
-ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS, INVALID_GROUP_ID, NOT_COORDINATOR,
-COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
+ILLEGAL_GENERATION, GROUP_ID_NOT_FOUND (9 and later), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, STALE_MEMBER_EPOCH,
+REBALANCE_IN_PROGRESS, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS. A commit of an older
+member epoch is taken where the member has held the partitions ever since (KIP-1251).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.connection import Answer, Body, RequestContext
 from strandline.groups.offset_requests import OffsetToCommit
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
@@ -19,20 +20,34 @@ from strandline.wire.api.k08_offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from strandline.wire.codec import decode, encode
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
-REQUEST = OffsetCommitRequest
 _TOPIC_IDS_FROM: Final = 10
 
 
-def handle(
-    broker: Broker, context: RequestContext, request: OffsetCommitRequest
-) -> OffsetCommitResponse | asyncio.Future[OffsetCommitResponse]:
+class _Waiting:
+    """Takes the response and has its bytes for the connection: one future and one turn of the loop less than usual."""
+
+    __slots__ = ("_version", "body")
+
+    def __init__(self, version: int) -> None:
+        self.body: asyncio.Future[Body | None] = asyncio.get_running_loop().create_future()
+        self._version = version
+
+    def done(self) -> bool:
+        return self.body.done()
+
+    def set_result(self, response: OffsetCommitResponse) -> None:
+        self.body.set_result((encode(response, self._version),))
+
+
+def handle_raw(broker: Broker, context: RequestContext) -> Answer:
+    request = decode(OffsetCommitRequest, context.api_version, context.body, context.position)
     wanted: list[OffsetToCommit] = []
     response = _prepare(broker, context, request, wanted)
-    answer: asyncio.Future[OffsetCommitResponse] = asyncio.get_running_loop().create_future()
     try:
         runtime = broker.groups.shard_of(request.group_id)
         outcome, codes = runtime.shard.offset_requests.commit(
@@ -42,14 +57,16 @@ def handle(
             request.generation_id_or_member_epoch,
             request.retention_time_ms,
             wanted,
+            context.api_version,
             runtime.now(),
         )
     except KafkaError as error:
         _fill(response, [int(error.code)] * len(wanted))
-        return response
+        return (encode(response, context.api_version),)
     _fill(response, codes)
-    runtime.run(outcome.answer(answer, response))
-    return answer
+    waiting = _Waiting(context.api_version)
+    runtime.commit(outcome.answer(waiting, response))
+    return waiting.body
 
 
 _PENDING: Final = 1 << 14  # an error code that no one has: the place of one that is not known yet
@@ -75,6 +92,7 @@ def _prepare(
                 wanted.append(
                     OffsetToCommit(
                         name,
+                        known.topic_id,
                         partition.partition_index,
                         partition.committed_offset,
                         partition.committed_leader_epoch,

@@ -1,7 +1,7 @@
 """OffsetFetch (key 9), versions 1 to 10: committed offsets, of several groups from version 8.
 
 Topics of null mean all that the group has. A partition without a committed offset has offset -1 and no error. Errors by
-group: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
+group: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
 STALE_MEMBER_EPOCH; by partition UNKNOWN_TOPIC_ID (10).
 """
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import RequestContext
+from strandline.groups.committed_view import CommittedView
 from strandline.groups.offsets import CommittedOffset
-from strandline.groups.shard import GroupShard
 from strandline.wire.api.k09_offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 REQUEST = OffsetFetchRequest
+_GROUP_ERRORS_FROM: Final = 2
 _SEVERAL_GROUPS_FROM: Final = 8
 _TOPIC_IDS_FROM: Final = 10
 _NONE: Final = CommittedOffset(-1, -1, "", -1)
@@ -72,19 +73,25 @@ def _group(
     broker: Broker, context: RequestContext, asked: OffsetFetchRequestGroup
 ) -> OffsetFetchResponseGroup:
     try:
-        shard = broker.groups.shard_of(asked.group_id).shard
-        shard.offset_requests.check_fetch(asked.group_id, asked.member_id, asked.member_epoch)
+        runtime = broker.groups.shard_of(asked.group_id)
+        runtime.shard.offset_requests.check_fetch(asked.group_id, asked.member_id, asked.member_epoch)
     except KafkaError as error:
+        by_partition = context.api_version < _GROUP_ERRORS_FROM
         return OffsetFetchResponseGroup(
-            group_id=asked.group_id, error_code=error.code, topics=_refused(asked, error.code)
+            group_id=asked.group_id,
+            error_code=error.code,
+            topics=_refused(asked, error.code) if by_partition else (),
         )
+    offsets = runtime.committed()
     if asked.topics is None:
         topics = tuple(
-            _topic(broker, shard, asked.group_id, name, tuple(partitions))
-            for name, partitions in shard.offsets.of_group(asked.group_id).items()
+            _topic(broker, offsets, asked.group_id, name, tuple(partitions))
+            for name, partitions in offsets.of_group(asked.group_id).items()
         )
     else:
-        topics = tuple(_asked_topic(broker, context, shard, asked.group_id, topic) for topic in asked.topics)
+        topics = tuple(
+            _asked_topic(broker, context, offsets, asked.group_id, topic) for topic in asked.topics
+        )
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
@@ -101,26 +108,30 @@ def _refused(asked: OffsetFetchRequestGroup, code: int) -> tuple[OffsetFetchResp
 
 
 def _asked_topic(
-    broker: Broker, context: RequestContext, shard: GroupShard, group_id: str, topic: OffsetFetchRequestTopics
+    broker: Broker,
+    context: RequestContext,
+    offsets: CommittedView,
+    group_id: str,
+    topic: OffsetFetchRequestTopics,
 ) -> OffsetFetchResponseTopics:
     if context.api_version < _TOPIC_IDS_FROM:
-        return _topic(broker, shard, group_id, topic.name, topic.partition_indexes)
+        return _topic(broker, offsets, group_id, topic.name, topic.partition_indexes)
     name = broker.topic_name(topic.topic_id)
     if name:
-        return _topic(broker, shard, group_id, name, topic.partition_indexes)
+        return _topic(broker, offsets, group_id, name, topic.partition_indexes)
     unknown = tuple(_partition(index, _NONE, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes)
     return OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=unknown)
 
 
 def _topic(
-    broker: Broker, shard: GroupShard, group_id: str, name: str, indexes: tuple[int, ...]
+    broker: Broker, offsets: CommittedView, group_id: str, name: str, indexes: tuple[int, ...]
 ) -> OffsetFetchResponseTopics:
     known = broker.image.topics.get(name)
     return OffsetFetchResponseTopics(
         name=name,
         topic_id=known.topic_id if known is not None else bytes(16),
         partitions=tuple(
-            _partition(index, shard.offsets.get(group_id, name, index) or _NONE, ErrorCode.NONE)
+            _partition(index, offsets.get(group_id, name, index) or _NONE, ErrorCode.NONE)
             for index in indexes
         ),
     )

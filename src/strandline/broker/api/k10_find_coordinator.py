@@ -53,6 +53,8 @@ async def _find(broker: Broker, context: RequestContext, kind: int, key: str) ->
         await broker.groups.ensure_topic()
         partition = broker.groups.partition_of(key)
         leader = broker.image.topics[OFFSETS_TOPIC].partitions[partition].leader
+        if leader == broker.node_id:
+            await broker.groups.prepare(partition)
         for node in brokers_seen_by(broker, context.connection.listener):
             if node.node_id == leader:
                 return Coordinator(

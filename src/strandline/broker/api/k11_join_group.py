@@ -8,16 +8,18 @@ COORDINATOR_LOAD_IN_PROGRESS.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import KafkaError
 from strandline.broker.connection import RequestContext
+from strandline.groups.classic_rebalance import join_refused
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 REQUEST = JoinGroupRequest
+_NULL_PROTOCOL_FROM: Final = 7
 
 
 def handle(
@@ -26,9 +28,24 @@ def handle(
     try:
         runtime = broker.groups.shard_of(request.group_id)
     except KafkaError as error:
-        return JoinGroupResponse(
-            error_code=error.code, member_id=request.member_id, protocol_name="", leader="", members=()
-        )
+        return _fitted(join_refused(request.member_id, error.code), context.api_version)
     answer: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()
     runtime.run(runtime.shard.join(request, context.caller(), answer, runtime.now()))
+    if answer.done():
+        return _fitted(answer.result(), context.api_version)
+    if context.api_version < _NULL_PROTOCOL_FROM:
+        # It runs before the callback that encodes the answer, which is added later.
+        answer.add_done_callback(lambda done: _fit(done, context.api_version))
     return answer
+
+
+def _fit(done: asyncio.Future[JoinGroupResponse], version: int) -> None:
+    if not done.cancelled():
+        _fitted(done.result(), version)
+
+
+def _fitted(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
+    """Older versions cannot say that there is no protocol."""
+    if version < _NULL_PROTOCOL_FROM and response.protocol_name is None:
+        response.protocol_name = ""
+    return response

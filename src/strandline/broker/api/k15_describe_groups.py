@@ -77,9 +77,9 @@ def _describe(group_id: str, group: ClassicGroup | None, version: int) -> Descri
                 group_instance_id=member.instance_id,
                 client_id=member.client_id,
                 client_host=member.client_host,
-                # What a member wants and has is known once its group is stable.
+                # What a member wants is decided with its group's protocol; what it had it has until then.
                 member_metadata=member.metadata_for(group.protocol or "") if is_stable else b"",
-                member_assignment=member.assignment if is_stable else b"",
+                member_assignment=member.assignment,
             )
             for member in group.members.values()
         ),

@@ -1,6 +1,6 @@
 """DeleteGroups (key 42), versions 0 to 2: removes groups without members, with their offsets.
 
-Errors by group: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE,
+Errors by group: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE,
 COORDINATOR_LOAD_IN_PROGRESS.
 """
 

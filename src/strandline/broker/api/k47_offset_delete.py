@@ -1,7 +1,7 @@
 """OffsetDelete (key 47), version 0: removes committed offsets of topics that the group does not use.
 
 Errors by partition: GROUP_SUBSCRIBED_TO_TOPIC, UNKNOWN_TOPIC_OR_PARTITION; for the whole: GROUP_ID_NOT_FOUND,
-NON_EMPTY_GROUP, INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
+NON_EMPTY_GROUP, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from __future__ import annotations

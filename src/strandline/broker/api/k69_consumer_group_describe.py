@@ -36,10 +36,13 @@ async def handle(
     groups = []
     for group_id in request.group_ids:
         try:
+            if not group_id:
+                raise KafkaError(ErrorCode.INVALID_GROUP_ID)
             runtime = await broker.groups.loaded_shard_of(group_id)
             group = runtime.shard.groups.get(group_id)
             if not isinstance(group, ConsumerGroup):
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+                what = "not found" if group is None else "is not a consumer group"
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
             described = _describe(broker, group)
         except KafkaError as error:
             described = DescribedGroup(
@@ -79,11 +82,20 @@ def _member(broker: Broker, group: ConsumerGroup, member: ConsumerMember) -> Mem
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=member.topic_names,
-        subscribed_topic_regex=member.topic_regex or None,
-        assignment=_assignment(broker, member.assigned),
+        subscribed_topic_regex=member.topic_regex,
+        assignment=_assignment(broker, _held(member)),
         target_assignment=_assignment(broker, group.targets.get(member.member_id, {})),
         member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
     )
+
+
+def _held(member: ConsumerMember) -> dict[bytes, list[int]]:
+    """With what it has to let go of and has not yet."""
+    held: dict[bytes, list[int]] = {}
+    for partitions in (member.assigned, member.revoking):
+        for topic_id, indexes in partitions.items():
+            held.setdefault(topic_id, []).extend(indexes)
+    return held
 
 
 def _assignment(broker: Broker, partitions: Mapping[bytes, Iterable[int]]) -> Assignment:

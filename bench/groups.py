@@ -1,0 +1,342 @@
+"""Groups beside Apache Kafka's: `python -m bench.groups`, `--rounds N`, `--quick` for one round.
+
+In each round every scenario runs on both brokers, one right after the other, and who comes first changes. Both have
+`group.initial.rebalance.delay.ms=0` and, so that consumer groups assign at once, `group.consumer.assignment.interval.ms=0`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import uvloop
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench import groups_page, machine
+from bench.group_members import ClassicMember, ConsumerMember, Repeater, frame_of
+from bench.measure import OthersMeter, UsageMeter, wait_until_others_are_quiet
+from bench.peers import KAFKA, STRANDLINE, KafkaPeer, Peer, StrandlinePeer
+from bench.results import DIRECTORY, Results
+from strandline.wire.api.k08_offset_commit import OffsetCommitResponse
+from strandline.wire.codec import decode
+from tests.group_requests import commit
+from tests.oracle.fetch import JAVA as JAVA_ORACLE
+from tests.oracle.fetch import KAFKA_JARS
+from tests.oracle.readiness import wait_until_writable
+
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "offsets.topic.num.partitions": "10",
+    "group.max.size": "1000",
+}
+TOPIC = "orders"
+PARTITIONS = 200
+COMMIT_S = 2.0
+COMMIT_PARTITIONS = 5
+_COMMIT_VERSION = 9
+# Kafka compiles while it runs: scenarios are repeated before the first round, until they no longer get quicker.
+_WARM_UP_ROUNDS = 2
+# How long to wait for other programs of the machine, before one step and in all.
+_QUIET_WAIT_S_MAX = 5.0
+_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    name: str
+    what: str
+    figure: str
+    more_is_better: bool
+    measure: Callable[[Peer, str], Awaitable[float]]
+
+
+async def join_classic(peer: Peer, group: str, count: int) -> float:
+    """Milliseconds from the first connection until every member has read a record."""
+    members = [ClassicMember(peer.bootstrap, group, TOPIC, PARTITIONS) for _ in range(count)]
+    begun_s = time.perf_counter()
+    tasks = [asyncio.create_task(member.run()) for member in members]
+    while any(member.first_record_s is None for member in members):
+        for task in tasks:
+            if task.done():
+                task.result()
+        await asyncio.sleep(0.001)
+    took_s = max(member.first_record_s or 0.0 for member in members) - begun_s
+    await _end(tasks, members)
+    return took_s * 1000
+
+
+async def _end(tasks: list[asyncio.Task[None]], members: list[ClassicMember]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for member in members:
+        member.connection.close()
+
+
+async def rebalance_classic(peer: Peer, group: str) -> float:
+    """Milliseconds in which 100 members, all asked at once, get the next generation; the middle of five."""
+    members = [ClassicMember(peer.bootstrap, group, TOPIC, PARTITIONS) for _ in range(100)]
+    await asyncio.gather(*(member.connect() for member in members))
+    await members[0].join()
+    for number in range(1, len(members), 33):  # in three steps: each is a rebalance of all that are there
+        newcomers = members[number : number + 33]
+        await asyncio.gather(
+            *(member.follow() for member in members[:number]), *(member.join() for member in newcomers)
+        )
+        await _until_settled(members[: number + 33])
+    took = []
+    for _ in range(5):
+        leader = next(member for member in members if member.leads)
+        begun_s = time.perf_counter()
+        # A leader that joins again asks for a rebalance; the others hear of it with their heartbeats.
+        await asyncio.gather(leader.join(), *(member.follow() for member in members if member is not leader))
+        took.append(time.perf_counter() - begun_s)
+        await _until_settled(members)
+    await asyncio.gather(*(member.leave() for member in members))
+    return sorted(took)[2] * 1000
+
+
+async def _until_settled(members: list[ClassicMember]) -> None:
+    """A rebalance may have begun while the one before ended."""
+    while True:
+        told = await asyncio.gather(*(member.is_settled() for member in members))
+        if all(told):
+            return
+        await asyncio.gather(
+            *(m.join() for m, is_settled in zip(members, told, strict=True) if not is_settled)
+        )
+
+
+async def settle_consumers(peer: Peer, group: str, count: int = 100) -> float:
+    """Milliseconds until 100 members of the consumer protocol that join at once each have their share."""
+    members = [ConsumerMember(peer.bootstrap, group, f"{group}-{n}", TOPIC) for n in range(count)]
+    await asyncio.gather(*(member.connect() for member in members))
+    begun_s = time.perf_counter()
+    await asyncio.gather(*(member.join() for member in members))
+    share = PARTITIONS // count
+    while any(member.held != share for member in members):
+        await asyncio.gather(*(member.beat() for member in members))
+        assert time.perf_counter() - begun_s < 60
+    took_s = time.perf_counter() - begun_s
+    await asyncio.gather(*(member.leave() for member in members))
+    return took_s * 1000
+
+
+async def commits(peer: Peer, group: str, connections: int, depth: int) -> float:
+    """Commits per second, each of five partitions."""
+    host, _, port = peer.bootstrap.rpartition(":")
+    loop = asyncio.get_running_loop()
+    repeaters = []
+    for number in range(connections):
+        request = commit(f"{group}-{number}", dict.fromkeys(range(COMMIT_PARTITIONS), 7), topic=TOPIC)
+        frame = frame_of(request, _COMMIT_VERSION)
+        _, repeater = await loop.create_connection(lambda f=frame: Repeater(f, depth), host, int(port))  # type: ignore[misc]
+        repeaters.append(repeater)
+    await asyncio.sleep(0.3)
+    begun_s, before = time.perf_counter(), sum(repeater.answers for repeater in repeaters)
+    await asyncio.sleep(COMMIT_S)
+    rate = (sum(repeater.answers for repeater in repeaters) - before) / (time.perf_counter() - begun_s)
+    for repeater in repeaters:
+        repeater.is_going_on = False
+    await asyncio.sleep(0.1)
+    for repeater in repeaters:
+        answer = decode(OffsetCommitResponse, _COMMIT_VERSION, repeater.last, 5)
+        assert [p.error_code for t in answer.topics for p in t.partitions] == [0] * COMMIT_PARTITIONS
+        repeater.close()
+    return rate
+
+
+async def join_librdkafka(peer: Peer, group: str, count: int) -> float:
+    """The same as `join_classic` with a real client."""
+
+    def run() -> float:
+        settings = {
+            "bootstrap.servers": peer.bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "heartbeat.interval.ms": 50,
+            "session.timeout.ms": 30_000,
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+        begun_s = time.perf_counter()
+        consumers = [Consumer(settings) for _ in range(count)]
+        for consumer in consumers:
+            consumer.subscribe([TOPIC])
+        waiting = dict(enumerate(consumers))
+        while waiting:
+            for number, consumer in list(waiting.items()):
+                message = consumer.poll(0.001)
+                if message is not None and message.error() is None:
+                    del waiting[number]
+            for consumer in consumers:
+                if consumer not in waiting.values():
+                    consumer.poll(0)
+        took_s = time.perf_counter() - begun_s
+        for consumer in consumers:
+            consumer.close()
+        return took_s
+
+    return await asyncio.to_thread(run) * 1000
+
+
+SCENARIOS = (
+    *(
+        Scenario(
+            name=f"join-{count}",
+            what=f"join to first record, {count} member{'s' if count > 1 else ''} (raw sockets)",
+            figure="ms",
+            more_is_better=False,
+            measure=lambda peer, group, count=count: join_classic(peer, group, count),  # type: ignore[misc]
+        )
+        for count in (1, 10, 100)
+    ),
+    *(
+        Scenario(
+            name=f"join-librdkafka-{count}",
+            what=f"join to first record, {count} member{'s' if count > 1 else ''} (librdkafka)",
+            figure="ms",
+            more_is_better=False,
+            measure=lambda peer, group, count=count: join_librdkafka(peer, group, count),  # type: ignore[misc]
+        )
+        for count in (1, 10)
+    ),
+    Scenario(
+        name="rebalance-100",
+        what="full rebalance, 100 members, 200 partitions (classic)",
+        figure="ms",
+        more_is_better=False,
+        measure=rebalance_classic,
+    ),
+    Scenario(
+        name="consumers-100",
+        what="100 members join and share 200 partitions (consumer protocol)",
+        figure="ms",
+        more_is_better=False,
+        measure=settle_consumers,
+    ),
+    Scenario(
+        name="commits-1",
+        what="offset commits per second, 1 connection, one at a time",
+        figure="per_s",
+        more_is_better=True,
+        measure=lambda peer, group: commits(peer, group, 1, 1),
+    ),
+    Scenario(
+        name="commits-10",
+        what="offset commits per second, 10 connections, one at a time",
+        figure="per_s",
+        more_is_better=True,
+        measure=lambda peer, group: commits(peer, group, 10, 1),
+    ),
+    Scenario(
+        name="commits-10x8",
+        what="offset commits per second, 10 connections, 8 under way on each",
+        figure="per_s",
+        more_is_better=True,
+        measure=lambda peer, group: commits(peer, group, 10, 8),
+    ),
+)
+
+
+def prepare(peer: Peer) -> None:
+    admin = AdminClient({"bootstrap.servers": peer.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(60)
+    wait_until_writable(peer.bootstrap, TOPIC, partitions=PARTITIONS)
+    producer = Producer({"bootstrap.servers": peer.bootstrap, "log_level": 0})
+    for partition in range(PARTITIONS):
+        producer.produce(TOPIC, b"record", partition=partition)
+    assert producer.flush(60) == 0
+
+
+def step(peer: Peer, scenario: Scenario, group: str) -> dict[str, float]:
+    meter, others = UsageMeter(peer.pid), OthersMeter(peer.pid)
+    value = uvloop.run(_measured(scenario.measure(peer, group)))  # type: ignore[arg-type]
+    return {scenario.figure: value, "broker_cpu_s": meter.read().cpu_s, "others_cores": others.read()}
+
+
+async def _measured(work: Awaitable[float]) -> float:
+    return await work
+
+
+def run(rounds: int, only: str, output: Path, root: Path, stack: ExitStack) -> None:
+    java, jars = JAVA_ORACLE.locate(), KAFKA_JARS.locate()
+    if java is None or jars is None:
+        raise SystemExit("Apache Kafka is not here: run `python -m tests.oracle.fetch`")
+    (root / KAFKA).mkdir()
+    (root / STRANDLINE).mkdir()
+    peers: list[Peer] = [
+        StrandlinePeer(root / STRANDLINE, more=SETTINGS),
+        KafkaPeer(root / KAFKA, java=java, jars=jars, more=SETTINGS),
+    ]
+    chosen = [scenario for scenario in SCENARIOS if only in scenario.name]
+    for peer in peers:
+        print(f"starting {peer.name}", flush=True)
+        stack.callback(peer.stop)
+        peer.start()
+        prepare(peer)
+        for number in range(_WARM_UP_ROUNDS if peer.name == KAFKA else 1):
+            for scenario in chosen:
+                step(peer, scenario, f"warm-{number}-{scenario.name}")
+        peer.pause()
+    results = Results(
+        run={
+            "rounds": rounds,
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "revision": machine.revision(),
+            "machine": machine.facts(root, java),
+            "settings": SETTINGS,
+        }
+    )
+    for scenario in chosen:
+        results.scenarios[scenario.name] = {
+            "what": scenario.what,
+            "figure": scenario.figure,
+            "more_is_better": scenario.more_is_better,
+        }
+    patience_s = _PATIENCE_S
+    for number in range(rounds):
+        for scenario in chosen:
+            for peer in peers if number % 2 == 0 else peers[::-1]:
+                peer.resume()
+                if patience_s > 0:
+                    patience_s -= wait_until_others_are_quiet(min(patience_s, _QUIET_WAIT_S_MAX))
+                figures = step(peer, scenario, f"round-{number}-{scenario.name}")
+                peer.pause()
+                results.add(scenario.name, peer.name, number, figures)
+                print(f"{number + 1}/{rounds} {scenario.name:<20} {peer.name:<12} {figures}", flush=True)
+    output.mkdir(parents=True, exist_ok=True)
+    results.write(output / "groups.json")
+    (output / "groups.md").write_text(groups_page.render(results))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.groups", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one round")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only scenarios whose name has TEXT in it")
+    parser.add_argument("--output", type=Path, default=DIRECTORY)
+    options = parser.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="strandline-bench-groups-"))
+    try:
+        with ExitStack() as stack:
+            run(1 if options.quick else options.rounds, options.only, options.output, root, stack)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Offsets as they are committed: what is applied but could still be lost with its leader is not shown to anyone.
+
+Records are applied when they are appended, so that the next decision sees them. Until the high watermark has passed
+them, whoever asks for an offset gets the one before: it would otherwise begin where, after a failover, nobody had been.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from strandline.groups.offsets import CommittedOffset, OffsetChange, Offsets
+from strandline.groups.outcome import Entry
+from strandline.wire.records.offsets_topic import OffsetCommitKey
+
+Place = tuple[str, str, int]
+
+
+class CommittedView:
+    def __init__(self, offsets: Offsets) -> None:
+        self._offsets = offsets
+        # What each place had before each change that is not committed, oldest first.
+        self._before: dict[Place, deque[CommittedOffset | None]] = {}
+        self._changes: deque[tuple[int, Place]] = deque()
+
+    def will_change(self, entries: Iterable[Entry], commits: Iterable[OffsetChange], end_offset: int) -> None:
+        """These records end at `end_offset` and are about to be applied."""
+        for key, _ in entries:
+            if isinstance(key, OffsetCommitKey):
+                self._will_change((key.group, key.topic, key.partition), end_offset)
+        for change in commits:
+            self._will_change((change.group_id, change.topic, change.partition), end_offset)
+
+    def _will_change(self, place: Place, end_offset: int) -> None:
+        self._before.setdefault(place, deque()).append(self._offsets.get(*place))
+        self._changes.append((end_offset, place))
+
+    def advance(self, high_watermark: int) -> None:
+        while self._changes and self._changes[0][0] <= high_watermark:
+            _, place = self._changes.popleft()
+            before = self._before[place]
+            before.popleft()
+            if not before:
+                del self._before[place]
+
+    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        before = self._before.get((group_id, topic, partition))
+        return before[0] if before else self._offsets.get(group_id, topic, partition)
+
+    def of_group(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
+        found = {topic: dict(partitions) for topic, partitions in self._offsets.of_group(group_id).items()}
+        for (group, topic, partition), before in self._before.items():
+            if group == group_id:
+                committed = before[0]
+                if committed is not None:
+                    found.setdefault(topic, {})[partition] = committed
+                elif topic in found:
+                    found[topic].pop(partition, None)
+        return {topic: partitions for topic, partitions in found.items() if partitions}

@@ -1,0 +1,209 @@
+"""The runtime of groups: loading, waiting for commits, retention, settings of the offsets topic, telemetry."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from strandline.base.errors import ErrorCode
+from strandline.broker.group_coordinator import OFFSETS_TOPIC, GroupCoordinator, java_hash
+from strandline.broker.replica import Replica
+from strandline.groups.rebalance_times import BEGUN, COMPLETED
+from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
+from strandline.wire.api.k16_list_groups import ListGroupsRequest
+from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
+from strandline.wire.schema import Request
+from tests.group_requests import commit, consumer_join, fetch_offsets, fitted, heartbeat, join, leave, sync
+from tests.unit.broker.requests import create
+from tests.unit.broker.world import Client, World, in_world
+
+HOUR_MS = 3_600_000
+
+
+async def call(client: Client, request: Request, version: int) -> Any:
+    return await client.call(fitted(request, version), version)
+
+
+async def ready(world: World, *topics: str) -> Client:
+    client = world.connect()
+    for topic in topics or ("orders",):
+        await create(client, topic, partitions=4)
+    await call(client, FindCoordinatorRequest(coordinator_keys=("g",)), 4)
+    return client
+
+
+async def offsets(client: Client, group: str = "g", topic: str = "orders") -> dict[int, int]:
+    answer = await call(client, fetch_offsets(group, partitions=range(4), topic=topic), 9)
+    assert answer.groups[0].error_code == 0
+    return {p.partition_index: p.committed_offset for p in answer.groups[0].topics[0].partitions}
+
+
+async def formed(client: Client, group: str = "g") -> tuple[str, int]:
+    first = await call(client, join(group), 9)
+    joined = await call(client, join(group, first.member_id), 9)
+    await call(client, sync(group, joined.member_id, joined.generation_id, {joined.member_id: b"a"}), 5)
+    return joined.member_id, joined.generation_id
+
+
+def code_of(answer: Any) -> int:
+    return int(answer.topics[0].partitions[0].error_code)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", 0), ("a", 97), ("group", 98_629_247), ("ünïcødé", 609_219_977), ("polygenelubricants", 0)],
+)
+def test_a_group_s_partition_is_that_of_kafka(text: str, expected: int) -> None:
+    """Values of Java's "…".hashCode(), made positive."""
+    assert java_hash(text) == expected
+
+
+@in_world(offsets_topic_num_partitions="3", offsets_topic_segment_bytes="2097152")
+async def test_settings_of_the_offsets_topic_are_honoured(world: World) -> None:
+    await ready(world)
+    topic = world.broker.image.topics[OFFSETS_TOPIC]
+    config = world.broker.configs.topic(OFFSETS_TOPIC)
+    assert len(topic.partitions) == 3
+    assert (config.segment_bytes, config.cleanup_policy) == (2_097_152, ("compact",))
+
+
+@in_world(offsets_topic_replication_factor="3")
+async def test_too_few_nodes_for_the_offsets_topic_are_said(world: World) -> None:
+    client = world.connect()
+    answer = await call(client, FindCoordinatorRequest(coordinator_keys=("g",)), 4)
+    assert answer.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.said("internal topic not created")
+
+
+@in_world(offsets_topic_num_partitions="1")
+async def test_the_first_request_after_finding_an_empty_coordinator_is_served(world: World) -> None:
+    client = await ready(world)
+    assert code_of(await call(client, commit("g", {0: 1}), 9)) == ErrorCode.NONE
+
+
+@in_world(offsets_topic_num_partitions="1")
+async def test_while_it_loads_a_coordinator_says_so(world: World) -> None:
+    client = await ready(world)
+    await call(client, commit("g", {0: 5}), 9)
+    member, generation = await formed(client)
+    gate = asyncio.Event()
+    replay = GroupCoordinator._replay
+
+    async def slowly(self: GroupCoordinator, *arguments: Any) -> None:
+        await gate.wait()
+        await replay(self, *arguments)
+
+    GroupCoordinator._replay = slowly  # type: ignore[method-assign]
+    try:
+        await world.restart(clean=False)
+        client = world.connect()
+        loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert code_of(await call(client, commit("g", {0: 6}), 9)) == loading
+        assert (await call(client, join("g"), 9)).error_code == loading
+        assert (await call(client, leave("g", member), 5)).error_code == loading
+        assert (await call(client, fetch_offsets("g"), 9)).groups[0].error_code == loading
+        assert (await call(client, consumer_join("g", "m"), 1)).error_code == loading
+        assert (await call(client, ListGroupsRequest(), 5)).error_code == loading
+        # A member that only says that it is alive need not hear of it.
+        assert (await call(client, heartbeat("g", member, generation), 4)).error_code == ErrorCode.NONE
+        answer = await call(client, sync("g", member, generation), 5)
+        assert answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+        gate.set()
+        for _ in range(50):
+            await asyncio.sleep(0)
+    finally:
+        GroupCoordinator._replay = replay  # type: ignore[method-assign]
+    assert (await offsets(client))[0] == 5
+    assert (await call(client, heartbeat("g", member, generation), 4)).error_code == ErrorCode.NONE
+
+
+@in_world(offsets_topic_num_partitions="1", offsets_retention_minutes="60")
+async def test_offsets_of_a_group_that_nobody_joined_expire_after_their_commit(world: World) -> None:
+    client = await ready(world)
+    await call(client, commit("g", {0: 5}), 9)
+    world.clock.ms += HOUR_MS // 2
+    await call(client, commit("g", {1: 6}), 9)
+    world.clock.ms += HOUR_MS // 2
+    await world.broker.background.expire_offsets()
+    assert await offsets(client) == {0: -1, 1: 6, 2: -1, 3: -1}
+    world.clock.ms += HOUR_MS // 2
+    await world.broker.background.expire_offsets()
+    assert (await call(client, ListGroupsRequest(), 5)).groups == ()
+
+
+@in_world(offsets_topic_num_partitions="1", offsets_retention_minutes="60")
+async def test_offsets_of_a_group_with_members_stay_while_its_topic_is_wanted(world: World) -> None:
+    client = await ready(world, "orders", "other")
+    member, generation = await formed(client)
+    who = {"member": member, "generation": generation}
+    await call(client, commit("g", {0: 5}, **who), 9)  # type: ignore[arg-type]
+    await call(client, commit("g", {0: 6}, topic="other", **who), 9)  # type: ignore[arg-type]
+    for _ in range(3):
+        world.clock.ms += HOUR_MS
+        await call(client, heartbeat("g", member, generation), 4)
+        await world.broker.background.expire_offsets()
+    assert (await offsets(client))[0] == 5
+    assert (await offsets(client, topic="other"))[0] == -1
+
+
+@in_world(offsets_topic_num_partitions="1", offsets_retention_minutes="60")
+async def test_offsets_expire_when_their_group_has_been_empty_for_so_long_also_over_a_restart(
+    world: World,
+) -> None:
+    client = await ready(world)
+    member, generation = await formed(client)
+    await call(client, commit("g", {0: 5}, member=member, generation=generation), 9)
+    world.clock.ms += 5 * HOUR_MS
+    await call(client, leave("g", member), 5)
+    world.clock.ms += HOUR_MS // 2
+    await world.restart(clean=False)
+    client = world.connect()
+    await asyncio.sleep(0.01)
+    await world.broker.background.expire_offsets()
+    assert (await offsets(client))[0] == 5
+    world.clock.ms += HOUR_MS // 2
+    await world.broker.background.expire_offsets()
+    assert (await offsets(client))[0] == -1
+
+
+@in_world(offsets_topic_num_partitions="1")
+async def test_offsets_go_with_their_topic(world: World) -> None:
+    client = await ready(world, "orders")
+    await call(client, commit("g", {0: 5}), 9)
+    await client.call(DeleteTopicsRequest(topic_names=("orders",), timeout_ms=1000), 5)
+    await create(client, "orders", partitions=4)
+    assert (await offsets(client))[0] == -1
+
+
+@in_world(offsets_topic_num_partitions="1", offsets_commit_timeout_ms="50")
+async def test_a_commit_that_is_not_replicated_is_not_shown_and_times_out(world: World) -> None:
+    client = await ready(world)
+    await call(client, commit("g", {0: 5}), 9)
+    frozen = world.broker.replicas.get(OFFSETS_TOPIC, 0)
+    assert frozen is not None
+    original = Replica.high_watermark
+    mark = frozen.high_watermark
+    Replica.high_watermark = property(  # type: ignore[method-assign, assignment]
+        lambda self: mark if self is frozen else original.fget(self)  # type: ignore[attr-defined]
+    )
+    try:
+        other = world.connect()
+        asked = asyncio.ensure_future(call(other, commit("g", {0: 6}), 9))
+        await asyncio.sleep(0.01)
+        assert not asked.done()
+        assert (await offsets(client))[0] == 5
+        assert code_of(await asked) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    finally:
+        Replica.high_watermark = original  # type: ignore[method-assign]
+    assert (await offsets(client))[0] == 6
+
+
+@in_world(offsets_topic_num_partitions="1")
+async def test_rebalances_are_counted(world: World) -> None:
+    client = await ready(world)
+    await formed(client)
+    await call(client, consumer_join("c", "m" * 22), 1)
+    counters = world.broker.counters
+    assert (counters.get(BEGUN), counters.get(COMPLETED)) == (2, 2)

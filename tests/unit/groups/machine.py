@@ -1,0 +1,250 @@
+"""A groups' machine with its log: every decision is carried out at once, as a broker that is alone does it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+from strandline.groups.classic_group import EMPTY, STABLE, ClassicGroup
+from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.members import Caller
+from strandline.groups.offset_requests import OffsetToCommit
+from strandline.groups.outcome import Entry, Outcome
+from strandline.groups.settings import GroupSettings, Moment
+from strandline.groups.shard import GroupShard
+from strandline.telemetry.counters import Counters
+from strandline.wire.api.k08_offset_commit import OffsetCommitRequest
+from strandline.wire.api.k11_join_group import JoinGroupRequest
+from strandline.wire.api.k12_heartbeat import HeartbeatRequest
+from strandline.wire.api.k13_leave_group import LeaveGroupRequest
+from strandline.wire.api.k14_sync_group import SyncGroupRequest
+from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from strandline.wire.records.offsets_framing import decode_entry, encode_key, encode_value
+
+SETTINGS = GroupSettings(
+    session_timeout_min_ms=100,
+    session_timeout_max_ms=60_000,
+    initial_rebalance_delay_ms=0,
+    group_size_max=4,
+    new_member_join_timeout_ms=300_000,
+    offset_metadata_bytes_max=100,
+    offsets_retention_ms=3_600_000,
+    consumer_session_timeout_ms=45_000,
+    consumer_heartbeat_interval_ms=5_000,
+    consumer_group_size_max=4,
+    consumer_assignors=("uniform", "range"),
+    migration_policy="bidirectional",
+)
+
+
+class FakeTopics:
+    """Topics that a test makes and grows; an id is a topic's name, sixteen times over."""
+
+    def __init__(self, **counts: int) -> None:
+        self.counts = dict(counts)
+        self.version = 1
+
+    def change(self, name: str, count: int) -> None:
+        self.counts[name] = count
+        if not count:
+            del self.counts[name]
+        self.version += 1
+
+    def names(self) -> Iterable[str]:
+        return self.counts
+
+    def topic_id(self, name: str) -> bytes | None:
+        return topic_id(name) if name in self.counts else None
+
+    def name(self, topic_id: bytes) -> str:
+        name = topic_id.rstrip(b".").decode()
+        return name if name in self.counts else ""
+
+    def partition_count(self, name: str) -> int:
+        return self.counts.get(name, 0)
+
+
+def topic_id(name: str) -> bytes:
+    return name.encode().ljust(16, b".")
+
+
+class SeededRandom:
+    def __init__(self) -> None:
+        self._random = random.Random(1)
+
+    def uuid(self) -> bytes:
+        return self._random.randbytes(16)
+
+    def below(self, limit: int) -> int:
+        return self._random.randrange(limit)
+
+
+class Token:
+    """Where an answer arrives."""
+
+    def __init__(self) -> None:
+        self.answer: Any = None
+
+
+class Machine:
+    def __init__(self, topics: FakeTopics | None = None, settings: GroupSettings = SETTINGS) -> None:
+        self.settings = settings
+        self.topics = topics or FakeTopics(orders=4, other=2)
+        self.random = SeededRandom()
+        self.counters = Counters()
+        self.shard = self._new_shard()
+        self.log: list[Entry] = []
+        self.ms = 1_700_000_000_000
+
+    def _new_shard(self) -> GroupShard:
+        return GroupShard(self.settings, self.topics, self.random, self.counters)
+
+    def now(self) -> Moment:
+        return Moment(self.ms / 1000, self.ms)
+
+    def run(self, outcome: Outcome) -> None:
+        while True:
+            commits = [self.shard.offsets.entry(*change) for change in outcome.commits]
+            for entry in [*outcome.entries, *commits]:
+                self.log.append(_through_bytes(entry))
+                self.shard.apply(*entry)
+            for token, answer in outcome.answers:
+                assert isinstance(token, Token)
+                assert token.answer is None, "answered twice"
+                token.answer = answer
+            if outcome.after is None or not outcome.has_records:
+                return
+            outcome = self.shard.written(outcome.after, self.now())
+
+    def send(self, request: Any, version: int | None = None, client: str = "client") -> Token:
+        """A request; its answer is in the token, now or later."""
+        token = Token()
+        shard, now = self.shard, self.now()
+        caller = Caller(client, "/127.0.0.1", version if version is not None else request.VERSIONS.high)
+        match request:
+            case JoinGroupRequest():
+                self.run(shard.join(request, caller, token, now))
+            case SyncGroupRequest():
+                self.run(shard.sync(request, token, now))
+            case HeartbeatRequest():
+                token.answer = shard.heartbeat(request, now)
+            case LeaveGroupRequest():
+                self.run(shard.leave(request, caller.api_version, token, now))
+            case ConsumerGroupHeartbeatRequest():
+                self.run(shard.consumer_heartbeat(request, caller, token, now))
+            case _:
+                raise NotImplementedError(type(request))
+        return token
+
+    def ask(self, request: Any, version: int | None = None, client: str = "client") -> Any:
+        """The answer to a request that has nothing to wait for."""
+        answer = self.send(request, version, client).answer
+        assert answer is not None, f"no answer to {request}"
+        return answer
+
+    def commit(self, request: OffsetCommitRequest, version: int = 9) -> list[int]:
+        wanted = [
+            OffsetToCommit(
+                topic.name,
+                topic_id(topic.name),
+                partition.partition_index,
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                partition.committed_metadata,
+            )
+            for topic in request.topics
+            for partition in topic.partitions
+        ]
+        outcome, codes = self.shard.offset_requests.commit(
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            request.retention_time_ms,
+            wanted,
+            version,
+            self.now(),
+        )
+        self.run(outcome)
+        return codes
+
+    def pass_time(self, ms: int) -> None:
+        """Deadlines are met in their order, each at its time."""
+        end = self.ms + ms
+        while True:
+            deadline = self.shard.next_deadline()
+            if deadline is None or deadline * 1000 > end:
+                break
+            self.ms = max(self.ms, round(deadline * 1000))
+            for outcome in self.shard.expire(self.now()):
+                self.run(outcome)
+        self.ms = end
+
+    def rebuilt(self) -> GroupShard:
+        """What a new coordinator makes of the log."""
+        shard = self._new_shard()
+        for entry in self.log:
+            shard.replay(*entry)
+        shard.loaded(self.now())
+        return shard
+
+    def fail_over(self) -> None:
+        self.shard = self.rebuilt()
+
+
+def _through_bytes(entry: Entry) -> Entry:
+    value = None if entry.value is None else encode_value(entry.value)
+    decoded = decode_entry(encode_key(entry.key), value)
+    assert decoded is not None
+    return Entry(*decoded)
+
+
+def durable(shard: GroupShard) -> dict[str, Any]:
+    """What a new coordinator must know. A classic group that rebalances is known as it was; its members rejoin."""
+    groups: dict[str, Any] = {}
+    for group_id, group in sorted(shard.groups.items()):
+        if isinstance(group, ConsumerGroup):
+            groups[group_id] = _of_consumer_group(group)
+        elif group.state == STABLE or (group.state == EMPTY and group.generation > 0):
+            groups[group_id] = _of_classic_group(group)
+    return {
+        "offsets": {g: shard.offsets.of_group(g) for g in sorted(shard.offsets.groups())},
+        "groups": groups,
+    }
+
+
+def _of_consumer_group(group: ConsumerGroup) -> dict[str, Any]:
+    return {
+        "epoch": group.epoch,
+        "hash": group.metadata_hash,
+        "target epoch": group.assignment_epoch,
+        "members": dict(group.members),
+        "static": dict(group.static_members),
+        "targets": {m: {t: p for t, p in target.items() if p} for m, target in group.targets.items()},
+        "expressions": dict(group.regexes),
+        "owners": dict(group.owners),
+    }
+
+
+def _of_classic_group(group: ClassicGroup) -> dict[str, Any]:
+    return {
+        "state": group.state,
+        "generation": group.generation,
+        "type": group.protocol_type,
+        "protocol": group.protocol,
+        "leader": group.leader,
+        "static": dict(group.static_members),
+        "members": {
+            m.member_id: (
+                m.instance_id,
+                m.client_id,
+                m.client_host,
+                m.rebalance_timeout_ms,
+                m.session_timeout_ms,
+                m.metadata_for(group.protocol or ""),
+                m.assignment,
+            )
+            for m in group.members.values()
+        },
+    }
