@@ -15,8 +15,8 @@ _SETTINGS = """Both brokers have `group.initial.rebalance.delay.ms=0`, ten parti
 Kafka runs with the heap and options of its own scripts, after a warm-up, and with
 `group.consumer.assignment.interval.ms=0`: its default would make consumer groups wait up to a second before they
 assign, which Strandline does not do. Members are connections of one process that speak the protocol on raw sockets;
-where it says so they are librdkafka's, whose ten members need two seconds in some rounds and a third of one in others, with
-either broker: why was not looked into. A Strandline node is one thread; Kafka uses more than one core where many
+where it says so they are librdkafka's, whose ten members need two seconds in some rounds and a third of one in others,
+with either broker: why was not looked into. A Strandline node is one thread; Kafka uses more than one core where many
 connections commit at once, as its CPU seconds in groups.json show."""
 
 
