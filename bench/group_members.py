@@ -1,7 +1,7 @@
 """Members of groups on raw sockets: what is measured with them is the broker, not a client library.
 
-Each member has a connection of its own, as a real one has. Classic members join, share out by range, sync, look up their
-offsets and fetch; consumers of KIP-848 send heartbeats as fast as they are answered.
+Each member has a connection of its own, as a real one has. Classic members join, share out by range, sync, look up
+their offsets and fetch; consumers of KIP-848 send heartbeats as fast as they are answered.
 """
 
 from __future__ import annotations

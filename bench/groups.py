@@ -1,7 +1,8 @@
 """Groups beside Apache Kafka's: `python -m bench.groups`, `--rounds N`, `--quick` for one round.
 
 In each round every scenario runs on both brokers, one right after the other, and who comes first changes. Both have
-`group.initial.rebalance.delay.ms=0` and, so that consumer groups assign at once, `group.consumer.assignment.interval.ms=0`.
+`group.initial.rebalance.delay.ms=0` and, so that consumer groups assign at once,
+`group.consumer.assignment.interval.ms=0`.
 """
 
 from __future__ import annotations

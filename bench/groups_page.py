@@ -8,14 +8,15 @@ from bench.peers import KAFKA, STRANDLINE
 from bench.results import Results, Spread
 
 _HOW = """Each scenario runs on both brokers one right after the other, whoever is not measured paused. Medians, in
-brackets the lowest and highest round. Speed above 1 means that Strandline is quicker; CPU is what the broker's process
+brackets the lowest and highest round. Speed is the median of
+the rounds' ratios, above 1 where Strandline is quicker; CPU is what the broker's process
 used in the scenario, as a share of Kafka's. A rate has a fixed duration, so there CPU has to be read with the speed."""
-_SETTINGS = """Both brokers have `group.initial.rebalance.delay.ms=0`, ten partitions of `__consumer_offsets` and one node;
-Kafka runs with the heap and options of its own scripts, after a warm-up, and with
+_SETTINGS = """Both brokers have `group.initial.rebalance.delay.ms=0`, ten partitions of `__consumer_offsets` and one
+node; Kafka runs with the heap and options of its own scripts, after a warm-up, and with
 `group.consumer.assignment.interval.ms=0`: its default would make consumer groups wait up to a second before they
-assign, which Strandline does not do. Members are connections of one process that speak the protocol on raw sockets; where
-it says so they are librdkafka's, whose ten members need two seconds in some rounds and a third of one in others, with
-either broker: why was not looked into. A Strandline node is one thread; Kafka uses more than one core where many
+assign, which Strandline does not do. Members are connections of one process that speak the protocol on raw sockets;
+where it says so they are librdkafka's, whose ten members need two seconds in some rounds and a third of one in others,
+with either broker: why was not looked into. A Strandline node is one thread; Kafka uses more than one core where many
 connections commit at once, as its CPU seconds in groups.json show."""
 
 
