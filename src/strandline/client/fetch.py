@@ -256,7 +256,10 @@ class Fetcher:
 
     def _answered(self, node: int, asked: dict[TopicPartition, _Asked], answer: FetchResponse) -> None:
         metadata = self._cluster.metadata
-        endpoints = {each.node_id: each for each in answer.node_endpoints}
+        endpoints = {
+            each.node_id: Node(each.node_id, each.host, each.port, each.rack)
+            for each in answer.node_endpoints
+        }
         got_something = False
         for topic in answer.responses:
             name = topic.topic or metadata.topic_name(topic.topic_id)
@@ -268,9 +271,8 @@ class Fetcher:
                 if self._subscription.partitions.get(each.state.where) is not each.state:
                     continue
                 if data.error_code != ErrorCode.NONE:
-                    endpoint = endpoints.get(data.current_leader.leader_id) if data.current_leader else None
-                    hint = endpoint and Node(endpoint.node_id, endpoint.host, endpoint.port, endpoint.rack)
-                    self._refused(node, each, data, hint)
+                    leader = NO_EPOCH if data.current_leader is None else data.current_leader.leader_id
+                    self._refused(node, each, data, endpoints.get(leader))
                 elif data.diverging_epoch is not None and data.diverging_epoch.end_offset >= 0:
                     self._subscription.request_validation(each.state)
                     got_something = True

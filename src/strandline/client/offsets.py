@@ -124,12 +124,12 @@ class LogOffsets:
                 raise
             return error
         for where in wanted:
-            error = self._cluster.metadata.topic_errors.get(where.topic)
-            if error is not None and not error.retriable:
-                raise error
+            refusal = self._cluster.metadata.topic_errors.get(where.topic)
+            if refusal is not None and not refusal.retriable:
+                raise refusal
             topic = self._cluster.metadata.topics.get(where.topic)
-            if error is not None:
-                failure = error
+            if refusal is not None:
+                failure = refusal
             elif topic is not None and where.partition >= len(topic.partitions):
                 failure = UnknownTopicError(
                     None, f"{where}: the topic has {len(topic.partitions)} partitions"

@@ -3,7 +3,7 @@
 Rules:
 1. Topics, a pattern and single partitions exclude each other; `unsubscribe` clears the way for another.
 2. A partition is read from `fetch_offset`, which runs ahead of `position` by what lies in the buffer. Whatever moves
-   the position by hand (seek, reset, truncation) makes a new `version`, and fetched data of an older version is dropped.
+   the position by hand (seek, reset, truncation) makes a new `version`, and fetched data of an older one is dropped.
 3. A partition is fetchable when it has a position, no reset or validation is pending, and it is not paused.
 4. A position remembers the leader epoch of the record before it. When the leader changes, the position is checked
    against the new leader's log before it is read from again (KIP-320).
