@@ -89,6 +89,10 @@ class NodeConnection:
         return 0 if self._channel is None else self._channel.waiting_count
 
     @property
+    def unsent_bytes(self) -> int:
+        return 0 if self._channel is None else self._channel.unsent_bytes
+
+    @property
     def retry_seconds(self) -> float:
         """How long until an attempt to connect is allowed; 0 when one is, or when the connection is open."""
         if self.is_open or self._opening is not None:

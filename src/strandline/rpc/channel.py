@@ -62,6 +62,11 @@ class Channel:
     def waiting_count(self) -> int:
         return len(self._waiting)
 
+    @property
+    def unsent_bytes(self) -> int:
+        """What the operating system has not taken yet; requests without answers have no other sign of being too many."""
+        return 0 if self._connection is None else self._connection.unsent_bytes()
+
     async def open(self, network: Network, host: str, port: int) -> None:
         """Raises OSError if nobody answers there."""
         await network.connect(host, port, self)
