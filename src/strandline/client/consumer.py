@@ -272,9 +272,9 @@ class Consumer:
     def lag(self, partition: TopicPartition) -> int | None:
         """How many offsets lie before the end that can be read, as of the last fetch; None before the first."""
         state = self._subscription.state(TopicPartition(*partition))
-        committed_only = self.config.text("isolation.level") == "read_committed"
-        end = state.last_stable_offset if committed_only else state.high_watermark
-        return None if end < 0 or not state.has_position else max(0, end - self._unread_position(state))
+        if state.readable_end < 0 or not state.has_position:
+            return None
+        return max(0, state.readable_end - self._unread_position(state))
 
     async def partitions_for(self, topic: str, timeout: float | None = None) -> list[TopicPartition]:
         info = await self._started().cluster.topic(topic, self._deadline(timeout))

@@ -15,6 +15,7 @@ from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from strandline.base.buffers import Buffer
+from strandline.client.decode_runs import RUN_MIN, extend_run
 from strandline.wire import compression
 from strandline.wire.api.k01_fetch import AbortedTransaction
 from strandline.wire.record_batch import (
@@ -184,8 +185,14 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int) -> Col
     headers: list[tuple[Header, ...]] = []
     add_offset, add_timestamp, add_key = offsets.append, timestamps.append, keys.append
     add_value, add_headers = values.append, headers.append
+    columns = Columns(offsets, timestamps, keys, values, headers)
     p = 0
-    for _ in range(count):
+    size_before = 0
+    left = count
+    retry_at = left  # how many are left when the next run may be looked for
+    while left:
+        left -= 1
+        begin = p
         n = data[p]
         if n < 0x80:
             p += 1
@@ -241,16 +248,24 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int) -> Col
                 p = start + n
             add_value(data[start:p])
         if data[p]:
-            found, p = _headers(data, p, end)
-            add_headers(found)
+            some, p = _headers(data, p, end)
+            add_headers(some)
         else:
             p += 1
             add_headers(())
         if p != end:
             raise CorruptBatch(f"a record whose fields do not fill its {end - p:+d} bytes")
+        size = p - begin
+        if size != size_before:
+            size_before = size
+        elif RUN_MIN <= left <= retry_at:
+            found = extend_run(data, begin, size, left, base_offset, base_timestamp, *columns)
+            p += found * size
+            left -= found
+            retry_at = left if found else left - RUN_MIN
     if p != len(data):
         raise CorruptBatch(f"{len(data) - p} bytes behind the last record")
-    return Columns(offsets, timestamps, keys, values, headers)
+    return columns
 
 
 def _headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:

@@ -5,9 +5,11 @@ Rules:
 2. A partition is asked for while less than max.partition.fetch.bytes of it lie in the buffer and less than
    fetch.max.bytes in all; an answer goes behind what is there. So the next answer is under way while one is read, and
    memory is bounded by twice those settings.
-3. A partition is read from its leader, or from the replica that the leader names as closer (KIP-392), until that one
+3. A broker is not asked for partitions of which everything is read while it leads others whose buffer is full: the
+   request would wait for new records, and hold the next one for those others back.
+4. A partition is read from its leader, or from the replica that the leader names as closer (KIP-392), until that one
    fails or metadata.max.age.ms is over.
-4. An error of one partition concerns that partition: stale knowledge asks for metadata and tries again after a pause,
+5. An error of one partition concerns that partition: stale knowledge asks for metadata and tries again after a pause,
    an offset out of range asks for a reset, everything else is raised by the next poll.
 """
 
@@ -108,24 +110,28 @@ class Fetcher:
         self._buffer.drop_stale()
         now = self._cluster.now()
         by_node: dict[int, dict[TopicPartition, _Asked]] = {}
+        has_full: set[int] = set()
         soonest = float("inf")
-        if self._buffer.size < self._bytes_max or not self._bytes_max:
-            for where, state in self._subscription.partitions.items():
-                if not state.is_fetchable or self._buffer.size_of(where) >= max(1, self._partition_bytes_max):
-                    continue
-                if state.retry_at > now:
-                    soonest = min(soonest, state.retry_at)
-                    continue
-                node = self._source(state, now)
-                if node is None:
-                    self._cluster.request_update()
-                    continue
-                if not self._epoch_fits(state):
-                    continue
+        is_all_full = self._buffer.size >= max(1, self._bytes_max)
+        for where, state in self._subscription.partitions.items():
+            if not state.is_fetchable:
+                continue
+            if state.retry_at > now:
+                soonest = min(soonest, state.retry_at)
+                continue
+            node = self._source(state, now)
+            if node is None:
+                self._cluster.request_update()
+                continue
+            if is_all_full or self._buffer.size_of(where) >= max(1, self._partition_bytes_max):
+                has_full.add(node)
+            elif self._epoch_fits(state):
                 by_node.setdefault(node, {})[where] = _Asked(state)
         loop = asyncio.get_running_loop()
         for node, asked in by_node.items():
             if node in self._busy:
+                continue
+            if node in has_full and all(each.state.is_caught_up for each in asked.values()):
                 continue
             if self._pauses.get(node, 0.0) > now:
                 soonest = min(soonest, self._pauses[node])
@@ -286,6 +292,7 @@ class Fetcher:
         state.high_watermark = data.high_watermark
         state.last_stable_offset = data.last_stable_offset
         state.log_start_offset = data.log_start_offset
+        state.readable_end = data.last_stable_offset if self._is_committed_only else data.high_watermark
         if data.preferred_read_replica >= 0:
             state.preferred_replica = data.preferred_read_replica
             lasts = self._cluster.config.seconds("metadata.max.age.ms")

@@ -63,6 +63,7 @@ class PartitionState:
         "position_epoch",
         "preferred_replica",
         "preferred_until",
+        "readable_end",
         "reset_to",
         "retry_at",
         "version",
@@ -84,12 +85,20 @@ class PartitionState:
         self.high_watermark = UNKNOWN_OFFSET
         self.last_stable_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
+        self.readable_end = (
+            UNKNOWN_OFFSET  # the high watermark, or for readers of committed data the last stable one
+        )
         self.preferred_replica = -1
         self.preferred_until = 0.0
 
     @property
     def has_position(self) -> bool:
         return self.position != UNKNOWN_OFFSET and self.need in (Need.NOTHING, Need.VALIDATION)
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether everything that the broker had at the last fetch has been fetched."""
+        return 0 <= self.readable_end <= self.fetch_offset
 
     @property
     def is_fetchable(self) -> bool:
