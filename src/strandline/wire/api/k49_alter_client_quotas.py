@@ -37,17 +37,17 @@ class AlterClientQuotasRequest(Request, key=49, versions="0-1", flexible="1+"):
     validate_only: bool = field(boolean)
 
 
-class EntityData(Struct):
+class EntityResult(Struct):
     entity_type: str = field(string)
     entity_name: str | None = field(string, nullable="0+")
 
 
-class EntryData(Struct):
+class EntryResult(Struct):
     error_code: int = field(int16)
     error_message: str | None = field(string, nullable="0+")
-    entity: tuple[EntityData, ...] = field(array(EntityData))
+    entity: tuple[EntityResult, ...] = field(array(EntityResult))
 
 
 class AlterClientQuotasResponse(Response, key=49, versions="0-1", flexible="1+"):
     throttle_time_ms: int = field(int32)
-    entries: tuple[EntryData, ...] = field(array(EntryData))
+    entries: tuple[EntryResult, ...] = field(array(EntryResult))
