@@ -35,6 +35,7 @@ HEADER_KEY_BYTES = 4
 HEADER_VALUE_BYTES = 5
 STATE_SIZE = 6
 
+INT32_MAX = 0x7FFFFFFF
 INT64_MAX = 0x7FFFFFFFFFFFFFFF
 INT64_MIN = -INT64_MAX - 1
 
@@ -118,7 +119,7 @@ def decode_records(
         if p < 0:
             return BAD_FIELD
         offset_delta, p = read_varint(data, p, end)
-        if p < 0:
+        if p < 0 or offset_delta < 0 or offset_delta > INT32_MAX:
             return BAD_FIELD
         key_size, p = read_varint(data, p, end)
         if p < 0 or key_size < -1 or key_size > end - p:

@@ -62,7 +62,8 @@ class _Binary:
             self.ends = np.frombuffer(ends, kind)[start : start + rows + 1].astype(np.int64)
             self.valid = _validity(array)
             self.data = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-        self.data.flags.writeable = False  # one kind of array, one compiled kernel
+        # One kind of array means one compiled kernel.
+        self.ends, self.valid, self.data = map(_read_only, (self.ends, self.valid, self.data))
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -107,13 +108,14 @@ class _Headers:
 
     def __init__(self, array: pa.Array | None, rows: int) -> None:
         if array is None or pa.types.is_null(array.type):
-            self.ends = np.zeros(rows + 1, np.int64)
+            self.ends = _read_only(np.zeros(rows + 1, np.int64))
             self.name = self.value = _Binary(None, 0)
             return
         array = pc.cast(array, pa.large_list(array.type.value_type))
         counts = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-        self.ends = np.zeros(rows + 1, np.int64)
-        np.cumsum(counts, out=self.ends[1:])
+        ends = np.zeros(rows + 1, np.int64)
+        np.cumsum(counts, out=ends[1:])
+        self.ends = _read_only(ends)
         items = array.flatten()
         self.name = _Binary(items.field(0), len(items))
         self.value = _Binary(items.field(1), len(items))
