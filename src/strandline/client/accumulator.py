@@ -47,6 +47,7 @@ class PartitionQueue:
 
     __slots__ = (
         "in_flight",
+        "is_known",
         "is_listed",
         "last_acked_sequence",
         "needs_new_epoch",
@@ -75,6 +76,7 @@ class PartitionQueue:
         # Sequences of the idempotent producer; client.sequences has the rules.
         self.producer_id = -1
         self.producer_epoch = -1
+        self.is_known = False
         self.next_sequence = 0
         self.last_acked_sequence = -1
         self.rewind_to: int | None = None

@@ -4,15 +4,17 @@ A broker takes a producer's batches of a partition only in sequence, and recogni
 
 1. A batch gets its sequence when it is first sent and keeps it when it is sent again: repetitions are recognised.
 2. While a batch is being sent again, only the lowest sequence may be sent: the broker would refuse the others.
-3. A batch that the broker refused was certainly not written, nor was anything behind it: the numbers are rewound to
+3. Before the first acknowledgement one batch is sent at a time: a broker that does not know the producer takes whatever
+   sequence comes first, so the next rule would not hold.
+4. A batch that the broker refused was certainly not written, nor was anything behind it: the numbers are rewound to
    its own, once nothing is in flight, and what was behind it is numbered anew.
-4. A batch that is given up may have been written or not: the queue is `unresolved`. Batches that already have sequences
+5. A batch that is given up may have been written or not: the queue is `unresolved`. Batches that already have sequences
    go on, one at a time. If one is acknowledged, nothing was missing. If one is refused as out of order, none of them
    was written, and a new epoch begins. If none is left, a new epoch begins before anything new is sent.
-5. A new epoch begins, for a queue, only when nothing of it is in flight: then its waiting batches forget their
+6. A new epoch begins, for a queue, only when nothing of it is in flight: then its waiting batches forget their
    sequences and start at 0. Other queues go on in their epoch until they too have nothing in flight or to repeat.
 
-The source is Kafka's own producer (KIP-98, KIP-360); rules 3 and 5 wait where Java rewrites batches in flight.
+The source is Kafka's own producer (KIP-98, KIP-360); rules 4 and 6 wait where Java rewrites batches in flight.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ def may_send(queue: PartitionQueue) -> bool:
         _rewind(queue)
     if queue.needs_new_epoch or queue.rewind_to is not None or len(queue.in_flight) >= IN_FLIGHT_MAX:
         return False
-    if queue.waiting[0].has_sequence or queue.unresolved:
-        # A repetition, or what may become one: alone.
+    if queue.waiting[0].has_sequence or queue.unresolved or not queue.is_known:
+        # A repetition, or what may become one, or the first: alone.
         return not queue.in_flight
     return True
 
@@ -65,6 +67,8 @@ def begin_epoch(queue: PartitionQueue, identity: ProducerIdentity) -> None:
     assert not queue.in_flight, "sequences in flight are still spoken of"
     for batch in queue.waiting:
         batch.forget_sequence()
+    if queue.producer_id != identity.producer_id:
+        queue.is_known = False
     queue.producer_id, queue.producer_epoch = identity
     queue.next_sequence = 0
     queue.last_acked_sequence = -1
@@ -103,6 +107,7 @@ def acknowledged(queue: PartitionQueue, batch: Batch) -> None:
     """Called before the batch leaves the queue."""
     if not _is_current(queue, batch):
         return
+    queue.is_known = True
     last = next_sequence(batch.base_sequence, batch.count - 1)
     queue.last_acked_sequence = last
     if next_sequence(last, 1) == queue.next_sequence:
