@@ -65,7 +65,10 @@ def outcome(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
     """The results, if none is an error."""
     errors = {item: found for item, found in results.items() if isinstance(found, KafkaError)}
     fine: dict[K, V] = {item: found for item, found in results.items() if not isinstance(found, KafkaError)}
-    if errors and len(results) == 1:
+    # Where everything failed with what time heals, the call as a whole can be repeated.
+    if errors and (
+        len(results) == 1 or (not fine and all(error.code in _RETRIED for error in errors.values()))
+    ):
         raise next(iter(errors.values()))
     if errors:
         raise PartialFailureError(errors, fine)
