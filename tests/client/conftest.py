@@ -20,6 +20,14 @@ from tests.oracle.require import require
 
 _numbers = itertools.count()
 
+# Groups of the new protocol have their rhythm from the broker; as shipped it is too slow for tests.
+QUICK_GROUPS = {
+    "group.consumer.heartbeat.interval.ms": "200",
+    "group.consumer.min.heartbeat.interval.ms": "200",
+    "group.consumer.session.timeout.ms": "4000",
+    "group.consumer.min.session.timeout.ms": "4000",
+}
+
 BOTH = [
     "strandline",
     pytest.param("apache", marks=[pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]),
@@ -30,7 +38,8 @@ BOTH = [
 def strandline_server() -> Iterator[Server]:
     from strandline.testing import running_broker
 
-    with running_broker(auto_create_topics_enable="false") as broker:
+    quick = {name.replace(".", "_"): value for name, value in QUICK_GROUPS.items()}
+    with running_broker(auto_create_topics_enable="false", **quick) as broker:
         yield broker
 
 
@@ -42,7 +51,7 @@ def apache_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         jars=require(KAFKA_JARS),
         directory=directory,
         jvm_options=QUICK_START,
-        settings={"auto.create.topics.enable": "false"},
+        settings={"auto.create.topics.enable": "false", **QUICK_GROUPS},
     ) as kafka:
         yield kafka
 

@@ -108,6 +108,12 @@ class GroupLink:
             self._cluster.coordinators.forget(GROUP, self.group_id)
             raise
 
+    def drop(self) -> None:
+        """Gives the connection up, and with it what waits there: a leave must not wait behind a join."""
+        node = self._cluster.coordinators.known(GROUP, self.group_id)
+        if node is not None:
+            self._cluster.connections.to(node, PURPOSE).drop()
+
     def moved(self, code: int) -> bool:
         """Whether this code says that another broker is the coordinator; it is looked for anew then."""
         if code in MOVED:

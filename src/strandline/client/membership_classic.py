@@ -417,7 +417,9 @@ class ClassicMember:
             with suppress(asyncio.CancelledError):
                 await self._heart
             self._heart = None
-        await self._work.cancel()
+        if self._work.is_running:
+            await self._work.cancel()
+            self._link.drop()
         is_lost = self._are_partitions_lost or self._generation == NO_GENERATION
         owned = list(self._subscription.partitions)
         if owned and not is_lost:
