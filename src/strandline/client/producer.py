@@ -235,18 +235,21 @@ class Producer:
         promise = self._accumulator.join(queue, timestamp, key, value, pairs)
         if promise is not None:
             return promise
-        return self._take_in_new_batch(queues, queue, timestamp, key, value, pairs)
+        may_move = partition is None and queues.is_free(key)
+        return self._take_in_new_batch(queues, queue, may_move, timestamp, key, value, pairs)
 
     def _take_in_new_batch(
         self,
         queues: TopicQueues,
         queue: PartitionQueue,
+        may_move: bool,
         timestamp: int,
         key: bytes | None,
         value: bytes | None,
         headers: tuple[tuple[bytes, bytes | None], ...],
     ) -> RecordPromise | None:
-        """For the first record of a batch: what is checked once per batch need not be checked per record."""
+        """For the first record of a batch: what is checked once per batch need not be checked per record. `may_move`
+        when neither a key nor the caller has chosen the partition."""
         size = size_bound(key, value, headers) + HEADER_BYTES
         for limit, name in (
             (self._request_bytes_max, "max.request.size"),
@@ -259,7 +262,7 @@ class Producer:
             accumulator.close_open(queue)
             self._sender.wake()
             self._is_yield_due = True
-        if queue is queues.sticky:
+        if may_move:
             queue = queues.next_sticky()
         promise = accumulator.append(queue, timestamp, key, value, headers, self._monotonic())
         self._cluster.add_topic(queue.topic)

@@ -52,6 +52,10 @@ class TopicQueues:
             return queues[partition_for_key(key, len(queues))]
         return self.sticky
 
+    def is_free(self, key: bytes | None) -> bool:
+        """Whether a record with this key may go to any partition."""
+        return self.sticky is not None and (key is None or self._ignores_keys)
+
     def next_sticky(self) -> PartitionQueue:
         """The queue that takes records without a key now: another one once a batch's worth went to the last."""
         assert self.sticky is not None

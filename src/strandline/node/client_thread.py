@@ -86,11 +86,10 @@ class Handoff:
 
     def put_without_waiting(self, item: Any) -> None:
         self._items.append(item)
-        if not self._is_woken:
-            with self._lock:
-                must_wake, self._is_woken = not self._is_woken, True
-            if must_wake:
-                self._loop.call_soon_threadsafe(self._wake)
+        with self._lock:
+            must_wake, self._is_woken = not self._is_woken, True
+        if must_wake:
+            self._loop.call_soon_threadsafe(self._wake)
 
     def put(self, item: Any) -> None:
         self.put_without_waiting(item)
