@@ -167,29 +167,25 @@ def columns_of(header: BatchHeader, batch: memoryview) -> Columns:
     count = header.record_count
     if count < 0:
         raise CorruptBatch(f"a batch with {count} records")
+    columns = Columns([], [], [], [], [])
     try:
-        columns = _walk(data, count, header.base_offset, header.base_timestamp)
+        end = _walk(data, count, header.base_offset, header.base_timestamp, columns)
     except IndexError as error:
         raise CorruptBatch(f"records of the batch at offset {header.base_offset} are cut off") from error
+    if end != len(data):
+        raise CorruptBatch(f"{len(data) - end} bytes behind the last record")
     if header.uses_log_append_time:
         columns = columns._replace(timestamps=[header.max_timestamp] * count)
     return columns
 
 
-def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int) -> Columns:
-    """The hot loop. Small varints are read in place; a large one goes through `read_varint`."""
-    offsets: list[int] = []
-    timestamps: list[int] = []
-    keys: list[bytes | None] = []
-    values: list[bytes | None] = []
-    headers: list[tuple[Header, ...]] = []
-    add_offset, add_timestamp, add_key = offsets.append, timestamps.append, keys.append
-    add_value, add_headers = values.append, headers.append
-    columns = Columns(offsets, timestamps, keys, values, headers)
-    p = 0
-    size_before = 0
-    left = count
-    retry_at = left  # how many are left when the next run may be looked for
+def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, columns: Columns) -> int:
+    """The hot loop: fills the columns and returns the position behind the last record. Small varints are read in
+    place; a large one goes through `read_varint`."""
+    add_offset, add_timestamp = columns.offsets.append, columns.timestamps.append
+    add_key, add_value, add_headers = columns.keys.append, columns.values.append, columns.headers.append
+    p = size_before = 0
+    left = retry_at = count  # `retry_at`: how many are left when the next run may be looked for
     while left:
         left -= 1
         begin = p
@@ -263,9 +259,7 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int) -> Col
             p += found * size
             left -= found
             retry_at = left if found else left - RUN_MIN
-    if p != len(data):
-        raise CorruptBatch(f"{len(data) - p} bytes behind the last record")
-    return columns
+    return p
 
 
 def _headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from strandline.client.accumulator import Accumulator, PartitionQueue
 from strandline.client.cluster import Cluster
@@ -42,6 +42,11 @@ from strandline.client.transactions import Transactions
 from strandline.client.world import ClientWorld, real_world
 from strandline.telemetry.counters import Counters
 from strandline.wire.record_batch import HEADER_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from strandline.client.columnar.producing import SentTable
 
 Headers = Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]]
 
@@ -367,6 +372,16 @@ class Producer:
                 return batch
             await self._wait_for_memory(deadline, is_first)
             is_first = False
+
+    async def send_table(self, topic: str, table: pyarrow.Table, **columns: str | None) -> SentTable:
+        """Takes the rows of an Arrow table or record batch; `await` the result for the acknowledgements.
+
+        `key`, `value`, `timestamp`, `headers` and `partition` name the columns; without, those called key, value and
+        headers are used. Rows with a key go where `send` would put them. Serializers and interceptors do not apply.
+        """
+        from strandline.client.columnar.producing import send_table  # needs the extra strandline[columnar]
+
+        return await send_table(self, self._world, topic, table, columns)
 
     # Waiting and asking
 

@@ -173,7 +173,7 @@ def written(chosen: Kernels, table: TableColumns, **how: Any) -> list[tuple[int,
     for each in batches_of(table, kernels=chosen, **(settings | how)):
         sealed = seal(
             each.body,
-            count=each.count,
+            count=each.record_count,
             attributes=0,
             base_timestamp=each.base_timestamp,
             max_timestamp=each.max_timestamp,
@@ -182,9 +182,9 @@ def written(chosen: Kernels, table: TableColumns, **how: Any) -> list[tuple[int,
             base_sequence=-1,
         )
         records = records_in(bytes(sealed))
-        assert [record.offset for record in records] == list(range(each.count))
+        assert [record.offset for record in records] == list(range(each.record_count))
         assert max(record.timestamp for record in records) == each.max_timestamp
-        assert each.count == 1 or len(each.body) <= how.get("batch_bytes", 600)
+        assert each.record_count == 1 or len(each.body) <= how.get("batch_bytes", 600)
         found += [(each.partition, record) for record in records]
     return found
 

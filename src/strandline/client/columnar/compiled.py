@@ -24,6 +24,9 @@ _NAMES: Final = (
     "murmur2",
     "decode_records",
     "decode_headers",
+    "write_field",
+    "headers_size",
+    "write_headers",
     "partition_rows",
     "order_by_partition",
     "encode_records",
@@ -79,7 +82,8 @@ def _memcpy() -> Any:
             target, to_value, source, start_value, size_value = values
             target = context.make_array(out_type)(context, builder, target).data
             source = context.make_array(data_type)(context, builder, source).data
-            cgutils.raw_memcpy(
+            raw_memcpy: Any = cgutils.raw_memcpy
+            raw_memcpy(
                 builder, builder.gep(target, [to_value]), builder.gep(source, [start_value]), size_value, 1
             )
             return context.get_dummy_value()

@@ -83,27 +83,15 @@ def copy_bytes(out: Any, to: Any, data: Any, start: Any, size: Any) -> Any:
     out[to : to + size] = data[start : start + size]
 
 
-def decode_records(
-    data: Any,
-    count: Any,
-    base_offset: Any,
-    base_timestamp: Any,
-    append_time: Any,
-    has_append_time: Any,
-    position: Any,
-    state: Any,
-    offsets: Any,
-    timestamps: Any,
-    key_ends: Any,
-    key_valid: Any,
-    key_data: Any,
-    value_ends: Any,
-    value_valid: Any,
-    value_data: Any,
-    header_counts: Any,
-    header_starts: Any,
-) -> Any:
-    """Appends the records of one batch's body from offset `position` on; the number of their headers, or an error."""
+def decode_records(data: Any, batch: Any, position: Any, state: Any, columns: Any) -> Any:
+    """Appends the records of one batch's body from offset `position` on; the number of their headers, or an error.
+
+    `batch` is count, base offset, base timestamp, append time and whether that counts. The columns are offsets,
+    timestamps, ends, validity and data of keys, the same of values, and count and position of each row's headers.
+    """
+    count, base_offset, base_timestamp, append_time, has_append_time = batch
+    offsets, timestamps, key_ends, key_valid, key_data = columns[:5]
+    value_ends, value_valid, value_data, header_counts, header_starts = columns[5:]
     row = state[ROWS]
     key_end = state[KEY_BYTES]
     value_end = state[VALUE_BYTES]
@@ -169,26 +157,18 @@ def decode_records(
 
 
 def decode_headers(
-    data: Any,
-    first: Any,
-    last: Any,
-    header_counts: Any,
-    header_starts: Any,
-    state: Any,
-    key_ends: Any,
-    key_data: Any,
-    value_ends: Any,
-    value_valid: Any,
-    value_data: Any,
+    data: Any, first: Any, last: Any, state: Any, counts: Any, starts: Any, columns: Any
 ) -> Any:
-    """Appends the headers of rows `first` to `last`, which `decode_records` has found in this body."""
+    """Appends the headers of rows `first` to `last`, which `decode_records` has found in this body. The columns are
+    ends and data of names, and ends, validity and data of values."""
+    key_ends, key_data, value_ends, value_valid, value_data = columns
     header = state[HEADERS]
     key_end = state[HEADER_KEY_BYTES]
     value_end = state[HEADER_VALUE_BYTES]
     total = len(data)
     for row in range(first, last):
-        p = header_starts[row]
-        for _ in range(header_counts[row]):
+        p = starts[row]
+        for _ in range(counts[row]):
             size, p = read_varint(data, p, total)
             if p < 0 or size < 0 or size > total - p:
                 return BAD_FIELD
@@ -287,32 +267,59 @@ def order_by_partition(partitions: Any, rows: Any, starts: Any, order: Any) -> A
     return 0
 
 
+def headers_size(first: Any, last: Any, names: Any, contents: Any) -> Any:
+    """Bytes that these headers take, their count included."""
+    name_ends, _ = names
+    content_ends, content_valid, _ = contents
+    size = varint_size(last - first)
+    for header in range(first, last):
+        name_size = name_ends[header + 1] - name_ends[header]
+        size += varint_size(name_size) + name_size
+        content_size = content_ends[header + 1] - content_ends[header] if content_valid[header] else -1
+        size += varint_size(content_size) + max(content_size, 0)
+    return size
+
+
+def write_headers(out: Any, p: Any, first: Any, last: Any, names: Any, contents: Any) -> Any:
+    name_ends, name_data = names
+    content_ends, content_valid, content_data = contents
+    p = write_varint(out, p, last - first)
+    for header in range(first, last):
+        p = write_field(out, p, name_data, name_ends[header], name_ends[header + 1] - name_ends[header])
+        content_size = content_ends[header + 1] - content_ends[header] if content_valid[header] else -1
+        p = write_field(out, p, content_data, content_ends[header], content_size)
+    return p
+
+
+def write_field(out: Any, p: Any, data: Any, start: Any, size: Any) -> Any:
+    """Size and bytes; -1 for null."""
+    p = write_varint(out, p, size)
+    if size > 0:
+        copy_bytes(out, p, data, start, size)
+        p += size
+    return p
+
+
 def encode_records(
     order: Any,
     first: Any,
     last: Any,
-    key_ends: Any,
-    key_valid: Any,
-    key_data: Any,
-    value_ends: Any,
-    value_valid: Any,
-    value_data: Any,
-    timestamps: Any,
-    header_ends: Any,
-    header_key_ends: Any,
-    header_key_data: Any,
-    header_value_ends: Any,
-    header_value_valid: Any,
-    header_value_data: Any,
-    start: Any,
+    columns: Any,
+    names: Any,
+    contents: Any,
     bytes_max: Any,
     out: Any,
     result: Any,
 ) -> Any:
-    """Writes records of rows order[first:last] into `out` from `start` on, until one more would go beyond `bytes_max`;
-    one is always written, if `out` has room. `result` gets rows taken, end of bytes, and the latest timestamp; the
-    answer is the size of the record that did not fit where none was written, otherwise 0."""
-    p = start
+    """Writes records of rows order[first:last] into `out`, until one more would go beyond `bytes_max`; one is always
+    written, if `out` has room. `result` gets rows taken, end of bytes, and the latest timestamp; the answer is the
+    size of the record that did not fit where none was written, otherwise 0.
+
+    The columns are ends, validity and data of keys, the same of values, timestamps, and ends of each row's headers;
+    `names` and `contents` are those of headers.
+    """
+    key_ends, key_valid, key_data, value_ends, value_valid, value_data, timestamps, header_ends = columns
+    p = 0
     taken = 0
     base_timestamp = timestamps[order[first]]
     latest = base_timestamp
@@ -323,18 +330,9 @@ def encode_records(
         value_size = value_ends[row + 1] - value_ends[row] if value_valid[row] else -1
         size = 1 + varint_size(timestamp_delta) + varint_size(taken)
         size += varint_size(key_size) + max(key_size, 0) + varint_size(value_size) + max(value_size, 0)
-        first_header = header_ends[row]
-        last_header = header_ends[row + 1]
-        size += varint_size(last_header - first_header)
-        for header in range(first_header, last_header):
-            name_size = header_key_ends[header + 1] - header_key_ends[header]
-            size += varint_size(name_size) + name_size
-            content_size = -1
-            if header_value_valid[header]:
-                content_size = header_value_ends[header + 1] - header_value_ends[header]
-            size += varint_size(content_size) + max(content_size, 0)
+        size += headers_size(header_ends[row], header_ends[row + 1], names, contents)
         whole = varint_size(size) + size
-        if p + whole > len(out) or (taken > 0 and p - start + whole > bytes_max):
+        if p + whole > len(out) or (taken > 0 and p + whole > bytes_max):
             if taken == 0:
                 return whole
             break
@@ -342,27 +340,9 @@ def encode_records(
         out[p] = 0
         p = write_varint(out, p + 1, timestamp_delta)
         p = write_varint(out, p, taken)
-        p = write_varint(out, p, key_size)
-        if key_size > 0:
-            copy_bytes(out, p, key_data, key_ends[row], key_size)
-            p += key_size
-        p = write_varint(out, p, value_size)
-        if value_size > 0:
-            copy_bytes(out, p, value_data, value_ends[row], value_size)
-            p += value_size
-        p = write_varint(out, p, last_header - first_header)
-        for header in range(first_header, last_header):
-            name_size = header_key_ends[header + 1] - header_key_ends[header]
-            p = write_varint(out, p, name_size)
-            copy_bytes(out, p, header_key_data, header_key_ends[header], name_size)
-            p += name_size
-            if header_value_valid[header]:
-                content_size = header_value_ends[header + 1] - header_value_ends[header]
-                p = write_varint(out, p, content_size)
-                copy_bytes(out, p, header_value_data, header_value_ends[header], content_size)
-                p += content_size
-            else:
-                p = write_varint(out, p, -1)
+        p = write_field(out, p, key_data, key_ends[row], key_size)
+        p = write_field(out, p, value_data, value_ends[row], value_size)
+        p = write_headers(out, p, header_ends[row], header_ends[row + 1], names, contents)
         latest = max(latest, timestamps[row])
         taken += 1
     result[0] = taken

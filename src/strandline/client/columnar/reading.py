@@ -81,7 +81,7 @@ class TableBuilder:
         self._topic_numbers: dict[str, int] = {}
         view = kernels.view
         self._record_columns = (
-            *map(view, (self._state, self._offsets, self._timestamps)),
+            *map(view, (self._offsets, self._timestamps)),
             *map(view, (self._key.ends, self._key.valid, self._key.data)),
             *map(view, (self._value.ends, self._value.valid, self._value.data)),
             *map(view, (self._header_counts, self._header_starts)),
@@ -92,16 +92,15 @@ class TableBuilder:
         array = np.frombuffer(body, np.uint8)
         array.flags.writeable = False  # so that the kernel is compiled for one kind of array only
         data = self._kernels.view(array)
-        found = self._kernels.decode_records(
-            data,
+        batch = (
             header.record_count,
             header.base_offset,
             header.base_timestamp,
             header.max_timestamp,
             header.uses_log_append_time,
-            position,
-            *self._record_columns,
         )
+        state = self._kernels.view(self._state)
+        found = self._kernels.decode_records(data, batch, position, state, self._record_columns)
         if found < 0:
             raise CorruptBatch(f"in the batch at offset {header.base_offset}: {ERRORS[found]}")
         last = int(self._state[ROWS])
@@ -115,18 +114,13 @@ class TableBuilder:
         self._header_key.grow(have, have + count, int(self._state[HEADER_KEY_BYTES]), len(body))
         self._header_value.grow(have, have + count, int(self._state[HEADER_VALUE_BYTES]), len(body))
         view = self._kernels.view
+        key, value = self._header_key, self._header_value
         found = self._kernels.decode_headers(
             data,
             first,
             last,
-            view(self._header_counts),
-            view(self._header_starts),
-            view(self._state),
-            view(self._header_key.ends),
-            view(self._header_key.data),
-            view(self._header_value.ends),
-            view(self._header_value.valid),
-            view(self._header_value.data),
+            *map(view, (self._state, self._header_counts, self._header_starts)),
+            tuple(map(view, (key.ends, key.data, value.ends, value.valid, value.data))),
         )
         if found < 0:
             raise CorruptBatch(f"in a header: {ERRORS[found]}")

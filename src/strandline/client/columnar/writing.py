@@ -23,7 +23,7 @@ _ROOM_BYTES: Final = 4096
 class BatchBody(NamedTuple):
     partition: int
     body: bytes
-    count: int
+    record_count: int
     base_timestamp: int
     max_timestamp: int
 
@@ -143,13 +143,10 @@ def batches_of(
     starts = np.zeros(partition_count + 1, np.int64)
     order = np.empty(rows, np.int64)
     kernels.order_by_partition(view(partitions), rows, view(starts), view(order))
-    arrays = (
-        *map(
-            view, (key.ends, key.valid, key.data, value.ends, value.valid, value.data, _read_only(timestamps))
-        ),
-        *map(view, (headers.ends, headers.name.ends, headers.name.data)),
-        *map(view, (headers.value.ends, headers.value.valid, headers.value.data)),
-    )
+    binary = (key.ends, key.valid, key.data, value.ends, value.valid, value.data)
+    arrays = tuple(map(view, (*binary, _read_only(timestamps), headers.ends)))
+    names = tuple(map(view, (headers.name.ends, headers.name.data)))
+    contents = tuple(map(view, (headers.value.ends, headers.value.valid, headers.value.data)))
     result = np.zeros(3, np.int64)
     room = np.empty(batch_bytes + _ROOM_BYTES, np.uint8)
     ordered = view(order)
@@ -157,7 +154,7 @@ def batches_of(
         first, last = int(starts[partition]), int(starts[partition + 1])
         while first < last:
             missing = kernels.encode_records(
-                ordered, first, last, *arrays, 0, batch_bytes, view(room), view(result)
+                ordered, first, last, arrays, names, contents, batch_bytes, view(room), view(result)
             )
             if missing:
                 if missing > record_bytes_max:
