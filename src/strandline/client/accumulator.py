@@ -7,7 +7,9 @@ sent. Rules, which tests/properties/test_accumulator.py holds:
 2. Batches of a partition are taken in the order in which they were filled; one that comes back goes to its old place
    in that order.
 3. A batch holds at most `batch_bytes` of records, unless one record alone is larger.
-4. The bytes of all batches without an outcome are at most `memory_bytes`; `append` says no beyond that.
+4. The bytes of all batches without an outcome are at most `memory_bytes`; `append` says no beyond that. An open batch
+   is charged for what it may grow to, so that a record which joins it costs no accounting; what it does not use comes
+   back when it is closed.
 5. A batch may be taken when it is closed (full, flushed, or because somebody waits for memory), or when `linger`
    seconds have passed since its first record; but never before a pause that a failure asked for is over.
 6. A batch whose delivery deadline has passed is given out by `expire`, once.
@@ -123,16 +125,12 @@ class Accumulator:
             size = len(value) if key is None else len(value) + len(key)
             size += RECORD_OVERHEAD_BYTES if size < SMALL_RECORD_BYTES_MAX else LARGE_RECORD_OVERHEAD_BYTES
         filled = batch.size + size
-        if filled > self._batch_bytes or size > self.memory_free:
+        if filled > batch.limit:
             return None
-        records = batch.records
-        index = len(records)
-        records.append((timestamp, key, value, headers))
         batch.size = filled
-        self.memory_free -= size
-        if timestamp > batch.max_timestamp:
-            batch.max_timestamp = timestamp
-        return RecordPromise((batch, index, timestamp))
+        records = batch.records
+        records.append((timestamp, key, value, headers))
+        return RecordPromise((batch, len(records) - 1, timestamp))
 
     def append(
         self,
@@ -148,13 +146,13 @@ class Accumulator:
         if joined is not None:
             return joined
         size = size_bound(key, value, headers)
+        self.close_open(queue)
         if size > self.memory_free:
             return None
-        batch = self._begin(queue, now)
-        batch.base_timestamp = batch.max_timestamp = timestamp
+        batch = self._begin(queue, now, max(size, min(self._batch_bytes, self.memory_free)))
+        batch.base_timestamp = timestamp
         batch.records.append((timestamp, key, value, headers))
         batch.size = size
-        self.memory_free -= size
         return RecordPromise((batch, 0, timestamp))
 
     def append_batch(
@@ -170,23 +168,25 @@ class Accumulator:
     ) -> Batch | None:
         """Adds the encoded records of a whole batch, with offsets from 0; None if there is no memory for it."""
         assert count > 0, "a batch has records"
+        self.close_open(queue)
         if len(body) > self.memory_free:
             return None
-        self.close_open(queue)
-        batch = self._begin(queue, now)
+        batch = self._begin(queue, now, len(body))
         batch.body, batch.codec, batch.count, batch.size = body, codec, count, len(body)
         batch.base_timestamp, batch.max_timestamp = base_timestamp, max_timestamp
         batch.is_open = False
         queue.open = None
-        self.memory_free -= len(body)
         self.ready.append(queue)
         return batch
 
-    def _begin(self, queue: PartitionQueue, now: float) -> Batch:
-        self.close_open(queue)
+    def _begin(self, queue: PartitionQueue, now: float, limit: int) -> Batch:
+        assert queue.open is None, "a queue has one open batch"
+        assert limit <= self.memory_free, "memory is there before it is charged"
         settings = self._settings
         self.batch_count += 1
         batch = Batch(queue, self.batch_count, now, now + settings.delivery_timeout)
+        batch.limit = limit
+        self.memory_free -= limit
         queue.waiting.append(batch)
         queue.open = batch
         self._alive.append(batch)
@@ -210,6 +210,8 @@ class Accumulator:
         batch.queue.open = None
         batch.is_open = False
         batch.count = len(batch.records)
+        self.memory_free += batch.limit - batch.size
+        batch.limit = batch.size
         batch.queue.sticky_bytes += batch.size
 
     # Taking
@@ -269,7 +271,7 @@ class Accumulator:
         batch.is_in_flight = False
         half = len(records) // 2
         parts = [(0, self._part(batch, records[:half])), (half, self._part(batch, records[half:]))]
-        self.memory_free += batch.size - sum(part.size for _, part in parts)
+        self.memory_free += batch.limit - sum(part.limit for _, part in parts)
         for _, part in reversed(parts):
             queue.waiting.appendleft(part)
             self._alive.appendleft(part)
@@ -280,10 +282,9 @@ class Accumulator:
     def _part(self, batch: Batch, records: list[Record]) -> Batch:
         part = Batch(batch.queue, batch.number, batch.created_at, batch.deadline)
         part.records = [(each.timestamp, each.key, each.value, each.headers) for each in records]
-        part.size = sum(size_bound(each.key, each.value, each.headers) for each in records)
+        part.size = part.limit = sum(size_bound(each.key, each.value, each.headers) for each in records)
         part.count = len(records)
         part.base_timestamp = records[0].timestamp
-        part.max_timestamp = max(each.timestamp for each in records)
         part.attempts = batch.attempts
         part.is_open = False
         return part
@@ -311,7 +312,8 @@ class Accumulator:
         self._finish(batch, outcome)
 
     def _finish(self, batch: Batch, outcome: Outcome) -> None:
-        self.memory_free += batch.size
+        self.memory_free += batch.limit
+        batch.limit = 0
         if not batch.is_in_flight:
             batch.body = None
         batch.records = []

@@ -69,7 +69,7 @@ class NodeConnection:
         )
         self._retry_at = 0.0
         self._failure = ""
-        self._due: deque[tuple[float, asyncio.Future[Any]]] = deque()
+        self._due: deque[_Answer] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._request_seconds = config.seconds("request.timeout.ms")
@@ -147,23 +147,45 @@ class NodeConnection:
 
         Its errors are KafkaErrors. Whoever stops waiting may drop it: nothing is logged for that.
         """
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def answered(response: Any, error: KafkaError | None) -> None:
+            if answer.done():
+                return
+            if error is None:
+                answer.set_result(response)
+            else:
+                answer.set_exception(error)
+                answer.exception()  # whoever stopped waiting has no need of it
+
+        self.send_to(request, answered, version=version, seconds=seconds)
+        return answer
+
+    def send_to(
+        self,
+        request: Request,
+        act: Callable[[Any, KafkaError | None], None],
+        *,
+        version: int | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """The same without a future: `act` is called with the response, or with None and an error, exactly once and
+        as soon as that is known."""
         channel = self._channel
         if channel is None or not channel.is_open:
             raise ConnectionFailedError(None, f"{self.node}: not connected")
         if version is None:
             version = self.version(type(request))
         now = self.last_used = self._world.clock.monotonic()
-        inner = channel.request(request, version)
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        inner.add_done_callback(lambda done: self._answered(done, answer))
         deadline = now + (self._request_seconds if seconds is None else seconds)
+        answer = _Answer(self.node, act, deadline)
+        channel.request_into(request, version, answer)
         due = self._due
-        while due and due[0][1].done():
+        while due and due[0].is_done:
             due.popleft()
-        due.append((deadline, answer))
+        due.append(answer)
         if self._timer is None or deadline < self._timer_at:
             self._watch(deadline)
-        return answer
 
     def send_unanswered(self, request: Request, version: int) -> None:
         """For Produce with acks=0."""
@@ -261,21 +283,6 @@ class NodeConnection:
             raise ConnectionFailedError(None, str(error)) from error
         return cast(ApiVersionsResponse, answer)
 
-    def _answered(self, done: asyncio.Future[Any], answer: asyncio.Future[Any]) -> None:
-        if answer.done():
-            if not done.cancelled():
-                done.exception()
-            return
-        if done.cancelled():
-            answer.cancel()
-            return
-        error = done.exception()
-        if error is None:
-            answer.set_result(done.result())
-        else:
-            answer.set_exception(ConnectionFailedError(None, f"{self.node}: {error}"))
-            answer.exception()  # whoever stopped waiting has no need of it
-
     def _lost(self, channel: Channel) -> None:
         if self._channel is channel:
             self._channel = None
@@ -294,20 +301,46 @@ class NodeConnection:
     def _look_for_overdue(self) -> None:
         self._timer = None
         now = self._world.clock.monotonic()
-        left = [(deadline, answer) for deadline, answer in self._due if not answer.done()]
-        overdue = [answer for deadline, answer in left if deadline <= now]
+        left = [answer for answer in self._due if not answer.is_done]
+        overdue = [answer for answer in left if answer.deadline <= now]
         for answer in overdue:
-            answer.set_exception(
+            answer.fail(
                 KafkaTimeoutError(None, f"{self.node} did not answer in time; see request.timeout.ms")
             )
-            answer.exception()
         if overdue:
             self._due.clear()
             self.drop()
             return
         self._due = deque(left)
         if left:
-            self._watch(min(deadline for deadline, _ in left))
+            self._watch(min(answer.deadline for answer in left))
+
+
+class _Answer:
+    """What a channel tells of a request (rpc.channel.Answer), passed on with the errors of this client."""
+
+    __slots__ = ("_act", "_node", "deadline", "is_done")
+
+    def __init__(self, node: Node, act: Callable[[Any, KafkaError | None], None], deadline: float) -> None:
+        self._node = node
+        self._act = act
+        self.deadline = deadline
+        self.is_done = False
+
+    def done(self) -> bool:
+        return self.is_done
+
+    def set_result(self, result: Any, /) -> None:
+        self.is_done = True
+        self._act(result, None)
+
+    def set_exception(self, exception: Exception, /) -> None:
+        self.fail(ConnectionFailedError(None, f"{self._node}: {exception}"))
+
+    def fail(self, error: KafkaError) -> None:
+        if not self.is_done:
+            self.is_done = True
+            self._act(None, error)
 
 
 class Connections:

@@ -52,6 +52,7 @@ class Batch:
         "is_compressing",
         "is_in_flight",
         "is_open",
+        "limit",
         "max_timestamp",
         "number",
         "outcome",
@@ -71,7 +72,8 @@ class Batch:
         self.body: bytes | None = None
         self.codec = 0
         self.count = 0  # set when the batch is closed
-        self.size = 0  # bytes charged for it
+        self.size = 0  # bytes of its records, at most
+        self.limit = 0  # bytes charged for it: what it may grow to while it is open, then its size
         self.created_at = created_at
         self.deadline = deadline
         self.base_timestamp = NO_TIMESTAMP

@@ -53,16 +53,18 @@ def number(value: int) -> bytes:
     return VARINTS[value] if 0 <= value < TABLE_SIZE else varint(value)
 
 
-def encode_body(records: list[PendingRecord], base_timestamp: int) -> bytes:
-    """The records of a batch, uncompressed."""
+def encode_body(records: list[PendingRecord], base_timestamp: int) -> tuple[bytes, int]:
+    """The records of a batch, uncompressed, and the largest of their timestamps."""
     varints = VARINTS
     parts: list[bytes] = []
     # What the previous record had, and the bytes that follow from it.
+    max_timestamp = base_timestamp
     last_timestamp, lead = base_timestamp, b"\x00\x00"  # attributes and timestamp delta
     last_size, middle, size_before = -1, b"", 0  # of a value without key: key and length of the value
     for offset, (timestamp, key, value, headers) in enumerate(records):
         if timestamp != last_timestamp:
             last_timestamp = timestamp
+            max_timestamp = max(max_timestamp, timestamp)
             lead = b"\x00" + number(timestamp - base_timestamp)
             last_size = -1
         if key is None and value is not None and not headers:
@@ -82,7 +84,7 @@ def encode_body(records: list[PendingRecord], base_timestamp: int) -> bytes:
             parts += (number(whole), lead, delta, key_size, key, value_size, value, b"\x00")
         else:
             parts.append(encode_record(offset, timestamp - base_timestamp, key, value, headers))
-    return b"".join(parts)
+    return b"".join(parts), max_timestamp
 
 
 def seal(

@@ -294,7 +294,7 @@ class Sender:
             return True
         if batch.is_open:
             self._accumulator.close_open(batch.queue)
-        body = encode_body(batch.records, batch.base_timestamp)
+        body, batch.max_timestamp = encode_body(batch.records, batch.base_timestamp)
         codec, level = self._settings.codec, self._settings.compression_level
         if codec and len(body) > _INLINE_COMPRESSION_BYTES_MAX:
             batch.is_compressing = True
@@ -350,13 +350,16 @@ class Sender:
                 for batch in batches:
                     self._delivery.acknowledge(batch, Acknowledged(-1, -1))
                 return
-            answer = connection.send(request, version=version)
+            lane.in_flight += 1
+            sent_at = self._clock.monotonic()
+            connection.send_to(
+                request,
+                lambda answer, error: self._answered(lane, batches, sent_at, answer, error),
+                version=version,
+            )
         except KafkaError as error:
+            lane.in_flight -= bool(self._settings.acks)
             self._delivery.all_failed(batches, error)
-            return
-        lane.in_flight += 1
-        sent_at = self._clock.monotonic()
-        answer.add_done_callback(lambda done: self._answered(lane, batches, sent_at, done))
 
     def _request(
         self, connection: NodeConnection, topics: dict[str, list[PartitionProduceData]]
@@ -393,24 +396,25 @@ class Sender:
 
     # Answers
 
-    def _answered(self, lane: _Lane, batches: list[Batch], sent_at: float, done: asyncio.Future[Any]) -> None:
+    def _answered(
+        self,
+        lane: _Lane,
+        batches: list[Batch],
+        sent_at: float,
+        answer: ProduceResponse,
+        error: KafkaError | None,
+    ) -> None:
         lane.in_flight -= 1
         now = self._clock.monotonic()
-        error = None if done.cancelled() else done.exception()
-        if done.cancelled() or error is not None:
-            failure = (
-                error
-                if isinstance(error, KafkaError)
-                else ConnectionFailedError(None, "the connection was closed")
-            )
-            self._delivery.all_failed(batches, failure)
-        else:
-            self._counters.add("request-latency-total-ms", int((now - sent_at) * 1000))
-            answer: ProduceResponse = done.result()
-            if answer.throttle_time_ms > 0:
-                self._counters.add("produce-throttle-total-ms", answer.throttle_time_ms)
-                lane.resume_at = now + answer.throttle_time_ms / 1000
-            self._delivery.take_in(batches, answer, now)
+        if error is not None:
+            self._delivery.all_failed(batches, error)
+            self.wake()  # not at once: the connection is just being taken apart
+            return
+        self._counters.add("request-latency-total-ms", int((now - sent_at) * 1000))
+        if answer.throttle_time_ms > 0:
+            self._counters.add("produce-throttle-total-ms", answer.throttle_time_ms)
+            lane.resume_at = now + answer.throttle_time_ms / 1000
+        self._delivery.take_in(batches, answer, now)
         self._pump()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
