@@ -24,8 +24,9 @@ _numbers = itertools.count()
 QUICK_GROUPS = {
     "group.consumer.heartbeat.interval.ms": "200",
     "group.consumer.min.heartbeat.interval.ms": "200",
-    "group.consumer.session.timeout.ms": "4000",
-    "group.consumer.min.session.timeout.ms": "4000",
+    "group.consumer.session.timeout.ms": "2500",
+    "group.consumer.min.session.timeout.ms": "2500",
+    "group.min.session.timeout.ms": "2500",
 }
 
 BOTH = [

@@ -20,7 +20,7 @@ from tests.oracle.readiness import wait_until_writable
 
 SECONDS_MAX = 30.0
 # Short enough for tests, and within what both brokers allow.
-QUICK = {"heartbeat.interval.ms": 200, "session.timeout.ms": 6000, "auto.offset.reset": "earliest"}
+QUICK = {"heartbeat.interval.ms": 200, "session.timeout.ms": 2500, "auto.offset.reset": "earliest"}
 
 
 def new_group(name: str = "group") -> str:

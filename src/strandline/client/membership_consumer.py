@@ -186,9 +186,9 @@ class ConsumerMember:
         pause = self._cluster.backoff()
         while True:
             self._due.clear()
-            seconds = self._interval
+            wait_seconds: float | None = None
             if self._is_out:
-                pass
+                pass  # The next poll joins again.
             elif self._cluster.now() - self._last_poll > poll_max:
                 await self._leave_for_not_polling()
             elif self._subscription.is_in_group:
@@ -199,9 +199,10 @@ class ConsumerMember:
                     self._is_full_needed = True
                     if not error.retriable:
                         self._fail(error)
-                    seconds = pause.failed()
+                    wait_seconds = pause.failed()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._due.wait(), seconds)
+                # The interval is the last answer's, which may just have come.
+                await asyncio.wait_for(self._due.wait(), wait_seconds or self._interval)
 
     async def _beat(self) -> None:
         request = self._request()
