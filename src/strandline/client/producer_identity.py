@@ -83,19 +83,16 @@ class Identity:
         """Asks brokers for an id until one gives it."""
         pause = self._cluster.backoff()
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=_INT_MAX)
-        try:
-            while True:
-                try:
-                    answer = await self._cluster.call_any(request, InitProducerIdResponse)
-                    if answer.error_code == ErrorCode.NONE:
-                        self._identity = ProducerIdentity(answer.producer_id, answer.producer_epoch)
-                        return
+        while self._identity is NO_IDENTITY:
+            try:
+                answer = await self._cluster.call_any(request, InitProducerIdResponse)
+                if answer.error_code != ErrorCode.NONE:
                     raise error_for(answer.error_code, "no producer id was given")
-                except KafkaError as error:
-                    if not error.retriable:
-                        self._on_fatal(error)
-                        return
-                    await asyncio.sleep(pause.failed())
-        finally:
-            self._fetching = None
-            self.on_change()
+                self._identity = ProducerIdentity(answer.producer_id, answer.producer_epoch)
+            except KafkaError as error:
+                if not error.retriable:
+                    self._on_fatal(error)
+                    break
+                await asyncio.sleep(pause.failed())
+        self._fetching = None
+        self.on_change()

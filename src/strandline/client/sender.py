@@ -230,9 +230,8 @@ class Sender:
             await connection.open()
         except KafkaError:
             self._cluster.request_update()
-        finally:
-            lane.is_opening = False
-            self.wake()
+        lane.is_opening = False
+        self.wake()
 
     def _pause(self, lane: _Lane, until: float) -> None:
         lane.resume_at = until

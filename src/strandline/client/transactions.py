@@ -267,9 +267,8 @@ class Transactions(Identity):
                 self._is_begun = True
         except KafkaError as error:
             self._spoilt(error)
-        finally:
-            self._adder = None
-            self.on_change()
+        self._adder = None
+        self.on_change()
 
     async def _commit_offsets(
         self, offsets: Mapping[Any, Any], group: Any, group_id: str, deadline: float
