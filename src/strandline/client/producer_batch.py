@@ -50,6 +50,7 @@ class Batch:
         "created_at",
         "deadline",
         "is_compressing",
+        "is_in_doubt",
         "is_in_flight",
         "is_open",
         "limit",
@@ -84,6 +85,7 @@ class Batch:
         self.base_sequence = NO_SEQUENCE
         self.is_open = True
         self.is_in_flight = False
+        self.is_in_doubt = False  # whether an attempt ended so that the broker may have written it
         self.is_compressing = False
         self.outcome: Outcome | None = None
         self.split: list[tuple[int, Batch]] | None = None
@@ -97,6 +99,7 @@ class Batch:
         """The batch will be sent as a new one, under another epoch."""
         self.base_sequence = NO_SEQUENCE
         self.producer_id = self.producer_epoch = -1
+        self.is_in_doubt = False
 
     def resolve(self, outcome: Outcome) -> None:
         assert self.outcome is None, "a batch has one outcome"

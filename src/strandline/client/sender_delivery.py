@@ -14,7 +14,7 @@ from strandline.client.backoff import backoff_ms
 from strandline.client.cluster import Cluster
 from strandline.client.connections import Node
 from strandline.client.errors import DeliveryTimeoutError, KafkaError, ProducerFencedError, error_for
-from strandline.client.producer_answers import STALE_METADATA, Verdict, verdict
+from strandline.client.producer_answers import STALE_METADATA, Verdict, leaves_doubt, verdict
 from strandline.client.producer_batch import Acknowledged, Batch
 from strandline.client.producer_identity import Identity
 from strandline.client.producer_records import seal
@@ -101,12 +101,15 @@ class Delivery:
             error.code,
             count=batch.count,
             retries_left=batch.attempts <= self._settings.retries and batch.outcome is None,
+            is_in_doubt=batch.is_in_doubt,
             may_begin_epoch=identity is not None and not identity.is_transactional,
             comes_too_early=identity is not None and sequences.comes_too_early(queue, batch),
             is_transactional=identity is not None and identity.is_transactional,
         )
         if error.code in STALE_METADATA:
             self._cluster.request_update()
+        if leaves_doubt(error.code):
+            batch.is_in_doubt = True
         match decision:
             case Verdict.RETRY:
                 if error.code in sequences.OUT_OF_SEQUENCE:

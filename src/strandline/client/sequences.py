@@ -6,8 +6,9 @@ A broker takes a producer's batches of a partition only in sequence, and recogni
 2. While a batch is being sent again, only the lowest sequence may be sent: the broker would refuse the others.
 3. Before the first acknowledgement one batch is sent at a time: a broker that does not know the producer takes whatever
    sequence comes first, so the next rule would not hold.
-4. A batch that the broker refused was certainly not written, nor was anything behind it: the numbers are rewound to
-   its own, once nothing is in flight, and what was behind it is numbered anew.
+4. A batch that the broker refused, and of which no earlier attempt is in doubt, was certainly not written, nor was
+   anything behind it: the numbers are rewound to its own, once nothing is in flight, and what was behind it is
+   numbered anew.
 5. A batch that is given up may have been written or not: the queue is `unresolved`. Batches that already have sequences
    go on, one at a time. If one is acknowledged, nothing was missing. If one is refused as out of order, none of them
    was written, and a new epoch begins. If none is left, a new epoch begins before anything new is sent.
