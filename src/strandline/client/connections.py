@@ -246,9 +246,13 @@ class NodeConnection:
 
     async def _connect(self) -> Channel:
         channel = Channel(self._config.text("client.id"))
-        await asyncio.wait_for(
-            channel.open(self._world.network, self.node.host, self.node.port), self._setup_seconds()
-        )
+        try:
+            await asyncio.wait_for(
+                channel.open(self._world.network, self.node.host, self.node.port), self._setup_seconds()
+            )
+        except BaseException:
+            channel.close()  # it may have been connected just before the waiting ended
+            raise
         if self._is_closed:
             channel.close()
             raise asyncio.CancelledError
