@@ -74,7 +74,7 @@ class AccumulatorMachine(RuleBasedStateMachine):
         if at > self.now:
             return
         if not first.attempts:
-            assert all(batch.number <= first.number for batch in queue.in_flight), "batches leave in order"
+            assert all(batch.place < first.place for batch in queue.in_flight), "batches leave in order"
         assert self.now >= self.paused_until[partition] or first.outcome is not None, "a pause is kept"
         batch = self.accumulator.take(queue)
         assert batch is first

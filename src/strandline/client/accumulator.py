@@ -51,7 +51,6 @@ class PartitionQueue:
         "in_flight",
         "is_known",
         "is_listed",
-        "last_acked_sequence",
         "needs_new_epoch",
         "next_sequence",
         "open",
@@ -80,7 +79,6 @@ class PartitionQueue:
         self.producer_epoch = -1
         self.is_known = False
         self.next_sequence = 0
-        self.last_acked_sequence = -1
         self.rewind_to: int | None = None
         self.unresolved = False
         self.needs_new_epoch = False
@@ -184,7 +182,7 @@ class Accumulator:
         assert limit <= self.memory_free, "memory is there before it is charged"
         settings = self._settings
         self.batch_count += 1
-        batch = Batch(queue, self.batch_count, now, now + settings.delivery_timeout)
+        batch = Batch(queue, (self.batch_count,), now, now + settings.delivery_timeout)
         batch.limit = limit
         self.memory_free -= limit
         queue.waiting.append(batch)
@@ -242,10 +240,7 @@ class Accumulator:
         batch.is_in_flight = False
         if batch.outcome is not None:
             return  # it expired in flight
-        position = 0
-        while position < len(queue.waiting) and _is_before(queue.waiting[position], batch):
-            position += 1
-        queue.waiting.insert(position, batch)
+        _insert(queue.waiting, batch)
         queue.retry_at = max(queue.retry_at, retry_at)
         self.look_at(queue, retry_at)
 
@@ -263,24 +258,24 @@ class Accumulator:
             self._finish(batch, outcome)
 
     def split(self, batch: Batch, payload: bytes | bytearray, now: float) -> None:
-        """Halves a batch that the broker finds too large; both parts go to the front, in order."""
+        """Halves a batch that the broker finds too large; both parts go to its old place."""
         queue = batch.queue
         records = records_in(payload)
         assert len(records) > 1, "a single record cannot be split"
         queue.in_flight.remove(batch)
         batch.is_in_flight = False
         half = len(records) // 2
-        parts = [(0, self._part(batch, records[:half])), (half, self._part(batch, records[half:]))]
+        parts = [(0, self._part(batch, 0, records[:half])), (half, self._part(batch, 1, records[half:]))]
         self.memory_free += batch.limit - sum(part.limit for _, part in parts)
-        for _, part in reversed(parts):
-            queue.waiting.appendleft(part)
-            self._alive.appendleft(part)
+        for _, part in parts:
+            _insert(queue.waiting, part)
+            _insert(self._alive, part)
         batch.body = None
         batch.divide(parts)
         self.look_at(queue, now)
 
-    def _part(self, batch: Batch, records: list[Record]) -> Batch:
-        part = Batch(batch.queue, batch.number, batch.created_at, batch.deadline)
+    def _part(self, batch: Batch, which: int, records: list[Record]) -> Batch:
+        part = Batch(batch.queue, (*batch.place, which), batch.created_at, batch.deadline)
         part.records = [(each.timestamp, each.key, each.value, each.headers) for each in records]
         part.size = part.limit = sum(size_bound(each.key, each.value, each.headers) for each in records)
         part.count = len(records)
@@ -346,8 +341,9 @@ class Accumulator:
         return min(deadline, self._timers[0][0]) if self._timers else deadline
 
 
-def _is_before(one: Batch, other: Batch) -> bool:
-    """Which batch of a queue was filled first; the parts of one share a number, and sequences tell them apart."""
-    if one.number != other.number or not (one.has_sequence and other.has_sequence):
-        return one.number <= other.number
-    return (one.base_sequence - other.base_sequence) & 0x7FFFFFFF > 0x3FFFFFFF
+def _insert(batches: deque[Batch], batch: Batch) -> None:
+    """Into its place; most come back to near the front."""
+    position = 0
+    while position < len(batches) and batches[position].place < batch.place:
+        position += 1
+    batches.insert(position, batch)

@@ -396,7 +396,7 @@ class Producer:
         self._sender.wake()
         deadline = None if timeout is None else self._monotonic() + timeout
         number = self._accumulator.batch_count
-        while waiting := [batch for batch in self._accumulator.unfinished() if batch.number <= number]:
+        while waiting := [batch for batch in self._accumulator.unfinished() if batch.place[0] <= number]:
             left = None if deadline is None else max(0.0, deadline - self._monotonic())
             try:
                 await asyncio.wait_for(waiting[0].wait(), left)

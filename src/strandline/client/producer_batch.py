@@ -55,8 +55,8 @@ class Batch:
         "is_open",
         "limit",
         "max_timestamp",
-        "number",
         "outcome",
+        "place",
         "producer_epoch",
         "producer_id",
         "queue",
@@ -66,9 +66,13 @@ class Batch:
         "watchers",
     )
 
-    def __init__(self, queue: PartitionQueue, number: int, created_at: float, deadline: float) -> None:
+    def __init__(
+        self, queue: PartitionQueue, place: tuple[int, ...], created_at: float, deadline: float
+    ) -> None:
         self.queue = queue
-        self.number = number  # batches of a queue are numbered in the order of their making
+        self.place = (
+            place  # in the order of filling: the number of the batch and, for a part of one, which part
+        )
         self.records: list[PendingRecord] = []
         self.body: bytes | None = None
         self.codec = 0

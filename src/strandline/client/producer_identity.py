@@ -43,6 +43,7 @@ class Identity:
 
     def may_send(self, queue: PartitionQueue) -> bool:
         """Whether the first waiting batch may go; if it cannot because of the producer, the queue is remembered."""
+        sequences.settle(queue)
         if sequences.needs_new_epoch(queue) and not self._begin_epoch(queue):
             self._blocked[queue] = None
             return False

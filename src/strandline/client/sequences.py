@@ -10,8 +10,8 @@ A broker takes a producer's batches of a partition only in sequence, and recogni
    anything behind it: the numbers are rewound to its own, once nothing is in flight, and what was behind it is
    numbered anew.
 5. A batch that is given up may have been written or not: the queue is `unresolved`. Batches that already have sequences
-   go on, one at a time. If one is acknowledged, nothing was missing. If one is refused as out of order, none of them
-   was written, and a new epoch begins. If none is left, a new epoch begins before anything new is sent.
+   go on, one at a time. If one is acknowledged, nothing was missing. If the first of them is refused as out of order,
+   none was written, and a new epoch begins. If none is left, a new epoch begins before anything new is sent.
 6. A new epoch begins, for a queue, only when nothing of it is in flight: then its waiting batches forget their
    sequences and start at 0. Other queues go on in their epoch until they too have nothing in flight or to repeat.
 
@@ -45,8 +45,6 @@ NO_IDENTITY: Final = ProducerIdentity(-1, -1)
 
 def may_send(queue: PartitionQueue) -> bool:
     """Whether the first waiting batch may go now, as far as sequences are concerned."""
-    if queue.rewind_to is not None and not queue.in_flight:
-        _rewind(queue)
     if queue.needs_new_epoch or queue.rewind_to is not None or len(queue.in_flight) >= IN_FLIGHT_MAX:
         return False
     if queue.waiting[0].has_sequence or queue.unresolved or not queue.is_known:
@@ -72,13 +70,14 @@ def begin_epoch(queue: PartitionQueue, identity: ProducerIdentity) -> None:
         queue.is_known = False
     queue.producer_id, queue.producer_epoch = identity
     queue.next_sequence = 0
-    queue.last_acked_sequence = -1
     queue.unresolved = queue.needs_new_epoch = False
     queue.rewind_to = None
 
 
-def _rewind(queue: PartitionQueue) -> None:
-    assert queue.rewind_to is not None
+def settle(queue: PartitionQueue) -> None:
+    """Rewinds, if that is due and nothing is in flight any more; before anything else is asked about the queue."""
+    if queue.rewind_to is None or queue.in_flight:
+        return
     for batch in queue.waiting:
         if batch.has_sequence and not _is_below(batch.base_sequence, queue.rewind_to):
             batch.forget_sequence()
@@ -90,7 +89,7 @@ def adopt(queue: PartitionQueue, identity: ProducerIdentity) -> None:
     """Takes the producer's present identity, if nothing under an older one is left to speak of."""
     if (queue.producer_id, queue.producer_epoch) == identity or queue.in_flight:
         return
-    if queue.producer_id >= 0 and queue.waiting and queue.waiting[0].has_sequence:
+    if queue.producer_id >= 0 and any(batch.has_sequence for batch in queue.waiting):
         return
     begin_epoch(queue, identity)
 
@@ -110,7 +109,6 @@ def acknowledged(queue: PartitionQueue, batch: Batch) -> None:
         return
     queue.is_known = True
     last = next_sequence(batch.base_sequence, batch.count - 1)
-    queue.last_acked_sequence = last
     if next_sequence(last, 1) == queue.next_sequence:
         queue.unresolved = False
 
@@ -130,10 +128,15 @@ def refused(queue: PartitionQueue, batch: Batch) -> None:
 
 
 def comes_too_early(queue: PartitionQueue, batch: Batch) -> bool:
-    """Whether a batch was refused as out of order only because one before it is still being sent again."""
+    """Whether a batch that is refused as out of order has only to wait for one before it, which is still to be sent
+    (again). That one may have been written: its sequence must not be forgotten before a broker has spoken of it."""
     if not _is_current(queue, batch) or queue.rewind_to is not None:
         return True
-    return not queue.unresolved and batch.base_sequence != next_sequence(queue.last_acked_sequence, 1)
+    return any(
+        other.has_sequence and _is_below(other.base_sequence, batch.base_sequence)
+        for others in (queue.waiting, queue.in_flight)
+        for other in others
+    )
 
 
 def refused_as_out_of_order(queue: PartitionQueue, batch: Batch) -> None:

@@ -114,6 +114,7 @@ class Transactions(Identity):
     def may_send(self, queue: PartitionQueue) -> bool:
         if self.state is not State.IN_TRANSACTION:
             return False
+        sequences.settle(queue)
         if sequences.needs_new_epoch(queue) and queue.producer_id == self._identity.producer_id:
             if queue.producer_epoch == self._identity.epoch:
                 self._blocked[queue] = None
