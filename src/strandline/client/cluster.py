@@ -228,10 +228,13 @@ class Cluster:
             key=lambda each: (not each.is_open, each.waiting_count),
         )
         nodes = [each.node for each in ready]
-        if not known or self.config.text("metadata.recovery.strategy").lower() == "rebootstrap":
+        if not known or self._may_rebootstrap():
             turn = self._turn % len(self._bootstrap)
             nodes += self._bootstrap[turn:] + self._bootstrap[:turn]
         return nodes
+
+    def _may_rebootstrap(self) -> bool:
+        return self.config.text("metadata.recovery.strategy").lower() == "rebootstrap"
 
     # Refreshing
 
@@ -301,6 +304,10 @@ class Cluster:
     def _failed(self, error: KafkaError) -> None:
         self._failure = error
         self._is_update_wanted = True
+        trigger = self.config.seconds("metadata.recovery.rebootstrap.trigger.ms")
+        if self._fresh_at > 0 and self.now() - self._fresh_at > trigger and self._may_rebootstrap():
+            # What is known is of no use any more; the bootstrap servers may know better (KIP-1102).
+            self.metadata.nodes.clear()
         if isinstance(error, WrongClusterError) or not (
             error.retriable or error.code == ErrorCode.NETWORK_EXCEPTION
         ):

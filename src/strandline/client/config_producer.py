@@ -86,7 +86,7 @@ PRODUCER_KEYS: Final[tuple[ConfigKey, ...]] = (
     active("partitioner.adaptive.partitioning.enable", BOOLEAN, True, None, LOW).documented(
         "Whether partitions whose leaders are slow get fewer records without keys (KIP-794)."
     ),
-    active("partitioner.availability.timeout.ms", LONG, 0, at_least(0), LOW).documented(
+    accepted("partitioner.availability.timeout.ms", LONG, 0, at_least(0), LOW).documented(
         "How long a leader may take nothing before records without keys avoid its partitions; 0 for never."
     ),
     active("interceptor.classes", LIST, (), None, LOW).documented(
