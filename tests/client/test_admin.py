@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import pytest
 
@@ -27,6 +29,27 @@ from strandline.client.errors import (
 )
 from tests.client.reading import create, run
 
+T = TypeVar("T")
+
+
+async def eventually(ask: Callable[[], Awaitable[T]], expected: T) -> None:
+    """Brokers answer for metadata from images that follow the controller's a moment later."""
+    for _ in range(200):
+        found = await ask()
+        if found == expected:
+            return
+        await asyncio.sleep(0.02)
+    assert found == expected
+
+
+async def listed(admin: Admin, topic: str) -> bool:
+    return topic in await admin.list_topics()
+
+
+async def described(admin: Admin, topic: str) -> tuple[bytes, int]:
+    info = (await admin.describe_topics([topic]))[topic]
+    return info.topic_id, len(info.partitions)
+
 
 def test_topics_are_created_listed_described_grown_and_deleted(bootstrap: str, topic: str) -> None:
     async def main() -> None:
@@ -35,11 +58,11 @@ def test_topics_are_created_listed_described_grown_and_deleted(bootstrap: str, t
             assert (made.partitions, made.replication_factor) == (2, 1)
             with pytest.raises(TopicExistsError):
                 await admin.create_topic(topic)
-            assert topic in await admin.list_topics()
+            await eventually(lambda: listed(admin, topic), True)
             await admin.create_partitions({topic: 4})
-            info = (await admin.describe_topics([topic]))[topic]
-            assert (info.topic_id, len(info.partitions)) == (made.topic_id, 4)
+            await eventually(lambda: described(admin, topic), (made.topic_id, 4))
             await admin.delete_topics([topic])
+            await eventually(lambda: listed(admin, topic), False)
             with pytest.raises(UnknownTopicError):
                 await admin.describe_topics([topic])
             with pytest.raises(UnknownTopicError):
