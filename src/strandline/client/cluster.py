@@ -34,6 +34,7 @@ from strandline.client.errors import (
     error_for,
 )
 from strandline.client.metadata import Metadata, TopicInfo
+from strandline.client.waiting import within
 from strandline.client.world import ClientWorld
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from strandline.wire.schema import Request, Response
@@ -144,7 +145,7 @@ class Cluster:
         self._refreshed.append(waiter)
         self.request_update()
         try:
-            await asyncio.wait_for(waiter, max(0.0, deadline - self.now()))
+            await within(max(0.0, deadline - self.now()), waiter)
         except TimeoutError as error:
             if isinstance(error, KafkaError):
                 raise
@@ -263,7 +264,7 @@ class Cluster:
         age = self.now() - self._fresh_at
         seconds = max(0.0, self.config.seconds("metadata.max.age.ms") - age)
         try:
-            await asyncio.wait_for(self._wake.wait(), seconds)
+            await within(seconds, self._wake.wait())
         except TimeoutError:
             self._is_update_wanted = True
             self.connections.close_idle()

@@ -29,6 +29,7 @@ from strandline.client.errors import (
     UnsupportedVersionError,
     error_for,
 )
+from strandline.client.waiting import within
 from strandline.client.world import ClientWorld
 from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -247,8 +248,8 @@ class NodeConnection:
     async def _connect(self) -> Channel:
         channel = Channel(self._config.text("client.id"))
         try:
-            await asyncio.wait_for(
-                channel.open(self._world.network, self.node.host, self.node.port), self._setup_seconds()
+            await within(
+                self._setup_seconds(), channel.open(self._world.network, self.node.host, self.node.port)
             )
         except BaseException:
             channel.close()  # it may have been connected just before the waiting ended
@@ -282,7 +283,7 @@ class NodeConnection:
         self, channel: Channel, request: ApiVersionsRequest, version: int
     ) -> ApiVersionsResponse:
         try:
-            answer = await asyncio.wait_for(channel.request(request, version), self._request_seconds)
+            answer = await within(self._request_seconds, channel.request(request, version))
         except ChannelClosed as error:
             raise ConnectionFailedError(None, str(error)) from error
         return cast(ApiVersionsResponse, answer)

@@ -19,6 +19,7 @@ from strandline.client.cluster import Cluster
 from strandline.client.errors import ConfigError, KafkaError
 from strandline.client.offsets_committed import CommittedOffsets, Membership, Offsets
 from strandline.client.subscription import OffsetAndMetadata
+from strandline.client.waiting import within
 from strandline.telemetry.counters import Counters
 
 
@@ -96,7 +97,7 @@ class Commits:
         if self._last is not None and not self._last.done():
             with suppress(KafkaError, TimeoutError):
                 left = max(0.0, deadline - self._cluster.now())
-                await asyncio.wait_for(asyncio.shield(self._last), left)
+                await within(left, asyncio.shield(self._last))
         self._told.clear()
         if self._is_automatic and offsets:
             with suppress(KafkaError):
@@ -106,4 +107,4 @@ class Commits:
         """Waits for what is under way."""
         if self._last is not None and not self._last.done():
             with suppress(KafkaError, TimeoutError, asyncio.CancelledError):
-                await asyncio.wait_for(self._last, max(0.0, deadline - self._cluster.now()))
+                await within(max(0.0, deadline - self._cluster.now()), self._last)

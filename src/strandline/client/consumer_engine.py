@@ -34,6 +34,7 @@ from strandline.client.offsets import LogOffsets
 from strandline.client.offsets_committed import Membership, Offsets
 from strandline.client.offsets_positions import Positions
 from strandline.client.subscription import Mode, Subscription
+from strandline.client.waiting import within
 from strandline.client.world import ClientWorld
 from strandline.telemetry.counters import Counters
 
@@ -188,7 +189,7 @@ class ConsumerEngine:
                 if left <= 0:
                     return found
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), left)
+                    await within(left, self._news.wait())
                 if self._is_closed:
                     raise ClosedError(None, "the consumer was closed")
         finally:

@@ -16,6 +16,7 @@ from strandline.client.cluster import Cluster
 from strandline.client.coordinators import GROUP, MOVED
 from strandline.client.errors import ConnectionFailedError, KafkaTimeoutError
 from strandline.client.offsets_committed import Membership
+from strandline.client.waiting import within
 from strandline.wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
@@ -148,7 +149,7 @@ class Ongoing:
         assert self._task is not None
         if not self._task.done():
             try:
-                await asyncio.wait_for(asyncio.shield(self._task), max(0.0, seconds))
+                await within(max(0.0, seconds), asyncio.shield(self._task))
             except TimeoutError:
                 if not self._task.done():
                     return False  # It is the waiting that took too long.

@@ -28,6 +28,7 @@ from strandline.client.errors import KafkaError, error_for
 from strandline.client.membership import CommitBeforeRevocation, GroupLink, tell
 from strandline.client.offsets_committed import Membership
 from strandline.client.subscription import Mode, Subscription
+from strandline.client.waiting import within
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -128,7 +129,7 @@ class ConsumerMember:
                 self._changed.clear()
                 left = deadline - self._cluster.now()
                 try:
-                    await asyncio.wait_for(self._changed.wait(), max(0.0, left))
+                    await within(max(0.0, left), self._changed.wait())
                 except TimeoutError:
                     return
 
@@ -202,7 +203,7 @@ class ConsumerMember:
                     wait_seconds = pause.failed()
             with suppress(TimeoutError):
                 # The interval is the last answer's, which may just have come.
-                await asyncio.wait_for(self._due.wait(), wait_seconds or self._interval)
+                await within(wait_seconds or self._interval, self._due.wait())
 
     async def _beat(self) -> None:
         request = self._request()

@@ -29,6 +29,7 @@ from strandline.client.errors import (
     error_for,
 )
 from strandline.client.subscription import OffsetAndMetadata
+from strandline.client.waiting import within
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -106,7 +107,7 @@ class CommittedOffsets:
             try:
                 connection = await coordinators.connection(GROUP, self._group_id, deadline)
                 left = max(0.001, deadline - self._cluster.now())
-                await asyncio.wait_for(ask(connection), left)  # type: ignore[arg-type]
+                await within(left, ask(connection))  # type: ignore[arg-type]
                 return
             except KafkaError as error:
                 failure = error

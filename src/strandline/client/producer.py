@@ -39,6 +39,7 @@ from strandline.client.producer_settings import accumulator_settings, sender_set
 from strandline.client.producer_topics import TopicQueues, TopicRouter
 from strandline.client.sender import Sender
 from strandline.client.transactions import Transactions
+from strandline.client.waiting import within
 from strandline.client.world import ClientWorld, real_world
 from strandline.telemetry.counters import Counters
 from strandline.wire.record_batch import HEADER_BYTES
@@ -399,7 +400,7 @@ class Producer:
         while waiting := [batch for batch in self._accumulator.unfinished() if batch.place[0] <= number]:
             left = None if deadline is None else max(0.0, deadline - self._monotonic())
             try:
-                await asyncio.wait_for(waiting[0].wait(), left)
+                await within(left, waiting[0].wait())
             except TimeoutError:
                 raise KafkaTimeoutError(
                     None, f"{len(waiting)} batches were not delivered in {timeout} s"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+from strandline.client.waiting import within
+
 
 class MemoryLine:
     """Whoever is woken tries again, and wakes the next when it has what it needs."""
@@ -24,7 +26,7 @@ class MemoryLine:
         else:
             self._waiters.appendleft(waiter)
         try:
-            await asyncio.wait_for(waiter, seconds)
+            await within(seconds, waiter)
         except TimeoutError:
             return False
         finally:
