@@ -29,6 +29,10 @@ class MemoryLine:
             await within(seconds, waiter)
         except TimeoutError:
             return False
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.wake_first()  # it was woken and cannot use that: somebody else can
+            raise
         finally:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
