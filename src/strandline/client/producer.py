@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from strandline.client.accumulator import Accumulator, PartitionQueue
 from strandline.client.cluster import Cluster
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
 Headers = Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]]
 
+_YIELD_BYTES: Final = 64 * 1024
+_YIELD_SECONDS: Final = 0.002
+
 
 class Producer:
     def __init__(
@@ -77,6 +80,8 @@ class Producer:
         self._transactions: Transactions | None = None
         self._identity: Identity | None = None
         self._is_yield_due = False
+        self._closed_bytes = 0
+        self._yielded_at = 0.0
         self._accumulator = Accumulator(accumulator_settings(self.config))
 
     # Life
@@ -168,12 +173,18 @@ class Producer:
         if promise is None:
             promise = await self._take_when_possible(topic, value, key, partition, timestamp_ms, headers)
         if self._is_yield_due:
-            # A caller who only ever calls `send` would keep the sender from running; once per batch it gets its turn.
-            self._is_yield_due = False
-            await asyncio.sleep(0)
+            await self._yield()
         if not self._is_plain:
             self._interceptors.watch(promise)
         return promise
+
+    async def _yield(self) -> None:
+        """A caller who only ever calls `send` would keep the sender from running: it gets its turn when there is enough
+        for a request or two, so that batches of several partitions go together, or after a little while."""
+        self._is_yield_due = False
+        self._closed_bytes = 0
+        self._yielded_at = self._monotonic()
+        await asyncio.sleep(0)
 
     def send_nowait(
         self,
@@ -264,13 +275,17 @@ class Producer:
             if size > limit:
                 raise RecordTooLargeError(None, f"a record of {size} bytes, where {name} allows {limit}")
         accumulator = self._accumulator
+        now = self._monotonic()
         if queue.open is not None:
+            self._closed_bytes += queue.open.size
             accumulator.close_open(queue)
             self._sender.wake()
-            self._is_yield_due = True
+            self._is_yield_due = (
+                self._closed_bytes >= _YIELD_BYTES or now - self._yielded_at >= _YIELD_SECONDS
+            )
         if may_move:
             queue = queues.next_sticky()
-        promise = accumulator.append(queue, timestamp, key, value, headers, self._monotonic())
+        promise = accumulator.append(queue, timestamp, key, value, headers, now)
         self._cluster.add_topic(queue.topic)
         self._sender.arm()
         return promise
