@@ -103,7 +103,9 @@ class Producer:
         self._cluster = Cluster(self.config, world, start_seconds=self._block_seconds)
         if self.config.flag("enable.idempotence"):
             if self.config.optional_text("transactional.id") is not None:
-                self._identity = self._transactions = Transactions(self._cluster, self._refuse)
+                self._identity = self._transactions = Transactions(
+                    self._cluster, self._refuse, self._abandon_waiting
+                )
             else:
                 self._identity = Identity(self._cluster, self._refuse)
         self._sender = Sender(
@@ -462,8 +464,7 @@ class Producer:
     async def abort_transaction(self) -> None:
         """Gives everything of the transaction up; what waits to be sent fails with TransactionAbortedError."""
         transactions = self._transactional()
-        transactions.check_can_abort()
-        self._abandon_waiting()
+        transactions.begin_abort()
         await self._flush(None)
         await transactions.end(is_commit=False, deadline=self._block_deadline())
         self._refusal = IllegalStateError(
@@ -483,10 +484,10 @@ class Producer:
         return self._monotonic() + self._block_seconds
 
     def _abandon_waiting(self) -> None:
-        error = TransactionAbortedError(None, "the transaction was aborted before the record was sent")
-        for batch in self._accumulator.unfinished():
-            if not batch.is_in_flight and not batch.attempts:
-                self._accumulator.resolve(batch, error)
+        error = TransactionAbortedError(
+            None, "the transaction was aborted, or failed, before the record was sent"
+        )
+        self._sender.abandon_waiting(error)
 
     # When it cannot go on
 

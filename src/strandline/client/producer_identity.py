@@ -38,6 +38,11 @@ class Identity:
     def current(self) -> ProducerIdentity:
         return self._identity
 
+    @property
+    def may_retry(self) -> bool:
+        """Whether a batch that failed may be sent again; not in a transaction that will be aborted."""
+        return True
+
     def is_usable(self) -> bool:
         return self._identity.producer_id >= 0
 

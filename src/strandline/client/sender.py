@@ -127,6 +127,10 @@ class Sender:
         """Gives up every batch: the producer is closed or cannot go on."""
         self._delivery.fail_all(error)
 
+    def abandon_waiting(self, error: KafkaError) -> None:
+        """Gives up every batch that is not in flight."""
+        self._delivery.abandon_waiting(error)
+
     async def stop(self) -> None:
         self._is_stopped = True
         if self._timer is not None:

@@ -100,7 +100,11 @@ class Delivery:
         decision = verdict(
             error.code,
             count=batch.count,
-            retries_left=batch.attempts <= self._settings.retries and batch.outcome is None,
+            retries_left=(
+                batch.attempts <= self._settings.retries
+                and batch.outcome is None
+                and (identity is None or identity.may_retry)
+            ),
             is_in_doubt=batch.is_in_doubt,
             may_begin_epoch=identity is not None and not identity.is_transactional,
             comes_too_early=identity is not None and sequences.comes_too_early(queue, batch),
@@ -190,4 +194,15 @@ class Delivery:
         for batch in self._accumulator.unfinished():
             self._accumulator.resolve(batch, error)
             self._counters.add("record-error-total", batch.count)
+        self._on_memory_free()
+
+    def abandon_waiting(self, error: KafkaError) -> None:
+        """Gives up every batch that is not in flight. One that was sent before may have been written."""
+        for batch in self._accumulator.unfinished():
+            if not batch.is_in_flight:
+                if self._identity is not None and batch.has_sequence:
+                    sequences.given_up(batch.queue, batch)
+                    self._identity.batch_failed(error)
+                self._counters.add("record-error-total", len(batch.records) or batch.count)
+                self._accumulator.resolve(batch, error)
         self._on_memory_free()

@@ -31,6 +31,7 @@ from strandline.client.errors import (
     KafkaError,
     KafkaTimeoutError,
     ProducerFencedError,
+    TransactionAbortedError,
     error_for,
 )
 from strandline.client.producer_identity import Identity
@@ -92,8 +93,12 @@ class State(Enum):
 class Transactions(Identity):
     is_transactional = True
 
-    def __init__(self, cluster: Cluster, on_fatal: Callable[[KafkaError], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, on_fatal: Callable[[KafkaError], None], on_spoilt: Callable[[], None]
+    ) -> None:
+        """`on_spoilt` is told when a transaction can only be aborted: what waits will not be sent."""
         super().__init__(cluster, on_fatal)
+        self._on_spoilt = on_spoilt
         self.transactional_id = cluster.config.text("transactional.id")
         self._timeout_ms = cluster.config.int("transaction.timeout.ms")
         self.state = State.UNINITIALIZED
@@ -138,10 +143,13 @@ class Transactions(Identity):
     def fence(self, error: KafkaError) -> None:
         self._die(error)
 
+    @property
+    def may_retry(self) -> bool:
+        return self.state is State.IN_TRANSACTION
+
     def batch_failed(self, error: KafkaError) -> None:
         self._is_epoch_spoilt = True
-        if self.state is State.IN_TRANSACTION:
-            self.state, self._error = State.ABORTABLE, error
+        self._spoil(error)
 
     async def close(self) -> None:
         if self._adder is not None:
@@ -194,11 +202,13 @@ class Transactions(Identity):
         if self.state is not State.IN_TRANSACTION:
             raise IllegalStateError(None, "no transaction has begun", advice="begin_transaction comes first")
 
-    def check_can_abort(self) -> None:
+    def begin_abort(self) -> None:
+        """From here on nothing more of the transaction is sent."""
         if self.state is State.FATAL:
             self._raise()
         if self.state not in (State.IN_TRANSACTION, State.ABORTABLE):
             raise IllegalStateError(None, "no transaction has begun", advice="begin_transaction comes first")
+        self._spoil(TransactionAbortedError(None, "the transaction is being aborted"))
 
     async def end(self, *, is_commit: bool, deadline: float) -> None:
         """Commits or aborts, once every record has its outcome. After a timeout it may be asked for again."""
@@ -341,9 +351,14 @@ class Transactions(Identity):
         """Takes note of an error within a transaction: it can be aborted, or nothing can help."""
         if error.code in _FENCED or not (error.retriable or error.code in _ABORTABLE):
             self._die(error)
-        elif self.state is State.IN_TRANSACTION:
-            self.state, self._error = State.ABORTABLE, error
+        else:
+            self._spoil(error)
         return self._error or error
+
+    def _spoil(self, error: KafkaError) -> None:
+        if self.state is State.IN_TRANSACTION:
+            self.state, self._error = State.ABORTABLE, error
+            self._on_spoilt()
 
     def _die(self, error: KafkaError) -> None:
         if self.state is State.FATAL:
