@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from strandline.ports.network import Connection, Network
 from strandline.rpc.frames import BadFrame, FrameReader
@@ -44,12 +44,22 @@ class ChannelClosed(ConnectionError):
     """The connection was lost, or never made."""
 
 
+class Answer(Protocol):
+    """What takes the response, or the loss of the connection: a future, or something that costs less."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, result: Any, /) -> None: ...
+
+    def set_exception(self, exception: Exception, /) -> None: ...
+
+
 class Channel:
     def __init__(self, client_id: str, *, answer_bytes_max: int = ANSWER_BYTES_MAX) -> None:
         self._client_id = client_id
         self._frames = FrameReader(answer_bytes_max)
         self._connection: Connection | None = None
-        self._waiting: deque[tuple[int, type[Request], int, asyncio.Future[Any] | None]] = deque()
+        self._waiting: deque[tuple[int, type[Request], int, Answer | None]] = deque()
         self._correlation_id = 0
         self._on_lost: Callable[[], None] | None = None
         self.buffer = self._frames.buffer
@@ -61,6 +71,11 @@ class Channel:
     @property
     def waiting_count(self) -> int:
         return len(self._waiting)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What the operating system has not taken yet; requests without answers show in nothing else."""
+        return 0 if self._connection is None else self._connection.unsent_bytes()
 
     async def open(self, network: Network, host: str, port: int) -> None:
         """Raises OSError if nobody answers there."""
@@ -105,11 +120,15 @@ class Channel:
         self._send(message, version, answer)
         return answer
 
+    def request_into(self, message: Request, version: int, answer: Answer) -> None:
+        """The same with an answer of the caller's own, which is told as soon as the response has been read."""
+        self._send(message, version, answer)
+
     def send_without_answer(self, message: Request, version: int) -> None:
         """For Produce with acks=0, which is not answered."""
         self._send(message, version, None)
 
-    def _send(self, message: Request, version: int, answer: asyncio.Future[Any] | None) -> None:
+    def _send(self, message: Request, version: int, answer: Answer | None) -> None:
         if self._connection is None:
             raise ChannelClosed("the connection is closed")
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF

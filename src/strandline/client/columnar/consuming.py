@@ -1,0 +1,31 @@
+"""Fetched batches as a table for `Consumer.poll_table`. Large ones are decoded by a worker thread: the kernels let go
+of the interpreter's lock, so that the loop goes on fetching meanwhile."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from strandline.base.errors import ErrorCode
+from strandline.client.columnar.compiled import kernels
+from strandline.client.columnar.reading import SCHEMA, table_of
+from strandline.client.errors import error_for
+from strandline.client.fetch_buffer import BatchPart
+from strandline.client.world import ClientWorld
+from strandline.wire.record_batch import CorruptBatch
+
+EMPTY: Final = pa.RecordBatch.from_pylist([], schema=SCHEMA)
+
+# Below this handing over to another thread costs more than decoding here.
+_WORKER_BYTES_MIN: Final = 256 * 1024
+
+
+async def to_table(parts: list[BatchPart], world: ClientWorld) -> pa.RecordBatch:
+    size = sum(len(data) for _, _, _, _, data in parts)
+    try:
+        if size < _WORKER_BYTES_MIN:
+            return table_of(parts, kernels())
+        return await world.workers.run(table_of, tuple(parts), kernels())
+    except CorruptBatch as error:
+        raise error_for(ErrorCode.CORRUPT_MESSAGE, str(error)) from error

@@ -1,0 +1,110 @@
+"""When a consumer commits: by itself every so often, before partitions go, or when the application says.
+
+Rules:
+1. Automatic commits start inside a poll and cover what earlier polls gave, so nothing unread is committed. One is
+   under way at a time; a failed one is repeated by the next interval.
+2. Before partitions are given up, and when the consumer is closed, the last positions are committed and waited for.
+3. Asynchronous commits are carried out one after the other, so that an older one never overwrites a newer one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+from strandline.base.ids import TopicPartition
+from strandline.client.cluster import Cluster
+from strandline.client.errors import ConfigError, KafkaError
+from strandline.client.offsets_committed import CommittedOffsets, Membership, Offsets
+from strandline.client.subscription import OffsetAndMetadata
+from strandline.client.waiting import within
+from strandline.telemetry.counters import Counters
+
+
+class Commits:
+    def __init__(self, cluster: Cluster, identity: Callable[[], Membership], counters: Counters) -> None:
+        config = cluster.config
+        self._cluster = cluster
+        self._counters = counters
+        self._interceptors: tuple[Any, ...] = config.objects("interceptor.classes")
+        group_id = config.optional_text("group.id") or None
+        self.committed = None if group_id is None else CommittedOffsets(cluster, group_id, identity)
+        self._is_automatic = group_id is not None and config.flag("enable.auto.commit")
+        self._interval = config.seconds("auto.commit.interval.ms")
+        self._due_at = cluster.now() + self._interval
+        self._automatic: asyncio.Task[None] | None = None
+        self._last: asyncio.Task[None] | None = None
+        self._told: dict[TopicPartition, OffsetAndMetadata] = {}  # by automatic commits
+
+    async def commit(self, offsets: Offsets, deadline: float) -> None:
+        if self.committed is None:
+            raise ConfigError("committing offsets needs a group.id", key="group.id")
+        try:
+            await self.committed.commit(offsets, deadline)
+        except KafkaError:
+            self._counters.add("commit-failed-total")
+            raise
+        self._counters.add("commit-total")
+        for interceptor in self._interceptors:
+            interceptor.on_commit(dict(offsets))
+
+    async def fetch(
+        self, partitions: Iterable[TopicPartition], deadline: float
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        if self.committed is None:
+            raise ConfigError("committed offsets belong to a group: set group.id", key="group.id")
+        return await self.committed.fetch(partitions, deadline)
+
+    def commit_async(self, offsets: Offsets) -> asyncio.Task[None]:
+        before = self._last
+        task = asyncio.get_running_loop().create_task(self._commit_after(before, dict(offsets)))
+        # Its error is for whoever awaits it; who does not has said that it does not matter.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._last = task
+        return task
+
+    async def _commit_after(self, before: asyncio.Task[None] | None, offsets: Offsets) -> None:
+        if before is not None and not before.done():
+            with suppress(KafkaError):
+                await asyncio.shield(before)
+        seconds = self._cluster.config.seconds("default.api.timeout.ms")
+        await self.commit(offsets, self._cluster.now() + seconds)
+
+    def commit_if_due(self, consumed: Callable[[], Offsets]) -> None:
+        """Called by each poll, before it gives anything."""
+        if not self._is_automatic or self._cluster.now() < self._due_at:
+            return
+        if self._automatic is not None and not self._automatic.done():
+            return
+        self._due_at = self._cluster.now() + self._interval
+        offsets = self._news(consumed())
+        if offsets:
+            self._automatic = self.commit_async(offsets)
+            self._automatic.add_done_callback(lambda done: self._automatic_done(done, offsets))
+
+    def _news(self, offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Without what the last automatic commit has committed already."""
+        return {where: offset for where, offset in offsets.items() if self._told.get(where) != offset}
+
+    def _automatic_done(self, done: asyncio.Task[None], offsets: Offsets) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self._told.update(offsets)
+
+    async def commit_before_revocation(self, offsets: Offsets, deadline: float) -> None:
+        """Does nothing unless commits are automatic. An error leaves the offsets to whoever has the partitions next."""
+        if self._last is not None and not self._last.done():
+            with suppress(KafkaError, TimeoutError):
+                left = max(0.0, deadline - self._cluster.now())
+                await within(left, asyncio.shield(self._last))
+        self._told.clear()
+        if self._is_automatic and offsets:
+            with suppress(KafkaError):
+                await self.commit(offsets, deadline)
+
+    async def close(self, deadline: float) -> None:
+        """Waits for what is under way."""
+        if self._last is not None and not self._last.done():
+            with suppress(KafkaError, TimeoutError, asyncio.CancelledError):
+                await within(max(0.0, deadline - self._cluster.now()), self._last)

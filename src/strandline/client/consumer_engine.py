@@ -1,0 +1,219 @@
+"""The works of a consumer: everything behind the face that `consumer` shows.
+
+One poll, in order:
+
+    commit     what earlier polls gave, if that is automatic and due
+    group      join, or take in what the group decided (`membership`); listeners are called here
+    positions  find where to read in new partitions (`offsets_positions`)
+    take       from the buffer what the application asked for
+    dispatch   ask the brokers for more (`fetch`)
+    wait       for news, if there was nothing to take
+
+What cannot be finished before the poll's deadline goes on in the background, and the next poll takes it up again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from strandline.base.topics import INTERNAL_TOPICS
+from strandline.client.assignors import Assignor
+from strandline.client.cluster import Cluster
+from strandline.client.config import ClientConfig
+from strandline.client.consumer_commits import Commits
+from strandline.client.errors import ClosedError, IllegalStateError
+from strandline.client.fetch import Fetcher
+from strandline.client.fetch_buffer import Deserializers, FetchBuffer
+from strandline.client.membership import Member, Ongoing
+from strandline.client.membership_classic import ClassicMember
+from strandline.client.membership_consumer import ConsumerMember
+from strandline.client.offsets import LogOffsets
+from strandline.client.offsets_committed import Membership, Offsets
+from strandline.client.offsets_positions import Positions
+from strandline.client.subscription import Mode, Subscription
+from strandline.client.waiting import within
+from strandline.client.world import ClientWorld
+from strandline.telemetry.counters import Counters
+
+T = TypeVar("T")
+
+
+class ConsumerEngine:
+    def __init__(
+        self,
+        config: ClientConfig,
+        world: ClientWorld,
+        subscription: Subscription,
+        assignors: Sequence[Assignor],
+        deserializers: Deserializers,
+        consumed: Callable[[], Offsets],
+        counters: Counters,
+    ) -> None:
+        """`consumed` says which offsets the application has been given everything before."""
+        self.config = config
+        self.subscription = subscription
+        self.counters = counters
+        self._consumed = consumed
+        self.cluster = Cluster(
+            config,
+            world,
+            allow_auto_create=config.flag("allow.auto.create.topics"),
+            start_seconds=config.seconds("default.api.timeout.ms"),
+        )
+        self._news = asyncio.Event()
+        self.buffer = FetchBuffer(subscription, deserializers)
+        self._fetcher = Fetcher(self.cluster, subscription, self.buffer, counters, self._news.set)
+        self.log = LogOffsets(self.cluster)
+        self.commits = Commits(self.cluster, self._identity, counters)
+        self.positions = Positions(self.cluster, subscription, self.log, self.commits.committed, counters)
+        self._settling = Ongoing()
+        self.member = self._make_member(assignors)
+        self._is_polling = False
+        self._is_closed = False
+        self.cluster.on_change(self._metadata_changed)
+
+    def _make_member(self, assignors: Sequence[Assignor]) -> Member | None:
+        if not self.config.value("group.id"):
+            return None
+        member: Member
+        if self.config.text("group.protocol").lower() == "consumer":
+            member = ConsumerMember(self.cluster, self.subscription, self._last_commit, self.counters)
+        else:
+            member = ClassicMember(
+                self.cluster, self.subscription, assignors, self._last_commit, self.counters
+            )
+        member.wake = self._news.set
+        return member
+
+    def _identity(self) -> Membership:
+        if self.member is None or not self.subscription.is_in_group:
+            return Membership()
+        return self.member.identity
+
+    async def start(self) -> None:
+        try:
+            await self.cluster.start()
+        except BaseException:
+            await self.cluster.close()
+            self.cluster.world.close()
+            raise
+        self.subscription_changed()
+
+    async def close(self, deadline: float) -> None:
+        self._is_closed = True
+        self._news.set()
+        await self._settling.cancel()
+        try:
+            if self.member is not None and self.subscription.is_in_group:
+                await self.member.leave(deadline, "the consumer is being closed")
+            else:
+                await self._last_commit(deadline)
+            await self.commits.close(deadline)
+        finally:
+            await self._fetcher.close()
+            await self.cluster.close()
+            self.cluster.world.close()
+
+    async def _last_commit(self, deadline: float) -> None:
+        """Before partitions go: an error is counted, for others may own them already and nobody can do more."""
+        await self.commits.commit_before_revocation(self._consumed(), deadline)
+
+    # What is to be read has changed
+
+    def subscription_changed(self) -> None:
+        subscription = self.subscription
+        self.cluster.wants_all_topics = subscription.mode is Mode.PATTERN
+        if subscription.mode is Mode.PARTITIONS:
+            self.cluster.set_topics(sorted({where.topic for where in subscription.partitions}))
+        elif subscription.mode is Mode.PATTERN:
+            self._match()
+            self.cluster.request_update()
+        else:
+            self.cluster.set_topics(list(subscription.topics))
+        if self.member is not None and subscription.is_in_group:
+            self.member.subscription_changed()
+        self._news.set()
+
+    def stir(self) -> None:
+        """Positions or pauses have changed: there may be something to fetch, or to find out."""
+        self._fetcher.dispatch()
+        self._news.set()
+
+    def _metadata_changed(self) -> None:
+        if self._is_closed:
+            return
+        if self.subscription.mode is Mode.PATTERN:
+            self._match()
+        if self.member is not None and self.subscription.is_in_group:
+            self.member.metadata_changed()
+        self._fetcher.dispatch()
+
+    def _match(self) -> None:
+        without_internal = self.config.flag("exclude.internal.topics")
+        names = [
+            name
+            for name, topic in self.cluster.metadata.topics.items()
+            if not (without_internal and (topic.is_internal or name in INTERNAL_TOPICS))
+        ]
+        if self.subscription.match(names) and self.member is not None:
+            self.member.subscription_changed()
+            self._news.set()
+
+    # Poll
+
+    async def poll(self, timeout: float, take: Callable[[], list[T]]) -> list[T]:
+        """What `take` gives, as soon as it gives something, within so many seconds."""
+        if self._is_polling:
+            raise IllegalStateError(None, "another task is polling this consumer")
+        if self.subscription.mode is Mode.NONE:
+            raise IllegalStateError(None, "nothing to read: subscribe to topics or assign partitions first")
+        self._is_polling = True
+        try:
+            deadline = self.cluster.now() + timeout
+            self.commits.commit_if_due(self._consumed)
+            while True:
+                await self._maintain(deadline)
+                if self._fetcher.errors:
+                    raise self._fetcher.errors.pop(0)
+                self._news.clear()
+                found = take()
+                self._fetcher.dispatch()
+                if found:
+                    # Others must run too, heartbeats among them, however fast the application polls.
+                    await asyncio.sleep(0)
+                    return found
+                left = deadline - self.cluster.now()
+                if left <= 0:
+                    return found
+                with suppress(TimeoutError):
+                    await within(left, self._news.wait())
+                if self._is_closed:
+                    raise ClosedError(None, "the consumer was closed")
+        finally:
+            self._is_polling = False
+
+    async def _maintain(self, deadline: float) -> None:
+        """Group and positions; costs nothing while both are settled."""
+        if self.member is not None and self.subscription.is_in_group:
+            # Called even if settled: the member counts the time between polls.
+            await self.member.poll(deadline)
+        if self._settling.is_started or not self.subscription.is_settled:
+            await self.settle(deadline)
+
+    async def settle(self, deadline: float) -> None:
+        """Finds positions, for as long as the deadline allows; what takes longer goes on."""
+        if not self._settling.is_started:
+            self._settling.start(self._find_positions)
+        if await self._settling.wait(deadline - self.cluster.now()):
+            self._settling.result()
+        self._fetcher.dispatch()
+
+    async def _find_positions(self) -> None:
+        try:
+            seconds = self.config.seconds("default.api.timeout.ms")
+            await self.positions.settle(self.cluster.now() + seconds)
+        finally:
+            self._news.set()

@@ -1,0 +1,176 @@
+"""What both group protocols share: the coordinator's ear, the application's listener, and the form of a member.
+
+A member is a `Member`: `poll` is called by the consumer's poll, and there alone partitions change hands, so that an
+application is never deprived of a partition while it works on what a poll gave it. Heartbeats run in the background.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, Protocol, TypeVar
+
+from strandline.base.ids import TopicPartition
+from strandline.client.cluster import Cluster
+from strandline.client.coordinators import GROUP, MOVED
+from strandline.client.errors import ConnectionFailedError, KafkaTimeoutError
+from strandline.client.offsets_committed import Membership
+from strandline.client.waiting import within
+from strandline.wire.schema import Request, Response
+
+R = TypeVar("R", bound=Response)
+
+# Joins wait on the coordinator for as long as the group takes; commits must not wait behind them.
+PURPOSE: Final = "membership"
+
+CommitBeforeRevocation = Callable[[float], Awaitable[None]]
+
+
+class RebalanceListener:
+    """Told when partitions come and go; methods may be coroutines. Derive from it, and override what is needed."""
+
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
+        """These are new; positions can be set with seek."""
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Any:
+        """These are about to go to others: the last moment to commit."""
+
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
+        """These have gone already, to others perhaps: a commit would fail. By default as if revoked."""
+        return self.on_partitions_revoked(partitions)
+
+
+class Member(Protocol):
+    wake: Callable[[], None]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `poll` has nothing to do."""
+        ...
+
+    @property
+    def identity(self) -> Membership:
+        """As what offsets are committed."""
+        ...
+
+    async def poll(self, deadline: float) -> None:
+        """Joins, and takes in what the group decided, as far as that goes before the deadline."""
+        ...
+
+    def subscription_changed(self) -> None: ...
+
+    def metadata_changed(self) -> None: ...
+
+    def enforce_rebalance(self, reason: str) -> None: ...
+
+    async def leave(self, deadline: float, reason: str) -> None:
+        """Gives all partitions up, tells the coordinator, and stops the heartbeats."""
+        ...
+
+
+async def tell(listener: Any, method: str, partitions: Iterable[TopicPartition]) -> None:
+    """Calls the listener, if there is one and there is something to say; waits for it if it is a coroutine."""
+    told = sorted(partitions)
+    act = getattr(listener, method, None)
+    if act is None and method == "on_partitions_lost":
+        act = getattr(listener, "on_partitions_revoked", None)
+    if act is None or not told:
+        return
+    result = act(told)
+    if inspect.isawaitable(result):
+        await result
+
+
+class GroupLink:
+    """Requests to the group's coordinator, which is looked for again when it has moved."""
+
+    def __init__(self, cluster: Cluster, group_id: str) -> None:
+        self._cluster = cluster
+        self.group_id = group_id
+
+    async def call(
+        self,
+        request: Request,
+        cls: type[R],
+        deadline: float,
+        *,
+        seconds: float | None = None,
+        at_most: int | None = None,
+    ) -> R:
+        """One attempt; the deadline is for finding the coordinator, `seconds` for its answer."""
+        found = await self._cluster.coordinators.connection(GROUP, self.group_id, deadline)
+        connection = self._cluster.connections.to(found.node, PURPOSE)
+        try:
+            await connection.open()
+            version = connection.version(type(request), at_most=at_most)
+            return await connection.call(request, cls, version=version, seconds=seconds)
+        except (ConnectionFailedError, KafkaTimeoutError):
+            self._cluster.coordinators.forget(GROUP, self.group_id)
+            raise
+
+    def drop(self) -> None:
+        """Gives the connection up, and with it what waits there: a leave must not wait behind a join."""
+        node = self._cluster.coordinators.known(GROUP, self.group_id)
+        if node is not None:
+            self._cluster.connections.to(node, PURPOSE).drop()
+
+    def moved(self, code: int) -> bool:
+        """Whether this code says that another broker is the coordinator; it is looked for anew then."""
+        if code in MOVED:
+            self._cluster.coordinators.forget(GROUP, self.group_id)
+            return True
+        return False
+
+
+class Ongoing:
+    """Work that goes on between polls: a poll waits for it as long as it may, the next one goes on waiting."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[Any] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    @property
+    def is_started(self) -> bool:
+        """Whether there is a result to come, or to be taken."""
+        return self._task is not None
+
+    def start(self, work: Callable[[], Any]) -> None:
+        assert self._task is None
+        self._task = asyncio.get_running_loop().create_task(work())
+        # Its error is raised by the poll that takes the result; if none comes any more nobody misses it.
+        self._task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether it is done."""
+        assert self._task is not None
+        if not self._task.done():
+            try:
+                await within(max(0.0, seconds), asyncio.shield(self._task))
+            except TimeoutError:
+                if not self._task.done():
+                    return False  # It is the waiting that took too long.
+            except asyncio.CancelledError:
+                if not self._task.cancelled():
+                    raise  # It is the waiting that was cancelled.
+            except Exception:
+                assert self._task.done(), "only the work itself raises here, and `result` raises it again"
+        return True
+
+    def result(self) -> Any:
+        """The result or error; the next piece of work can start then."""
+        task, self._task = self._task, None
+        assert task is not None
+        return task.result()
+
+    async def cancel(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            try:
+                await task
+            except (asyncio.CancelledError, Exception):
+                return

@@ -1,0 +1,226 @@
+"""What a consumer reads, and where it stands in each partition. Pure state: no network, no clock of its own.
+
+Rules:
+1. Topics, a pattern and single partitions exclude each other; `unsubscribe` clears the way for another.
+2. A partition is read from `fetch_offset`, which runs ahead of `position` by what lies in the buffer. Whatever moves
+   the position by hand (seek, reset, truncation) makes a new `version`, and fetched data of an older one is dropped.
+3. A partition is fetchable when it has a position, no reset or validation is pending, and it is not paused.
+4. A position remembers the leader epoch of the record before it. When the leader changes, the position is checked
+   against the new leader's log before it is read from again (KIP-320).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, auto
+from typing import Any, Final, NamedTuple
+
+from strandline.base.ids import TopicPartition
+from strandline.client.errors import IllegalStateError
+
+NO_EPOCH: Final = -1
+UNKNOWN_OFFSET: Final = -1
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset: the next to read, with the leader epoch of the record before it and a note."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int = NO_EPOCH
+
+
+class Mode(Enum):
+    NONE = auto()
+    TOPICS = auto()
+    PATTERN = auto()  # matched here, against the cluster's topics
+    SERVER_PATTERN = auto()  # matched by the coordinator (KIP-848)
+    PARTITIONS = auto()
+
+
+class Need(Enum):
+    """What a partition waits for before it can be read."""
+
+    NOTHING = auto()
+    COMMITTED = auto()  # the group's committed offset
+    RESET = auto()  # an offset from the log, by `reset_to`
+    VALIDATION = auto()  # whether the leader's log still has what was read
+
+
+class PartitionState:
+    """Where the consumer stands in one partition."""
+
+    __slots__ = (
+        "fetch_offset",
+        "high_watermark",
+        "is_paused",
+        "is_pending_revocation",
+        "last_stable_offset",
+        "leader_epoch",
+        "log_start_offset",
+        "need",
+        "position",
+        "position_epoch",
+        "preferred_replica",
+        "preferred_until",
+        "readable_end",
+        "reset_to",
+        "retry_at",
+        "version",
+        "where",
+    )
+
+    def __init__(self, where: TopicPartition, version: int) -> None:
+        self.where = where
+        self.version = version
+        self.position = UNKNOWN_OFFSET
+        self.position_epoch = NO_EPOCH  # of the last record before the position
+        self.leader_epoch = NO_EPOCH  # of the leader that the position was last known to fit
+        self.fetch_offset = UNKNOWN_OFFSET
+        self.need = Need.COMMITTED
+        self.reset_to: int | None = None  # a timestamp, EARLIEST or LATEST; None for the configured policy
+        self.retry_at = 0.0
+        self.is_paused = False
+        self.is_pending_revocation = False
+        self.high_watermark = UNKNOWN_OFFSET
+        self.last_stable_offset = UNKNOWN_OFFSET
+        self.log_start_offset = UNKNOWN_OFFSET
+        self.readable_end = (
+            UNKNOWN_OFFSET  # the high watermark, or for readers of committed data the last stable one
+        )
+        self.preferred_replica = -1
+        self.preferred_until = 0.0
+
+    @property
+    def has_position(self) -> bool:
+        return self.position != UNKNOWN_OFFSET and self.need in (Need.NOTHING, Need.VALIDATION)
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether everything that the broker had at the last fetch has been fetched."""
+        return 0 <= self.readable_end <= self.fetch_offset
+
+    @property
+    def is_fetchable(self) -> bool:
+        return self.need is Need.NOTHING and not self.is_paused and not self.is_pending_revocation
+
+
+class Subscription:
+    def __init__(self) -> None:
+        self.mode = Mode.NONE
+        self.topics: tuple[str, ...] = ()
+        self.pattern: Any = None  # a compiled pattern, or for SERVER_PATTERN its text
+        self.listener: Any = None
+        self.partitions: dict[TopicPartition, PartitionState] = {}
+        self._versions = 0
+
+    # What is wanted
+
+    def subscribe(self, topics: Iterable[str], listener: Any) -> None:
+        self._become(Mode.TOPICS)
+        self.topics = tuple(sorted(set(topics)))
+        self.listener = listener
+
+    def subscribe_pattern(self, pattern: Any, listener: Any, *, on_server: bool) -> None:
+        self._become(Mode.SERVER_PATTERN if on_server else Mode.PATTERN)
+        self.pattern = pattern
+        self.listener = listener
+
+    def match(self, names: Iterable[str]) -> bool:
+        """Takes the topics that the pattern stands for now; whether they are others than before."""
+        assert self.mode is Mode.PATTERN
+        found = tuple(sorted(name for name in names if self.pattern.match(name)))
+        changed = found != self.topics
+        self.topics = found
+        return changed
+
+    def assign_by_hand(self, partitions: Iterable[TopicPartition]) -> None:
+        self._become(Mode.PARTITIONS)
+        self.topics = ()
+        self._set_partitions(partitions)
+
+    def unsubscribe(self) -> None:
+        self.mode = Mode.NONE
+        self.topics = ()
+        self.pattern = None
+        self.listener = None
+        self.partitions.clear()
+
+    @property
+    def is_in_group(self) -> bool:
+        """Whether a group's coordinator says which partitions are read."""
+        return self.mode in (Mode.TOPICS, Mode.PATTERN, Mode.SERVER_PATTERN)
+
+    def _become(self, mode: Mode) -> None:
+        if self.mode not in (Mode.NONE, mode):
+            raise IllegalStateError(
+                None,
+                f"the consumer uses {self.mode.name.lower()} already: subscribing to topics, to a pattern and "
+                "assigning partitions exclude each other; unsubscribe() first",
+            )
+        self.mode = mode
+
+    # What the group gives
+
+    def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
+        """Partitions that were there before keep where they stand."""
+        self._set_partitions(partitions)
+
+    def _set_partitions(self, partitions: Iterable[TopicPartition]) -> None:
+        before = self.partitions
+        self.partitions = {}
+        for where in partitions:
+            known = before.get(where)
+            self.partitions[where] = PartitionState(where, self._next_version()) if known is None else known
+
+    def _next_version(self) -> int:
+        self._versions += 1
+        return self._versions
+
+    # Positions
+
+    def state(self, where: TopicPartition) -> PartitionState:
+        found = self.partitions.get(where)
+        if found is None:
+            raise IllegalStateError(None, f"partition {where} is not assigned to this consumer")
+        return found
+
+    def set_position(self, state: PartitionState, offset: int, epoch: int = NO_EPOCH) -> None:
+        """Reading goes on here; what was fetched before is worthless."""
+        state.version = self._next_version()
+        state.position = state.fetch_offset = offset
+        state.position_epoch = epoch
+        state.leader_epoch = NO_EPOCH
+        state.need = Need.NOTHING if epoch == NO_EPOCH else Need.VALIDATION
+        state.reset_to = None
+        state.retry_at = 0.0
+
+    def request_reset(self, state: PartitionState, timestamp: int | None) -> None:
+        """The offset is to be asked for: by timestamp, or by the configured policy where that is None."""
+        state.version = self._next_version()
+        state.need = Need.RESET
+        state.reset_to = timestamp
+        state.retry_at = 0.0
+        state.preferred_replica = -1
+
+    def request_validation(self, state: PartitionState) -> None:
+        """The leader has changed under a position. What is in the buffer was read from the old one and stays good."""
+        if state.need is Need.NOTHING and state.position_epoch != NO_EPOCH:
+            state.need = Need.VALIDATION
+            state.retry_at = 0.0
+
+    def needing(self, need: Need) -> list[PartitionState]:
+        return [state for state in self.partitions.values() if state.need is need]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every partition has a position that can be read from."""
+        return all(state.need is Need.NOTHING for state in self.partitions.values())
+
+    def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What a commit without arguments commits."""
+        return {
+            where: OffsetAndMetadata(state.position, "", state.position_epoch)
+            for where, state in self.partitions.items()
+            if state.has_position
+        }

@@ -1,0 +1,90 @@
+"""Blocking faces: each call runs on the loop thread, and the caller waits for it.
+
+The methods are those of the asyncio classes, with their arguments, results and errors; what is a coroutine there is a
+plain call here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from types import TracebackType
+from typing import Any, Final, Self
+
+from strandline.client.errors import IllegalStateError
+from strandline.client.world import loop_thread
+
+# How long an iterating consumer waits at a time; a signal such as Ctrl-C is seen in between.
+_POLL_SECONDS: Final = 1.0
+
+
+class Face:
+    """What the blocking clients have in common. It starts when it is made, so that errors come where they belong."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._thread = loop_thread()
+        self._engine = self._thread.call(make)
+        self._thread.run(self._engine.start())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self, *arguments: Any, **keywords: Any) -> None:
+        if self._thread.is_of_this_process:
+            self._thread.run(self._engine.close(*arguments, **keywords))
+
+    def _check_process(self) -> None:
+        if not self._thread.is_of_this_process:
+            raise IllegalStateError(None, "the client was made before a fork", advice="make one in the child")
+
+    def __getattr__(self, name: str) -> Any:
+        """The engine's method or property, made blocking."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._check_process()
+        found = getattr(type(self._engine), name)
+        if not callable(found):
+            return self._thread.call(lambda: getattr(self._engine, name))
+
+        @wraps(found)
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            self._check_process()
+            method = getattr(self._engine, name)
+            if inspect.iscoroutinefunction(method):
+                return self._thread.run(method(*arguments, **keywords))
+            return self._thread.call(lambda: method(*arguments, **keywords))
+
+        return call
+
+    def __dir__(self) -> list[str]:
+        return sorted(
+            {*super().__dir__(), *(name for name in dir(type(self._engine)) if not name.startswith("_"))}
+        )
+
+
+class Admin(Face):
+    """`strandline.client.Admin`, blocking."""
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        from strandline.client.admin import Admin as Engine
+
+        super().__init__(lambda: Engine(settings, **keywords))
+
+
+class Consumer(Face):
+    """`strandline.client.Consumer`, blocking; iterating gives records for ever."""
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        from strandline.client.consumer import Consumer as Engine
+
+        super().__init__(lambda: Engine(settings, **keywords))
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield from self.poll(_POLL_SECONDS)

@@ -1,0 +1,169 @@
+"""The blocking producer. `send` only puts the record into a line, which the loop thread empties many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from strandline.client.errors import KafkaError, KafkaTimeoutError
+from strandline.client.producer import Headers
+from strandline.client.producer import Producer as Engine
+from strandline.client.producer_batch import RecordMetadata, RecordPromise
+from strandline.client.sync.faces import Face
+
+# How far a thread may be ahead of the loop; memory as such is bounded by buffer.memory.
+_AHEAD_MAX: Final = 10_000
+# How many records are taken before the loop does something else, so that answers are not kept waiting.
+_AT_ONCE_MAX: Final = 500
+
+
+class SendResult:
+    """What became of one record, for the thread that sent it."""
+
+    __slots__ = ("_error", "_face", "_promise")
+
+    def __init__(self, face: Producer) -> None:
+        self._face = face
+        self._promise: RecordPromise | None = None
+        self._error: KafkaError | None = None
+
+    def done(self) -> bool:
+        return self._error is not None or (self._promise is not None and self._promise.done())
+
+    def result(self, timeout: float | None = None) -> RecordMetadata:
+        """Waits for the acknowledgement; raises the record's error, or KafkaTimeoutError after `timeout` seconds."""
+        if not self.done():
+            self._face._thread.run(self._wait(timeout))
+        if self._error is not None:
+            raise self._error
+        assert self._promise is not None
+        return self._promise.result()
+
+    def exception(self, timeout: float | None = None) -> KafkaError | None:
+        try:
+            self.result(timeout)
+        except KafkaTimeoutError:
+            if not self.done():
+                raise
+            return self._error or (self._promise and self._promise.exception())
+        except KafkaError as error:
+            return error
+        return None
+
+    def add_done_callback(self, act: Callable[[SendResult], object]) -> None:
+        """Called on the loop thread, where it must not block."""
+        self._face._thread.start(self._call_back(act))
+
+    async def _call_back(self, act: Callable[[SendResult], object]) -> None:
+        await self._wait(None)
+        act(self)
+
+    async def _wait(self, timeout: float | None) -> None:
+        try:
+            await asyncio.wait_for(self._settled(), timeout)
+        except TimeoutError as error:
+            if not isinstance(error, KafkaError):
+                raise KafkaTimeoutError(None, f"the record was not acknowledged in {timeout} s") from None
+
+    async def _settled(self) -> None:
+        while self._promise is None and self._error is None:
+            await self._face._taken()
+        if self._promise is not None:
+            try:
+                await self._promise
+            except KafkaError:
+                return  # it is kept, and raised where it was asked for
+
+
+class Producer(Face):
+    """`strandline.client.Producer`, blocking. `send` may be called from any thread; each thread's records keep their
+    order. Errors, those before a record is taken too, are in what `send` gives."""
+
+    _engine: Engine
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        super().__init__(lambda: Engine(settings, **keywords))
+        self._handoff = self._thread.handoff(self._take, _AHEAD_MAX)
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> SendResult:
+        if not self._thread.is_of_this_process:
+            self._check_process()
+        result = SendResult(self)
+        self._handoff.put((result, (topic, value, key, partition, timestamp_ms, headers)))
+        return result
+
+    def send_and_wait(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> RecordMetadata:
+        return self.send(topic, value, key, **more).result()
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Waits until every record sent before has its outcome."""
+        self._check_process()
+        self._thread.run(self._flush(timeout))
+
+    def close(self, timeout: float | None = None) -> None:
+        if self._thread.is_of_this_process:
+            self._thread.run(self._close(timeout))
+
+    # On the loop
+
+    async def _take(self, line: deque[Any]) -> None:
+        """Empties the line, in order, waiting where the engine must."""
+        engine = self._engine
+        taken = 0
+        while line:
+            result, record = line.popleft()
+            if result is None:
+                if not record.done():
+                    record.set_result(None)
+                continue
+            try:
+                result._promise = await engine.send(*record)
+            except KafkaError as error:
+                result._error = error
+            except Exception as error:
+                result._error = KafkaError(None, f"{type(error).__name__}: {error}")
+            taken += 1
+            if taken >= _AT_ONCE_MAX:
+                break
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        await asyncio.sleep(0)
+
+    async def _taken(self) -> None:
+        """Until some records of the line have been taken."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        await waiter
+
+    async def _line_is_taken(self) -> None:
+        """Until everything that stands in the line now has been taken: a marker behind it says so."""
+        marker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._handoff.put_without_waiting((None, marker))
+        await marker
+
+    async def _flush(self, timeout: float | None) -> None:
+        try:
+            await asyncio.wait_for(self._line_is_taken(), timeout)
+        except TimeoutError:
+            raise KafkaTimeoutError(None, f"the records were not taken in {timeout} s") from None
+        await self._engine.flush(timeout)
+
+    async def _close(self, timeout: float | None) -> None:
+        if timeout != 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._line_is_taken(), timeout)
+        await self._engine.close(timeout)

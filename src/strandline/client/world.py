@@ -1,0 +1,44 @@
+"""What a client needs of the world: a network, clocks, chance and threads for heavy work, all of them ports.
+
+A client is given its world with `world=`; the simulator does that. Whoever gives none gets the real one, which lives
+in `node`, a package above this one: it is looked up by name when a client starts, so that nothing here depends on it
+(docs/adr/0010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from strandline.ports.clock import Clock
+from strandline.ports.network import Network
+from strandline.ports.random import Random
+from strandline.ports.workers import Workers
+
+_REAL_WORLD: Final = "strandline.node.client_world"
+_LOOP_THREAD: Final = "strandline.node.client_thread"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientWorld:
+    """The ports of one client. `close` frees what belongs to this world alone, such as its threads."""
+
+    network: Network
+    clock: Clock
+    random: Random
+    workers: Workers
+    close: Callable[[], None] = lambda: None
+
+
+def real_world() -> ClientWorld:
+    """Sockets, clocks and threads of this machine, for the running loop."""
+    found = import_module(_REAL_WORLD).client_world()
+    assert isinstance(found, ClientWorld)
+    return found
+
+
+def loop_thread() -> Any:
+    """The thread with a loop of its own on which blocking clients of this process run."""
+    return import_module(_LOOP_THREAD).loop_thread()

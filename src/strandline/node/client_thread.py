@@ -1,0 +1,149 @@
+"""The thread on which blocking clients of a process run: one loop for all of them, found by name from `client.world`.
+
+It is started when first asked for and never stopped: it is a daemon, and costs nothing while it waits. A forked child
+has no threads but the one that forked, so it gets a loop thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._loop = _new_loop()
+        self._thread = threading.Thread(target=self._run, name="strandline-client", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_of_this_process(self) -> bool:
+        return self._pid == os.getpid()
+
+    def run(self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
+        """The coroutine's result, from any other thread. When the wait is interrupted, the work is cancelled."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError(
+                "a blocking client cannot be used on its own loop's thread: it would wait for itself"
+            )
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(seconds)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begins without waiting."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def call(self, act: Callable[[], T]) -> T:
+        """The result of a function that must run on the loop."""
+
+        async def once() -> T:
+            return act()
+
+        return self.run(once())
+
+    def handoff(self, take: Callable[[deque[Any]], Coroutine[Any, Any, None]], count_max: int) -> Handoff:
+        return Handoff(self._loop, take, count_max)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+
+class Handoff:
+    """Items from many threads to one coroutine on the loop, in order, many at a time.
+
+    Waking a loop from another thread costs more than all else about a record, so it happens once for many items: `take`
+    is called with the line of items and empties it. A thread that is far ahead waits until half of `count_max` is gone.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        take: Callable[[deque[Any]], Coroutine[Any, Any, None]],
+        count_max: int,
+    ) -> None:
+        self._loop = loop
+        self._take = take
+        self._count_max = count_max
+        self._items: deque[Any] = deque()
+        self._lock = threading.Lock()
+        self._is_woken = False
+        self._room = threading.Condition(self._lock)
+        self._task: asyncio.Task[None] | None = None
+
+    def put_without_waiting(self, item: Any) -> None:
+        self._items.append(item)
+        with self._lock:
+            must_wake, self._is_woken = not self._is_woken, True
+        if must_wake:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def put(self, item: Any) -> None:
+        self.put_without_waiting(item)
+        items = self._items
+        if len(items) > self._count_max:
+            with self._room:
+                while len(items) > self._count_max // 2:
+                    # The time limit is only for the case that the loop died: then nobody would ever say so.
+                    self._room.wait(1.0)
+
+    def _wake(self) -> None:
+        self._task = self._loop.create_task(self._empty())
+
+    async def _empty(self) -> None:
+        while True:
+            await self._take(self._items)
+            with self._room:
+                self._room.notify_all()
+                if not self._items:
+                    self._is_woken = False
+                    return
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+class _Threads:
+    """The loop thread of this process, if there is one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: LoopThread | None = None
+
+    def get(self) -> LoopThread:
+        with self._lock:
+            if self._found is None or not self._found.is_of_this_process:
+                self._found = LoopThread()
+            return self._found
+
+    def forget_lock(self) -> None:
+        """In a forked child: a lock that another thread of the parent held would stay locked there."""
+        self._lock = threading.Lock()
+
+
+_threads = _Threads()
+os.register_at_fork(after_in_child=_threads.forget_lock)
+
+
+def loop_thread() -> LoopThread:
+    """The one of this process."""
+    return _threads.get()

@@ -1,0 +1,117 @@
+"""The blocking clients do what the asyncio ones do, from any thread and in a forked child."""
+
+from __future__ import annotations
+
+import os
+import threading
+import traceback
+
+import pytest
+
+from strandline.client.errors import (
+    ClosedError,
+    ConnectionFailedError,
+    IllegalStateError,
+    SerializationError,
+    UnknownTopicError,
+)
+from strandline.client.sync import Admin, Consumer, Producer, TopicPartition
+from tests.client.reading import read_all
+
+
+def test_the_blocking_producer_keeps_order_from_one_thread_and_flush_means_delivered(
+    bootstrap: str, topic: str
+) -> None:
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        admin.create_topic(topic, partitions=1)
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        results = [producer.send(topic, b"%d" % number) for number in range(20_000)]
+        producer.flush()
+        assert all(result.done() for result in results)
+        assert [result.result().offset for result in results] == list(range(20_000))
+        assert producer.metrics()["record-send-total"] == 20_000
+    assert [each.value for each in read_all(bootstrap, topic, count=20_000)] == [
+        b"%d" % n for n in range(20_000)
+    ]
+
+
+def test_many_threads_may_use_one_producer(bootstrap: str, topic: str) -> None:
+    with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
+        admin.create_topic(topic, partitions=2)
+
+        def work(name: int) -> None:
+            for number in range(500):
+                producer.send(topic, b"%d" % number, b"%d" % name)
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    seen = read_all(bootstrap, topic, partitions=2, count=4000)
+    for name in range(8):
+        assert [each.value for each in seen if each.key == b"%d" % name] == [b"%d" % n for n in range(500)]
+
+
+def test_errors_are_in_the_result_and_the_producer_goes_on(bootstrap: str, topic: str) -> None:
+    called = threading.Event()
+    with (
+        Admin(bootstrap_servers=bootstrap) as admin,
+        Producer(bootstrap_servers=bootstrap, max_block_ms=200) as producer,
+    ):
+        with pytest.raises(UnknownTopicError):
+            producer.send(topic, b"x").result(5)
+        admin.create_topic(topic, partitions=1)
+        bad = producer.send(topic, "text")
+        good = producer.send(topic, b"bytes")
+        good.add_done_callback(lambda _: called.set())
+        assert isinstance(bad.exception(5), SerializationError)
+        assert good.exception(5) is None
+        assert called.wait(5)
+    with pytest.raises(ClosedError):
+        producer.send(topic, b"x").result(5)
+    producer.close()
+    with pytest.raises(ConnectionFailedError):
+        Producer(bootstrap_servers="127.0.0.1:1", max_block_ms=100)
+
+
+def test_a_blocking_consumer_reads_what_a_blocking_producer_wrote(bootstrap: str, topic: str) -> None:
+    with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
+        admin.create_topic(topic, partitions=1)
+        for number in range(10):
+            producer.send(topic, b"%d" % number)
+        producer.flush()
+    with Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
+        consumer.assign([TopicPartition(topic, 0)])
+        found = []
+        for record in consumer:
+            found.append(record.value)
+            if len(found) == 10:
+                break
+    assert found == [b"%d" % number for number in range(10)]
+
+
+def test_a_forked_child_makes_its_own_client_and_cannot_use_its_parents(bootstrap: str, topic: str) -> None:
+    with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
+        admin.create_topic(topic, partitions=1)
+        producer.send(topic, b"parent").result(10)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                with pytest.raises(IllegalStateError, match="fork"):
+                    producer.send(topic, b"x")
+                with Producer(bootstrap_servers=bootstrap) as own:
+                    own.send(topic, b"child").result(10)
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        producer.send(topic, b"parent again").result(10)
+    assert [each.value for each in read_all(bootstrap, topic, count=3)] == [
+        b"parent",
+        b"child",
+        b"parent again",
+    ]

@@ -1,0 +1,129 @@
+"""Answers that lie or never come: whatever a broker says of a batch, no record is doubled, moved or forgotten.
+
+Requests to produce are intercepted on their way out. Some are never sent and answered with a refusal; some are carried
+out and answered with an error all the same (kfake calls that `afterApply`), the hardest case for sequence numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from strandline.base.errors import ErrorCode
+from strandline.client.connections import NodeConnection
+from strandline.client.errors import KafkaError
+from strandline.client.producer_batch import RecordMetadata
+from strandline.sim.workload import create_topic
+from strandline.sim.world import SimulatedNode, World
+from strandline.wire.api.k00_produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from tests.sim.seeds import seeds
+from tests.sim.test_client_producer import PARTITIONS, check_log, outcomes, producer_for, send_many
+
+Act = Callable[[Any, KafkaError | None], None]
+
+REFUSALS = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.INVALID_RECORD,
+    ErrorCode.MESSAGE_TOO_LARGE,
+)
+LIES = (
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
+
+
+def answer_with(request: ProduceRequest, code: int) -> ProduceResponse:
+    return ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=tuple(
+                    PartitionProduceResponse(index=each.index, error_code=code, base_offset=-1)
+                    for each in topic.partition_data
+                ),
+            )
+            for topic in request.topic_data
+        )
+    )
+
+
+@pytest.fixture
+def lying(monkeypatch: pytest.MonkeyPatch) -> Callable[[World, float], dict[str, int]]:
+    """Makes answers to Produce lie with a probability, and counts them."""
+
+    def begin(world: World, probability: float) -> dict[str, int]:
+        chance = world.generator("lies")
+        counts = {"refused": 0, "lied": 0, "out of order": 0}
+        real = NodeConnection.send_to
+
+        def send_to(self: NodeConnection, request: Any, act: Act, **more: Any) -> None:
+            def watched(answer: Any, error: KafkaError | None) -> None:
+                if answer is not None and any(
+                    each.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+                    for topic in answer.responses
+                    for each in topic.partition_responses
+                ):
+                    counts["out of order"] += 1
+                act(answer, error)
+
+            if not isinstance(request, ProduceRequest):
+                real(self, request, act, **more)
+            elif chance.random() < probability:
+                counts["refused"] += 1
+                code = REFUSALS[chance.randrange(len(REFUSALS))]
+                world.loop.call_later(chance.random() * 0.02, act, answer_with(request, code), None)
+            elif chance.random() < probability:
+                counts["lied"] += 1
+                code = LIES[chance.randrange(len(LIES))]
+                real(
+                    self,
+                    request,
+                    lambda _, error: act(error is None and answer_with(request, code), error),
+                    **more,
+                )
+            else:
+                real(self, request, watched, **more)
+
+        monkeypatch.setattr(NodeConnection, "send_to", send_to)
+        return counts
+
+    return begin
+
+
+@seeds(15)
+def test_no_record_is_doubled_or_out_of_order_whatever_answers_say(
+    seed: int, lying: Callable[[World, float], dict[str, int]]
+) -> None:
+    async def scenario(world: World, node: SimulatedNode) -> dict[str, int]:
+        await node.start()
+        await create_topic(await world.connect(node), "t", partitions=PARTITIONS)
+        settings = {
+            "delivery.timeout.ms": 20_000,
+            "request.timeout.ms": 3000,
+            "retry.backoff.ms": 5,
+            "linger.ms": 0,
+        }
+        producer = producer_for(world, node, **settings)
+        await producer.start()
+        counts = lying(world, 0.15)
+        sent = await send_many(world, producer, 400, size=200)
+        ended = await outcomes(sent)
+        await producer.close()
+        await check_log(world, node, sent, ended)
+        assert sum(isinstance(outcome, RecordMetadata) for outcome in ended) > 100
+        return counts
+
+    with World(seed) as world:
+        counts = world.run(scenario(world, world.add_node()))
+    assert counts["refused"] > 5
+    assert counts["lied"] > 5

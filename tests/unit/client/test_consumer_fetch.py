@@ -1,0 +1,293 @@
+"""What the fetcher asks whom, and how positions are found and checked, with brokers that follow a script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.client.backoff import Backoff
+from strandline.client.config import ClientConfig
+from strandline.client.errors import OffsetOutOfRangeError
+from strandline.client.fetch import Fetcher
+from strandline.client.fetch_buffer import Deserializers, FetchBuffer
+from strandline.client.metadata import Metadata
+from strandline.client.offsets import EpochEnd, OffsetAndTimestamp
+from strandline.client.offsets_positions import LogTruncationError, Positions
+from strandline.client.subscription import Need, OffsetAndMetadata, Subscription
+from strandline.telemetry.counters import Counters
+from strandline.wire.api.k01_fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from strandline.wire.api.k03_metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from strandline.wire.record_batch import Record, build_batch
+
+TOPIC_ID = bytes(range(16))
+WHERE = TopicPartition("t", 0)
+
+
+class ScriptedCluster:
+    """Two brokers; the first leads the only partition."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.config = ClientConfig.consumer(bootstrap_servers="x:1", **settings)
+        self.metadata = Metadata()
+        self.updates = 0
+        self.asked: list[tuple[int, FetchRequest]] = []
+        self.waiting: list[asyncio.Future[Any]] = []
+        self.world = SimpleNamespace(clock=SimpleNamespace(wall_ms=lambda: 1_000_000))
+        self.lead(1, 0)
+
+    def lead(self, leader: int, epoch: int) -> None:
+        partition = MetadataResponsePartition(
+            error_code=0,
+            partition_index=0,
+            leader_id=leader,
+            leader_epoch=epoch,
+            replica_nodes=(1, 2),
+            isr_nodes=(1, 2),
+        )
+        topic = MetadataResponseTopic(error_code=0, name="t", topic_id=TOPIC_ID, partitions=(partition,))
+        brokers = tuple(MetadataResponseBroker(node_id=n, host="h", port=n, rack=f"r{n}") for n in (1, 2))
+        self.metadata.apply(MetadataResponse(brokers=brokers, topics=(topic,)))
+
+    def now(self) -> float:
+        return 100.0
+
+    def backoff(self) -> Backoff:
+        return Backoff(100, 1000, lambda limit: 0)
+
+    def request_update(self) -> None:
+        self.updates += 1
+
+    def leaders_changed(self) -> None:
+        pass
+
+    def connection(self, node: int, purpose: str) -> Any:
+        async def nothing() -> None:
+            return
+
+        def send(request: FetchRequest, version: int) -> asyncio.Future[Any]:
+            self.asked.append((node, request))
+            self.waiting.append(asyncio.get_running_loop().create_future())
+            return self.waiting[-1]
+
+        return SimpleNamespace(open=nothing, send=send, version=lambda kind, at_most=None: at_most or 17)
+
+
+class Reading:
+    def __init__(self, **settings: Any) -> None:
+        self.cluster = ScriptedCluster(**settings)
+        self.subscription = Subscription()
+        self.subscription.assign_by_hand([WHERE])
+        self.state = self.subscription.state(WHERE)
+        self.subscription.set_position(self.state, 0)
+        self.buffer = FetchBuffer(self.subscription, Deserializers())
+        self.fetcher = Fetcher(self.cluster, self.subscription, self.buffer, Counters(), lambda: None)  # type: ignore[arg-type]
+
+    async def asked(self) -> tuple[int, FetchRequest]:
+        """The broker that is asked now, and for what."""
+        self.fetcher.dispatch()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return self.cluster.asked[-1]
+
+    async def answer(self, records: range = range(0), *, error: int = 0, **more: Any) -> None:
+        data = build_batch([Record(n, 0, None, b"v") for n in records], leader_epoch=0) if records else b""
+        partition = PartitionData(
+            partition_index=0,
+            error_code=error,
+            high_watermark=100,
+            last_stable_offset=100,
+            aborted_transactions=None,
+            records=memoryview(data),
+            **more,
+        )
+        topic = FetchableTopicResponse(topic_id=TOPIC_ID, partitions=(partition,))
+        self.cluster.waiting[-1].set_result(
+            FetchResponse(throttle_time_ms=0, session_id=5, responses=(topic,))
+        )
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+def scripted(test: Callable[[Reading], Any], **settings: Any) -> None:
+    async def main() -> None:
+        reading = Reading(**settings)
+        await test(reading)
+        await reading.fetcher.close()
+
+    asyncio.run(main())
+
+
+def test_the_next_fetch_is_asked_for_while_the_last_is_in_the_buffer() -> None:
+    async def main(reading: Reading) -> None:
+        node, request = await reading.asked()
+        assert (node, request.session_epoch) == (1, 0)
+        await reading.answer(range(5))
+        node, request = await reading.asked()
+        assert len(reading.cluster.asked) == 2
+        assert (request.session_id, request.session_epoch) == (5, 1)
+        assert request.topics[0].partitions[0].fetch_offset == 5
+        assert reading.state.position == 0
+
+    scripted(main)
+
+
+def test_a_full_buffer_stops_the_fetching() -> None:
+    async def main(reading: Reading) -> None:
+        await reading.asked()
+        await reading.answer(range(50))
+        await reading.asked()
+        assert len(reading.cluster.asked) == 1
+        assert len(reading.buffer.take(100)) == 50
+        await reading.asked()
+        assert len(reading.cluster.asked) == 2
+
+    scripted(main, max_partition_fetch_bytes=100)
+
+
+def test_a_closer_replica_is_read_from_until_it_fails() -> None:
+    """KIP-392."""
+
+    async def main(reading: Reading) -> None:
+        node, request = await reading.asked()
+        assert (node, request.rack_id) == (1, "r2")
+        await reading.answer(preferred_read_replica=2)
+        assert (await reading.asked())[0] == 2
+        await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        assert reading.state.need is Need.NOTHING, "a follower may lag: the leader decides"
+        assert (await reading.asked())[0] == 1
+        await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        assert reading.state.need is Need.RESET
+
+    scripted(main, client_rack="r2")
+
+
+def test_an_answer_for_a_position_that_was_left_is_dropped() -> None:
+    async def main(reading: Reading) -> None:
+        await reading.asked()
+        reading.subscription.set_position(reading.state, 40)
+        await reading.answer(range(5))
+        assert reading.buffer.size == 0
+        _, request = await reading.asked()
+        assert request.topics[0].partitions[0].fetch_offset == 40
+
+    scripted(main)
+
+
+def test_a_new_leader_is_not_read_from_before_the_position_is_checked() -> None:
+    """KIP-320."""
+
+    async def main(reading: Reading) -> None:
+        await reading.asked()
+        await reading.answer(range(5))
+        reading.buffer.take(10)
+        await reading.asked()
+        await reading.answer()
+        reading.cluster.lead(2, 1)
+        count = len(reading.cluster.asked)
+        await reading.asked()
+        assert reading.state.need is Need.VALIDATION
+        assert len(reading.cluster.asked) <= count + 1
+
+    scripted(main)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_ID])
+def test_stale_knowledge_asks_for_metadata_and_raises_nothing(code: ErrorCode) -> None:
+    async def main(reading: Reading) -> None:
+        await reading.asked()
+        await reading.answer(error=code)
+        assert reading.cluster.updates >= 1
+        assert reading.fetcher.errors == []
+
+    scripted(main)
+
+
+def test_what_is_not_allowed_is_raised() -> None:
+    async def main(reading: Reading) -> None:
+        await reading.asked()
+        await reading.answer(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        assert [error.code for error in reading.fetcher.errors] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+
+    scripted(main)
+
+
+# Positions
+
+
+class ScriptedLog:
+    def __init__(self, *, ends: EpochEnd | None = None, offset: int = 7) -> None:
+        self.ends = ends
+        self.offset = offset
+        self.times: list[int] = []
+
+    async def by_timestamp(
+        self, wanted: dict[TopicPartition, int], deadline: float
+    ) -> dict[TopicPartition, Any]:
+        self.times += wanted.values()
+        return {where: OffsetAndTimestamp(self.offset, 0, 0) for where in wanted}
+
+    async def epoch_ends(
+        self, wanted: dict[TopicPartition, int], deadline: float
+    ) -> dict[TopicPartition, Any]:
+        return dict.fromkeys(wanted, self.ends)
+
+
+def settle(
+    log: ScriptedLog, subscription: Subscription, policy: str = "earliest", committed: Any = None
+) -> None:
+    cluster: Any = ScriptedCluster(auto_offset_reset=policy)
+    positions = Positions(cluster, subscription, log, committed, Counters())  # type: ignore[arg-type]
+    asyncio.run(positions.settle(0))
+
+
+def at(offset: int, epoch: int) -> Subscription:
+    subscription = Subscription()
+    subscription.assign_by_hand([WHERE])
+    subscription.set_position(subscription.state(WHERE), offset, epoch)
+    return subscription
+
+
+def test_a_position_that_the_log_still_has_is_kept() -> None:
+    subscription = at(50, 3)
+    settle(ScriptedLog(ends=EpochEnd(3, 80)), subscription)
+    state = subscription.state(WHERE)
+    assert (state.position, state.need) == (50, Need.NOTHING)
+
+
+def test_a_truncated_log_is_read_on_from_where_it_was_cut() -> None:
+    subscription = at(50, 3)
+    settle(ScriptedLog(ends=EpochEnd(2, 41)), subscription)
+    state = subscription.state(WHERE)
+    assert (state.position, state.position_epoch, state.need) == (41, 2, Need.NOTHING)
+
+
+def test_truncation_is_raised_where_the_policy_is_none() -> None:
+    with pytest.raises(LogTruncationError, match="seek to 41") as raised:
+        settle(ScriptedLog(ends=EpochEnd(2, 41)), at(50, 3), "none")
+    assert isinstance(raised.value, OffsetOutOfRangeError)
+    assert raised.value.safe_offset == 41
+
+
+def test_committed_offsets_come_before_the_policy() -> None:
+    class Committed:
+        async def fetch(self, partitions: list[TopicPartition], deadline: float) -> Any:
+            return {WHERE: OffsetAndMetadata(33)}
+
+    subscription = Subscription()
+    subscription.assign_by_hand([WHERE, TopicPartition("t", 1)])
+    log = ScriptedLog(offset=7)
+    settle(log, subscription, "by_duration:PT10S", Committed())
+    assert subscription.state(WHERE).position == 33
+    assert subscription.state(TopicPartition("t", 1)).position == 7
+    assert log.times == [1_000_000 - 10_000]

@@ -1,0 +1,255 @@
+"""The consumer's pure state: subscriptions and positions, fetch sessions, and the buffer of what was fetched."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.client.errors import ConfigError, IllegalStateError, KafkaError, SerializationError
+from strandline.client.fetch_buffer import Chunk, Deserializers, FetchBuffer
+from strandline.client.fetch_session import FetchSession, Wanted
+from strandline.client.offsets_positions import check_policy, duration_ms
+from strandline.client.subscription import Need, OffsetAndMetadata, PartitionState, Subscription
+from strandline.wire.record_batch import Record, build_batch
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+
+
+def assigned(*partitions: TopicPartition) -> Subscription:
+    subscription = Subscription()
+    subscription.assign_by_hand(partitions)
+    for state in subscription.partitions.values():
+        subscription.set_position(state, 0)
+    return subscription
+
+
+# Subscription
+
+
+def test_topics_pattern_and_partitions_exclude_each_other() -> None:
+    subscription = assigned(A0)
+    with pytest.raises(IllegalStateError, match="unsubscribe"):
+        subscription.subscribe(["a"], None)
+    subscription.unsubscribe()
+    subscription.subscribe(["b", "a"], None)
+    assert subscription.topics == ("a", "b")
+    with pytest.raises(IllegalStateError):
+        subscription.subscribe_pattern(re.compile("a"), None, on_server=False)
+
+
+def test_a_pattern_matches_the_beginning_of_names() -> None:
+    subscription = Subscription()
+    subscription.subscribe_pattern(re.compile("or.*s"), None, on_server=False)
+    assert subscription.match(["orders", "order", "ors-more", "x-orders"])
+    assert subscription.topics == ("orders", "ors-more")
+    assert not subscription.match(["ors-more", "orders"])
+
+
+def test_partitions_that_stay_keep_where_they_stand() -> None:
+    subscription = assigned(A0, A1)
+    subscription.set_position(subscription.state(A0), 7)
+    subscription.assign_from_group([A0, B0])
+    assert subscription.state(A0).position == 7
+    assert subscription.state(B0).need is Need.COMMITTED
+    with pytest.raises(IllegalStateError, match="not assigned"):
+        subscription.state(A1)
+
+
+def test_a_position_with_an_epoch_is_checked_before_it_is_read_from() -> None:
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    subscription.set_position(state, 5, 3)
+    assert state.need is Need.VALIDATION
+    assert not state.is_fetchable
+    assert subscription.positions() == {A0: OffsetAndMetadata(5, "", 3)}
+
+
+def test_positions_that_are_being_looked_for_are_not_committed() -> None:
+    subscription = assigned(A0, A1)
+    subscription.request_reset(subscription.state(A0), None)
+    assert list(subscription.positions()) == [A1]
+
+
+# Fetch sessions (KIP-227)
+
+
+def want(offset: int, topic_id: bytes = b"1") -> Wanted:
+    return Wanted(topic_id, offset, 0, -1, 100)
+
+
+def test_a_session_names_everything_once_and_then_what_changed() -> None:
+    session = FetchSession()
+    plan = session.plan({A0: want(0), A1: want(0)})
+    assert (plan.session_id, plan.epoch, set(plan.changed)) == (0, 0, {A0, A1})
+    session.answered(ErrorCode.NONE, 77)
+    plan = session.plan({A0: want(9), A1: want(0)})
+    assert plan == (77, 1, {A0: want(9)}, {})
+    session.answered(ErrorCode.NONE, 77)
+    plan = session.plan({A1: want(0), B0: want(3)})
+    assert plan == (77, 2, {B0: want(3)}, {A0: b"1"})
+
+
+def test_a_lost_session_begins_anew() -> None:
+    session = FetchSession()
+    session.plan({A0: want(0)})
+    session.answered(ErrorCode.NONE, 77)
+    session.plan({A0: want(1)})
+    session.answered(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
+    assert session.plan({A0: want(1)})[:2] == (0, 0)
+
+
+def test_after_a_failure_the_old_session_is_closed() -> None:
+    session = FetchSession()
+    session.plan({A0: want(0)})
+    session.answered(ErrorCode.NONE, 77)
+    session.failed()
+    plan = session.plan({A0: want(1)})
+    assert (plan.session_id, plan.epoch, plan.changed) == (77, 0, {A0: want(1)})
+
+
+def test_a_broker_without_sessions_is_told_everything_each_time() -> None:
+    session = FetchSession()
+    for offset in range(3):
+        assert session.plan({A0: want(offset)}) == (0, 0, {A0: want(offset)}, {})
+        session.answered(ErrorCode.NONE, 0)
+
+
+def test_a_topic_made_anew_is_forgotten_and_named_again() -> None:
+    session = FetchSession()
+    session.plan({A0: want(0)})
+    session.answered(ErrorCode.NONE, 77)
+    plan = session.plan({A0: want(0, b"2")})
+    assert (plan.changed, plan.forgotten) == ({A0: want(0, b"2")}, {A0: b"1"})
+
+
+# Buffer
+
+
+def chunk(state: PartitionState, offsets: range, *, batch: int = 3, end: int | None = None) -> Chunk:
+    data = b""
+    numbers = list(offsets)
+    for start in range(0, len(numbers), batch):
+        some = numbers[start : start + batch]
+        data += build_batch([Record(n, 0, b"k", b"%d" % n) for n in some], leader_epoch=4)
+    return Chunk(
+        state, state.fetch_offset, memoryview(data), numbers[-1] + 1 if end is None else end, None, True
+    )
+
+
+def buffer_of(subscription: Subscription, *chunks: Chunk, **how: Deserializers) -> FetchBuffer:
+    buffer = FetchBuffer(subscription, how.get("deserializers", Deserializers()))
+    for each in chunks:
+        buffer.add(each)
+    return buffer
+
+
+def test_records_come_in_order_and_positions_follow() -> None:
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    buffer = buffer_of(subscription, chunk(state, range(10)), chunk(state, range(10, 14)))
+    seen = []
+    for count, position in ((4, 4), (1, 5), (100, 14), (100, 14)):
+        seen += [record.offset for record in buffer.take(count)]
+        assert state.position == position
+    assert seen == list(range(14))
+    assert (buffer.size, state.position_epoch) == (0, 4)
+
+
+def test_the_position_ends_behind_what_is_not_seen() -> None:
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    buffer = buffer_of(subscription, chunk(state, range(3), end=9))
+    assert len(buffer.take(10)) == 3
+    assert state.position == 9
+
+
+def test_partitions_take_turns() -> None:
+    subscription = assigned(A0, A1)
+    chunks = [chunk(subscription.state(where), range(4)) for where in (A0, A1)]
+    buffer = buffer_of(subscription, *chunks)
+    seen = [(r.partition, r.offset) for _ in range(3) for r in buffer.take(3)]
+    assert sorted(seen) == [(p, n) for p in (0, 1) for n in range(4)]
+    assert seen[4][0] == 1
+
+
+@pytest.mark.parametrize("way", ["seek", "unassign", "reset"])
+def test_what_was_fetched_for_another_position_is_dropped(way: str) -> None:
+    subscription = assigned(A0, A1)
+    state = subscription.state(A0)
+    buffer = buffer_of(subscription, chunk(state, range(4)))
+    if way == "seek":
+        subscription.set_position(state, 2)
+    elif way == "reset":
+        subscription.request_reset(state, None)
+    else:
+        subscription.assign_from_group([A1])
+    assert buffer.take(10) == []
+    assert buffer.size == 0
+
+
+def test_a_paused_partition_keeps_its_records_for_later() -> None:
+    subscription = assigned(A0, A1)
+    buffer = buffer_of(subscription, *(chunk(subscription.state(where), range(4)) for where in (A0, A1)))
+    subscription.state(A0).is_paused = True
+    assert {record.partition for record in buffer.take(10)} == {1}
+    subscription.state(A0).is_paused = False
+    assert [record.offset for record in buffer.take(10)] == [0, 1, 2, 3]
+
+
+def test_batches_for_tables_begin_where_records_ended() -> None:
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    buffer = buffer_of(subscription, chunk(state, range(7)))
+    assert [record.offset for record in buffer.take(4)] == [0, 1, 2, 3]
+    parts = buffer.take_batches(100, 1 << 20)
+    assert [(position, header.base_offset) for _, _, position, header, _ in parts] == [(4, 3), (6, 6)]
+    assert state.position == 7
+
+
+def test_a_record_that_cannot_be_deserialized_stops_the_reader_exactly_there() -> None:
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    data = build_batch([Record(n, 0, None, value) for n, value in enumerate([b"1", b"2", b"{", b"4"])])
+    made = Chunk(state, 0, memoryview(data), 4, None, True)
+    buffer = buffer_of(subscription, made, deserializers=Deserializers(None, json.loads))
+    assert [record.value for record in buffer.take(10)] == [1, 2]
+    assert state.position == 2
+    for _ in range(2):
+        with pytest.raises(SerializationError, match="offset 2"):
+            buffer.take(10)
+    assert state.position == 2
+
+
+def test_damage_is_raised_once_what_comes_before_it_is_read() -> None:
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    good = build_batch([Record(0, 0, None, b"x")])
+    bad = bytearray(build_batch([Record(1, 0, None, b"x")]))
+    bad[-2] ^= 1
+    buffer = buffer_of(subscription, Chunk(state, 0, memoryview(good + bytes(bad)), 2, None, True))
+    assert len(buffer.take(10)) == 1
+    with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
+        buffer.take(10)
+
+
+# auto.offset.reset
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("P1D", 86_400_000), ("PT1H30M", 5_400_000), ("P2DT3.5S", 172_803_500), ("pt0.001s", 1)],
+)
+def test_durations_are_iso_8601(text: str, expected: int) -> None:
+    assert duration_ms(text) == expected
+
+
+@pytest.mark.parametrize(
+    "policy", ["newest", "by_duration:1h", "by_duration:P", "by_duration:PT", "by_duration:"]
+)
+def test_a_policy_that_is_none_is_refused(policy: str) -> None:
+    with pytest.raises(ConfigError):
+        check_policy(policy)
