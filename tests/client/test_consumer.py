@@ -11,7 +11,7 @@ from confluent_kafka import Producer as ConfluentProducer
 
 from strandline.base.ids import TopicPartition
 from strandline.broker.handlers import TABLE
-from strandline.client import Consumer
+from strandline.client import Consumer, Producer
 from strandline.client.errors import (
     ClosedError,
     ConfigError,
@@ -363,6 +363,54 @@ def test_deleted_records_move_the_beginning(bootstrap: str, topic: str) -> None:
             assert await consumer.beginning_offsets([where]) == {where: 6}
             consumer.seek(where, 2)
             assert values(await read(consumer, 4)) == [6, 7, 8, 9]
+
+    run(main())
+
+
+def test_reading_and_writing_in_one_transaction_happens_once(
+    bootstrap: str, topic: str, server: object
+) -> None:
+    if not isinstance(server, ApacheKafka) and END_TXN not in TABLE:
+        pytest.skip("this broker has no transactions yet")
+    make_topic(bootstrap, topic)
+    make_topic(bootstrap, f"{topic}-out")
+    fill(bootstrap, topic, range(6))
+    group = new_group()
+
+    async def step(is_committed: bool) -> None:
+        """Reads up to three records, writes them on, and commits both, or gives both up."""
+        async with (
+            Producer(bootstrap_servers=bootstrap, transactional_id=group) as producer,
+            Consumer(
+                EARLIEST,
+                bootstrap_servers=bootstrap,
+                group_id=group,
+                enable_auto_commit=False,
+                max_poll_records=3,
+            ) as consumer,
+        ):
+            consumer.subscribe([topic])
+            await producer.init_transactions()
+            records = await read(consumer, 3)
+            producer.begin_transaction()
+            for record in records:
+                await producer.send(f"{topic}-out", record.value)
+            offsets = {TopicPartition(topic, 0): records[-1].offset + 1}
+            await producer.send_offsets_to_transaction(offsets, consumer.group_metadata)
+            if is_committed:
+                await producer.commit_transaction()
+            else:
+                await producer.abort_transaction()
+
+    async def main() -> None:
+        for is_committed in (True, False, True):
+            await step(is_committed)
+        async with Consumer(
+            EARLIEST, bootstrap_servers=bootstrap, isolation_level="read_committed"
+        ) as consumer:
+            consumer.assign([TopicPartition(f"{topic}-out", 0)])
+            assert values(await read(consumer, 6)) == list(range(6))
+            assert await consumer.poll(0.3) == []
 
     run(main())
 

@@ -34,9 +34,8 @@ from strandline.client.errors import (
     KafkaTimeoutError,
 )
 from strandline.client.fetch_buffer import Deserializers
-from strandline.client.membership import RebalanceListener
+from strandline.client.membership import GroupMetadata, RebalanceListener
 from strandline.client.offsets import EARLIEST, LATEST, OffsetAndTimestamp
-from strandline.client.offsets_committed import Membership
 from strandline.client.subscription import OffsetAndMetadata, PartitionState, Subscription
 from strandline.client.world import ClientWorld, real_world
 from strandline.telemetry.counters import Counters
@@ -69,8 +68,8 @@ class Consumer:
         self._group_id = self.config.optional_text("group.id") or None
         self._assignors = assignors_of(self.config)
         self._deserializers = Deserializers(
-            deserializer_of(self.config.value("key.deserializer")),
-            deserializer_of(self.config.value("value.deserializer")),
+            deserializer_of(self.config, "key.deserializer"),
+            deserializer_of(self.config, "value.deserializer"),
         )
         self._interceptors: tuple[Any, ...] = self.config.objects("interceptor.classes")
         self._api_seconds = self.config.seconds("default.api.timeout.ms")
@@ -384,10 +383,12 @@ class Consumer:
     # The group
 
     @property
-    def group_metadata(self) -> Membership:
+    def group_metadata(self) -> GroupMetadata:
         """What a transactional producer needs for send_offsets_to_transaction."""
         member = self._started().member
-        return Membership() if member is None else member.identity
+        if member is None:
+            raise ConfigError("there is no group: set group.id", key="group.id")
+        return GroupMetadata(self.config.text("group.id"), *member.identity)
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         member = self._started().member

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from strandline.client.assignors import Assignor
 from strandline.client.assignors_sticky import BUILT_IN, JAVA_NAMES
 from strandline.client.config import ClientConfig
 from strandline.client.decode import Deserializer
 from strandline.client.errors import ConfigError
+from strandline.serde import deserializer_for
 
 _KEY = "partition.assignment.strategy"
 
@@ -35,21 +33,9 @@ def assignors_of(config: ClientConfig) -> tuple[Assignor, ...]:
     return tuple(found)
 
 
-def _text(data: bytes) -> str:
-    return data.decode()
-
-
-def deserializer_of(given: Any) -> Deserializer | None:
-    """A function from bytes; None leaves them as they are."""
-    if given is None or given in ("bytes", "none"):
-        return None
-    if given == "str":
-        return _text
-    if given == "json":
-        return json.loads
-    method = getattr(given, "deserialize", None)
-    if callable(method):
-        return method  # type: ignore[no-any-return]
-    if callable(given):
-        return given  # type: ignore[no-any-return]
-    raise ConfigError(f"{given!r} is no deserializer: str, bytes, json, none, a function or an object")
+def deserializer_of(config: ClientConfig, key: str) -> Deserializer | None:
+    """A function of topic and bytes; None leaves them as they are."""
+    try:
+        return deserializer_for(config.value(key), key)
+    except ValueError as error:
+        raise ConfigError(str(error), key=key) from error

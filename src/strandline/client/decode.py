@@ -33,7 +33,8 @@ from strandline.wire.records.framing import ABORT
 CREATE_TIME: Final = 0
 LOG_APPEND_TIME: Final = 1
 
-Deserializer = Callable[[bytes], Any]
+# Of topic and bytes; null keys and values stay None without it.
+Deserializer = Callable[[str, bytes | None], Any]
 
 
 class ConsumerRecord(NamedTuple):
@@ -140,9 +141,9 @@ def records_of(
     keys: list[Any] = columns.keys
     values: list[Any] = columns.values
     if key_deserializer is not None:
-        keys = [None if key is None else key_deserializer(key) for key in keys]
+        keys = [None if key is None else key_deserializer(topic, key) for key in keys]
     if value_deserializer is not None:
-        values = [None if value is None else value_deserializer(value) for value in values]
+        values = [None if value is None else value_deserializer(topic, value) for value in values]
     return list(
         map(
             _record,

@@ -140,9 +140,9 @@ class Chunk:
             try:
                 key, value = record.key, record.value
                 if key is not None and deserializers.key is not None:
-                    key = deserializers.key(key)
+                    key = deserializers.key(record.topic, key)
                 if value is not None and deserializers.value is not None:
-                    value = deserializers.value(value)
+                    value = deserializers.value(record.topic, value)
             except Exception as error:
                 where = f"{self.state.where} at offset {record.offset}"
                 self._error = SerializationError(

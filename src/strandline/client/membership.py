@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from strandline.base.ids import TopicPartition
 from strandline.client.cluster import Cluster
@@ -25,6 +25,15 @@ R = TypeVar("R", bound=Response)
 PURPOSE: Final = "membership"
 
 CommitBeforeRevocation = Callable[[float], Awaitable[None]]
+
+
+class GroupMetadata(NamedTuple):
+    """A member of a group, as transactions name it."""
+
+    group_id: str
+    generation_id: int = -1  # or the member's epoch
+    member_id: str = ""
+    group_instance_id: str | None = None
 
 
 class RebalanceListener:

@@ -215,7 +215,9 @@ def test_a_record_that_cannot_be_deserialized_stops_the_reader_exactly_there() -
     state = subscription.state(A0)
     data = build_batch([Record(n, 0, None, value) for n, value in enumerate([b"1", b"2", b"{", b"4"])])
     made = Chunk(state, 0, memoryview(data), 4, None, True)
-    buffer = buffer_of(subscription, made, deserializers=Deserializers(None, json.loads))
+    buffer = buffer_of(
+        subscription, made, deserializers=Deserializers(None, lambda topic, data: json.loads(data))
+    )
     assert [record.value for record in buffer.take(10)] == [1, 2]
     assert state.position == 2
     for _ in range(2):
