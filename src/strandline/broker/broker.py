@@ -273,6 +273,7 @@ class Broker:
             self.events.warn("replica not opened", topic=topic, partition=index, error=error)
 
     def controller_changed(self) -> None:
+        self.controllers.changed()
         if self.config.is_broker and hasattr(self, "lifecycle"):
             self.lifecycle.controller_changed()
 

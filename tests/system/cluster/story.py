@@ -215,6 +215,9 @@ class Load:
                 "acks": "all",
                 "linger.ms": 1,
                 "message.timeout.ms": 60_000,
+                # A silent leader keeps a request as long as the client lets it.
+                "socket.timeout.ms": 2000,
+                "request.timeout.ms": 2000,
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 100,
                 "retry.backoff.ms": 20,
@@ -236,9 +239,7 @@ class Load:
     def _run(self) -> None:
         while not self._ends.is_set():
             try:
-                self._producer.produce(
-                    self.topic, str(self.sent), partition=0, on_delivery=self._delivered
-                )
+                self._producer.produce(self.topic, str(self.sent), partition=0, on_delivery=self._delivered)
                 self.sent += 1
             except (BufferError, KafkaException):
                 self._producer.poll(0.05)
