@@ -91,6 +91,8 @@ class Controllers:
         quorum = self._broker.quorum
         leader_id = quorum.leader_id
         address = quorum.addresses.get(leader_id)
+        if quorum.is_stranger:
+            raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, "The voters are of another cluster.")
         if address is None or leader_id == self._broker.node_id:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "The active controller is not known at the moment.")
         peer = self._peers.get(leader_id)

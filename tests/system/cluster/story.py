@@ -326,5 +326,16 @@ def stays(condition: Callable[[], object], seconds: float) -> None:
 
 def format_again(cluster: Cluster, node: ClusterNode) -> None:
     """A new disk: formatted for the same cluster and id, with nothing on it."""
+    format_as(cluster.cluster_id, node)
+
+
+def format_as(cluster_id: str, node: ClusterNode) -> None:
     events = launcher.stderr_events(node=node.node_id, level="warn")
-    launcher.format_if_empty(BrokerConfig(node.settings), events, cluster.cluster_id)
+    node.data_dir.parent.mkdir(parents=True, exist_ok=True)
+    launcher.format_if_empty(BrokerConfig(node.settings), events, cluster_id)
+
+
+def brokers(cluster: Cluster) -> dict[int, str]:
+    """Who is in the cluster, and where, as clients are told."""
+    answer = ask(anyone(cluster), MetadataRequest(topics=()), 12)
+    return {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}
