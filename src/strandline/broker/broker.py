@@ -29,6 +29,7 @@ from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
 from strandline.broker.tasks import TaskScope
+from strandline.broker.throttles import FOLLOWER, LEADER, Throttle
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
 from strandline.controller.image import ClusterImage
 from strandline.controller.producer_ids import ProducerIdBlock
@@ -95,6 +96,8 @@ class Broker:
         self.groups = GroupCoordinator(self)
         self.controllers = Controllers(self)
         self.absences = Absences(self)
+        self.leader_throttle = Throttle(self, LEADER)
+        self.follower_throttle = Throttle(self, FOLLOWER)
         self.replication = Replication(self)
         self.in_sync = InSync(self)
         self.checkpoints = Checkpoints(ports.disk, ports.workers)

@@ -271,9 +271,19 @@ def _read(
     upper = read.last_stable if request.isolation_level == READ_COMMITTED else read.high_watermark
     if follower >= 0:
         upper = log.log_end_offset
+    if follower >= 0 and _is_throttled(broker, replica, follower):
+        return
     if offset < upper and left > 0:
         size_max = min(partition.size_max, left)
         read.records = log.read(offset, upper, size_max, whole_first_batch=is_first)
+
+
+def _is_throttled(broker: Broker, replica: Replica, follower: int) -> bool:
+    """Whether a follower that catches up gets nothing for now."""
+    throttle = broker.leader_throttle
+    if follower in replica.leader.in_sync or not throttle.lists(replica, broker.node_id):
+        return False
+    return throttle.is_exceeded()
 
 
 def _preferred_replica(
@@ -320,6 +330,8 @@ def _encode(
             session.gave_records(read.partition)
         if read.records is not None:
             broker.counters.add("bytes_out", read.records.size)
+            if _follower_of(request) >= 0:
+                _note_throttled(broker, context, read)
     by_topic: dict[tuple[str, bytes], list[Read]] = {}
     for read in chosen:
         by_topic.setdefault((read.partition.topic, read.partition.topic_id), []).append(read)
@@ -345,6 +357,13 @@ def _encode(
         head.append(0)
     body.append(head)
     return body
+
+
+def _note_throttled(broker: Broker, context: RequestContext, read: Read) -> None:
+    replica = _find(broker, context, read.partition)
+    throttle = broker.leader_throttle
+    if replica is not None and read.records is not None and throttle.lists(replica, broker.node_id):
+        throttle.note(read.records.size)
 
 
 def _is_news(read: Read) -> bool:
