@@ -258,6 +258,8 @@ class Log:
     def truncate_to(self, offset: int) -> None:
         """Removes everything at and above `offset`; producer state is rebuilt by the caller."""
         if offset >= self.log_end_offset:
+            # A leader that was replaced before it appended anything has an epoch without a record.
+            self.epochs.truncate_from_end(self.log_end_offset)
             return
         while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
             segment = self.segments.pop()

@@ -138,6 +138,19 @@ def test_rolling_restart_under_load_fails_no_send(cluster: Cluster) -> None:
     load.check(cluster.bootstrap)
 
 
+def test_whole_cluster_stopped_and_started_is_in_sync_again(cluster: Cluster) -> None:
+    """Seed 003 scenario 4. Who led for a moment while the others left, and wrote nothing, is no stranger to its heirs."""
+    orders = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
+    create(cluster, "restarted", orders)
+    for partition, order in enumerate(orders):
+        assert write(cluster.node(order[0]), "restarted", ["kept"], partition=partition) == (NONE, 0)
+    cluster.stop()
+    cluster.start()
+    for partition in range(3):
+        until_in_sync(cluster, "restarted", [1, 2, 3], partition)
+        assert read(cluster.bootstrap, "restarted", partition) == [(0, "kept")]
+
+
 def test_active_controller_killed_that_leads_no_partition_costs_writers_nothing(cluster: Cluster) -> None:
     controller = story.active_controller(cluster)
     others = [n for n in (1, 2, 3) if n != controller]

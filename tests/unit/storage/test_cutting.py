@@ -162,3 +162,12 @@ def test_truncation_before_the_first_segment_begins_the_log_there(tmp_path: Path
     assert (log.log_start_offset, log.log_end_offset) == (3, 3)
     assert store.names(".log") == [3]
     assert append(log, batch(1)) == 3
+
+
+def test_truncation_to_the_end_forgets_an_epoch_that_has_no_record(tmp_path: Path) -> None:
+    """A leader that was replaced before it appended: otherwise it would be told to go back there again and again."""
+    log = filled(Store(tmp_path))
+    last = log.epochs.latest_epoch
+    log.epochs.assign(last + 5, log.log_end_offset)
+    log.truncate_to(log.log_end_offset)
+    assert log.epochs.latest_epoch == last
