@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.measure import OTHERS_CORES_MAX
 from bench.peers import KAFKA, STRANDLINE
 from bench.results import Results, Spread
 
@@ -61,6 +62,7 @@ ROWS = (
     ),
     Row(what="start of the cluster to full ISR", scenario="start", figure="in_sync_ms", unit="ms", aim=0.2),
 )
+_ROUNDS_ENOUGH = 3
 _HOW = """Three nodes on one machine, each broker and controller, RF=3, min ISR 2, acks=all. The two clusters take
 turns: each is started, shown every kind of work once, measured and stopped, and who comes first changes from round to
 round. Medians, in brackets the lowest and the highest round; the ratio is the median of the rounds' ratios. Failover
@@ -72,7 +74,7 @@ def render(results: Results) -> str:
     lines = [
         "# A cluster beside Apache Kafka's",
         "",
-        f"Made by `python -m bench.cluster` on {run['date']}, {run['rounds_done']} rounds of {run['megabytes']} MB.",
+        f"Made by `python -m bench.cluster` on {run['date']}, {run['rounds_done']} round(s) of {run['megabytes']} MB.",
         _HOW,
         "",
         "| | Strandline | Apache Kafka | ratio | aim |",
@@ -104,9 +106,10 @@ def render(results: Results) -> str:
         [
             *lines,
             "",
+            *_doubts(run["rounds_done"], others),
             f"Aims missed: {'; '.join(missed)}."
             if missed
-            else "Every aim that is measured here was reached.",
+            else "Every aim that is measured here was reached in this run.",
             "",
             f"Strandline's detection alone, from its log: {'; '.join(detected) or 'not seen'}. Kafka waits for",
             "`broker.session.timeout.ms` (9 s); a silent host costs Strandline the same.",
@@ -122,6 +125,19 @@ def render(results: Results) -> str:
             "",
         ]
     )
+
+
+def _doubts(rounds: int, others_cores: float) -> list[str]:
+    """What a reader must hold against the figures."""
+    if rounds >= _ROUNDS_ENOUGH and others_cores <= OTHERS_CORES_MAX:
+        return []
+    return [
+        f"**Read with care**: {rounds} round(s) where {_ROUNDS_ENOUGH} are the least that shows a spread, and other",
+        f"programs used {others_cores:.1f} cores of the machine meanwhile. Three JVMs that were warmed with little and",
+        "still compile probably suffer more from that than Strandline: on a quiet machine Kafka's throughput, CPU,",
+        "latency and start should be better than here. How much was not measured.",
+        "",
+    ]
 
 
 def _shown(spread: Spread, unit: str) -> str:

@@ -139,7 +139,7 @@ def test_rolling_restart_under_load_fails_no_send(cluster: Cluster) -> None:
 
 
 def test_whole_cluster_stopped_and_started_is_in_sync_again(cluster: Cluster) -> None:
-    """Seed 003 scenario 4. Who led for a moment while the others left, and wrote nothing, is no stranger to its heirs."""
+    """Seed 003 scenario 4. Some led for a moment while the others left, and wrote nothing: they rejoin all the same."""
     orders = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
     create(cluster, "restarted", orders)
     for partition, order in enumerate(orders):
