@@ -61,13 +61,13 @@ def render(results: Results) -> str:
         markdown(("", "configured", "peak above start", "of the configured"), _memory(results)),
         "## How it was measured\n",
         (
-            f"First use of the columnar kernels with an empty cache, compilation included: {run['compilation_s']:.1f} s,"
-            " once after an installation; it is in none of the figures above."
+            f"First use of the columnar kernels with an empty cache, compilation included: {run['compilation_s']:.1f}"
+            " s, once after an installation; it is in none of the figures above."
         ),
         _machine(run),
         (
-            f"Other programs used up to {_others(results):.1f} cores during a step, {_others_middle(results):.1f} in the"
-            " median. Every sample is in [client.json](client.json)."
+            f"Other programs used up to {_others(results):.1f} cores during a step, {_others_middle(results):.1f} in"
+            " the median. Every sample is in [client.json](client.json)."
         ),
         "",
     ]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.client.consuming import QUICK, fill, new_group
 from tests.client.reading import Seen, create, read_all, run
 from tests.compat.server import Server
 
+ROOT = Path(__file__).parents[2]
 SECONDS_MAX = 20.0
 
 
@@ -272,3 +274,16 @@ def test_settings_that_would_break_the_promise_are_refused() -> None:
         DeadLetters(
             ["orders"], handle, bootstrap_servers="localhost:1", group_id="g", enable_auto_commit=True
         )
+
+
+def test_the_tour_does_what_the_guide_says() -> None:
+    tour = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "client_tour.py")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    guide = (ROOT / "docs" / "guides" / "client.md").read_text()
+    told = guide.split("$ python examples/client_tour.py\n")[1].split("```")[0].splitlines()
+    assert tour.stdout.splitlines() == told
