@@ -38,7 +38,6 @@ class Replica:
     __slots__ = (
         "_append_wakers",
         "_wakers",
-        "checks_transactions",
         "config",
         "directory",
         "flushing",
@@ -74,7 +73,6 @@ class Replica:
         # Called when the high watermark advances, in the order of their coming.
         self._wakers: dict[int, Callable[[], None]] = {}
         self._append_wakers: dict[int, Callable[[], None]] = {}
-        self.checks_transactions: bool = True  # transaction.partition.verification.enable
         self.configure(config)
 
     @property
@@ -169,7 +167,7 @@ class Replica:
         producers = self.producers
         if producers.is_open(header.producer_id, header.producer_epoch):
             return
-        if self.checks_transactions and not producers.transactions.holds(header.producer_id, guard):
+        if not producers.transactions.holds(header.producer_id, guard):
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "The record is not part of an open transaction.")
 
     def append_marker(

@@ -41,7 +41,9 @@ def refusal(producers: Producers, epoch: int, marker: Marker, version: int) -> i
 
 def test_a_marker_says_what_it_was_made_of() -> None:
     written, head = marker_batch(7, 2, ABORT, 99)
-    assert head.is_control and head.is_transactional and head.producer_epoch == 2
+    assert head.is_control
+    assert head.is_transactional
+    assert head.producer_epoch == 2
     assert read_marker(written) == ABORT
 
 
