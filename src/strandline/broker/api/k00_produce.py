@@ -56,6 +56,13 @@ _INT32: Final = Struct(">i")
 _INT16: Final = Struct(">h")
 _TOPIC_IDS_FROM: Final = 13
 _FLEXIBLE_FROM: Final = 9
+# What is refused by the partition's state is answered with the log start; what is wrong with the batch is not.
+_WITHOUT_LOG_START: Final = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
 _NEVER: Final = 0x7FFFFFFFFFFFFFFF
 
 
@@ -244,7 +251,9 @@ def _append(
     try:
         appended = replica.append(records, header, acks, now_ms, guard)
     except KafkaError as error:
-        return _refused(error)
+        if error.code in _WITHOUT_LOG_START:
+            return _refused(error)
+        return _refused(error)._replace(log_start_offset=replica.log.log_start_offset)
     except OSError as error:
         return _refused(broker.replicas.disk_error(replica.directory, error))
     broker.counters.add("bytes_in", len(records))

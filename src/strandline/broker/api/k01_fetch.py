@@ -380,8 +380,8 @@ def _partition_head(version: int, isolation_level: int, read: Read) -> bytes:
     )
     if version < 5:
         head = head[:-8]
-    # Kafka has an empty list where read_committed got records and where there is no such partition, null otherwise.
-    has_list = read.records is not None and isolation_level == READ_COMMITTED
+    # Kafka has an empty list where read_committed got an answer and where there is no such partition, null otherwise.
+    has_list = read.error_code == ErrorCode.NONE and isolation_level == READ_COMMITTED
     has_list = has_list or read.error_code in (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_ID,
