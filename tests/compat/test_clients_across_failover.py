@@ -13,7 +13,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, Producer
 
-from strandline.testing.cluster import Cluster, running_cluster
+from strandline.testing.clusters import Cluster, running_cluster
 from tests.compat.clients.kafka_python_client import KafkaConsumer, KafkaProducer, TopicPartition
 from tests.oracle.kafka_tools import KafkaTools
 from tests.system.cluster import story

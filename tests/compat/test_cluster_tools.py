@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from strandline.testing.cluster import Cluster, running_cluster
+from strandline.testing.clusters import Cluster, running_cluster
 from tests.oracle.kafka_tools import KafkaTools, ToolResult
 from tests.system.cluster import story
 from tests.system.cluster.story import create, eventually, heal, shown, until_in_sync, write

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from strandline.testing.cluster import Cluster, free_ports
+from strandline.testing.clusters import Cluster, free_ports
 
 _OPENER = re.compile(rb"^(?:replica|broker|quorum)-(\d+)")
 _CHUNK = 65536

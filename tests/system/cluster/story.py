@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 
 from strandline.config import BrokerConfig
 from strandline.node import launcher
-from strandline.testing.cluster import Cluster, ClusterNode
+from strandline.testing.clusters import Cluster, ClusterNode
 from strandline.wire.api.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.api.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import NewTopic
 
 from strandline.base.ids import uuid_text
-from strandline.testing.cluster import Cluster, ClusterNode, free_ports
+from strandline.testing.clusters import Cluster, ClusterNode, free_ports
 from tests.system.cluster import story
 from tests.system.cluster.story import create, shown, write
 

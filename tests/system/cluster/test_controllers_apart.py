@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from strandline.testing.cluster import Cluster, running_cluster
+from strandline.testing.clusters import Cluster, running_cluster
 from tests.system.cluster import story
 from tests.system.cluster.story import (
     NONE,

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from strandline.testing.cluster import Cluster
+from strandline.testing.clusters import Cluster
 from tests.system.cluster import story
 from tests.system.cluster.conftest import SESSION_TIMEOUT_MS
 from tests.system.cluster.story import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException
 
-from strandline.testing.cluster import Cluster
+from strandline.testing.clusters import Cluster
 from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
 from tests.oracle.fetch import JAVA, KAFKA_JARS

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from strandline.testing.cluster import Cluster
+from strandline.testing.clusters import Cluster
 from tests.system.cluster import story
 from tests.system.cluster.proxies import Network, cluster_on_a_network
 from tests.system.cluster.story import (
