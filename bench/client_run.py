@@ -1,120 +1,229 @@
 """Strandline's client beside confluent-kafka, aiokafka and kafka-python on one Strandline broker, in one run.
 
-    python -m bench.client_run [--what consume|produce|both] [--rounds N] [--records N] [--bytes 100,1000]
+    python -m bench.client_run [--rounds N] [--bytes 100,1000,10000] [--only throughput,round-trip,linger,memory]
+                               [--scale F] [--dry]
 
-Rounds alternate the clients, so that whatever else the machine does meets all of them; medians are compared, and the
-ratios that the issue asks for are printed: per record against the faster of aiokafka and kafka-python, columnar
-against confluent-kafka.
+Writes docs/benchmarks/client.json and client.md; `--dry` only prints the page, `--scale 0.1` has a tenth of the
+records, for trying. Rounds alternate the clients, so that whatever else the machine does meets all of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
+import os
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
-from statistics import median
 
-from bench import client_peers, payloads, topics
-from bench.clients import Done, Work
+from bench import client_page, client_peers, client_quality, machine, payloads, topics
+from bench.client_peers import COLUMNAR, CONFLUENT, STRANDLINE
+from bench.clients import Work
 from bench.machine import prime_page_cache
+from bench.measure import OthersMeter
 from bench.peers import StrandlinePeer
+from bench.results import DIRECTORY, Results
+from tests.oracle.fetch import JAVA
+from tests.oracle.require import require
 
-AIMS = {"consume": 3.0, "produce": 2.0}  # of columnar against confluent-kafka
-PER_RECORD_AIM = 1.5
-
-# Some seconds for each client at the speeds that were seen.
-_RECORDS = {100: 1_000_000, 1000: 200_000}
+# A second or more for each client at the speeds that were seen: the two that are fast get more to do.
+_RECORDS = {100: 150_000, 1000: 60_000, 10_000: 12_000}
+_RECORDS_FAST = {100: 1_500_000, 1000: 300_000, 10_000: 36_000}
+_FAST = (COLUMNAR, CONFLUENT)
 _PARTITIONS = 6
+LINGERS_MS = (0, 5, 10, 50)
+_LINGER_RATE_PER_S = 10_000
+_LINGER_RECORDS = 200_000
+_MIB = 1024 * 1024
+_MEMORY = (("produce-memory", 8 * _MIB), ("produce-memory", 32 * _MIB), ("consume-memory", 16 * _MIB))
+_MEMORY_RECORDS = 150_000
 
-Figures = dict[str, list[Done]]
+
+class Run:
+    def __init__(self, peer: StrandlinePeer, scratch: Path, options: argparse.Namespace) -> None:
+        self._peer = peer
+        self._scratch = scratch
+        self._rounds: int = options.rounds
+        self._scale: float = options.scale
+        self.results = Results(
+            run={
+                "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+                "rounds": options.rounds,
+                "revision": machine.revision(),
+                "machine": machine.facts(scratch, require(JAVA)),
+                "compilation_s": _compilation_s(scratch),
+            }
+        )
+
+    def throughput(self, size: int) -> None:
+        values = self._scratch / f"values-{size}.txt"
+        payloads.write_lines(values, payloads.incompressible(size))
+        for what in ("produce", "consume"):
+            self.results.scenarios[f"{what}-{size}"] = {"what": what, "record_bytes": size}
+        for name, records in (("fast", _RECORDS_FAST[size]), ("slow", _RECORDS[size])):
+            topic = f"read-{size}-{name}"
+            topics.create(self._peer, topic, partitions=_PARTITIONS)
+            client_peers.run(CONFLUENT, "produce", self._work(topic, size, records, values))
+        for number in range(self._rounds):
+            for name in client_peers.NAMES:
+                is_fast = name in _FAST
+                records = (_RECORDS_FAST if is_fast else _RECORDS)[size]
+                read_topic = f"read-{size}-{'fast' if is_fast else 'slow'}"
+                self._step("consume", name, number, self._work(read_topic, size, records, values))
+                topic = f"write-{size}-{number}-{name}"
+                topics.create(self._peer, topic, partitions=_PARTITIONS)
+                prime_page_cache(self._scratch, int(records * self._scale) * size)
+                self._step("produce", name, number, self._work(topic, size, records, values))
+                topics.delete(self._peer, topic)
+        for name in ("fast", "slow"):
+            topics.delete(self._peer, f"read-{size}-{name}")
+
+    def _step(self, what: str, name: str, number: int, work: Work) -> None:
+        others = OthersMeter(self._peer.pid)
+        done = client_peers.run(name, what, work)
+        figures = {
+            "records_s": done.record_count / done.elapsed_s,
+            "cpu_us": done.cpu_s / done.record_count * 1e6,
+            "others_cores": others.read(),
+        }
+        self._add(f"{what}-{work.record_bytes}", name, number, figures)
+
+    def _work(self, topic: str, size: int, records: int, values: Path) -> Work:
+        return Work(
+            bootstrap=self._peer.bootstrap,
+            topic=topic,
+            partitions=_PARTITIONS,
+            record_count=max(6000, int(records * self._scale) // 6000 * 6000),
+            record_bytes=size,
+            payloads=values,
+            codec="none",
+        )
+
+    def round_trip(self) -> None:
+        self.results.scenarios["round-trip"] = {"rate_per_s": 200, "record_bytes": 100, "partitions": 1}
+        for number in range(self._rounds):
+            for name in (STRANDLINE, CONFLUENT):
+                self._ask("round-trip", name, number, what="round-trip", partitions=1, record_bytes=100)
+
+    def linger(self) -> None:
+        for linger_ms in LINGERS_MS:
+            scenario = f"linger-{linger_ms}"
+            self.results.scenarios[scenario] = {"linger_ms": linger_ms, "rate_per_s": _LINGER_RATE_PER_S}
+        for number in range(self._rounds):
+            for linger_ms in LINGERS_MS:
+                self._ask(
+                    f"linger-{linger_ms}",
+                    STRANDLINE,
+                    number,
+                    what="linger",
+                    linger_ms=linger_ms,
+                    record_bytes=100,
+                    rate_per_s=_LINGER_RATE_PER_S,
+                    duration_s=3.0,
+                )
+                self._ask(
+                    f"linger-{linger_ms}",
+                    STRANDLINE,
+                    number,
+                    what="linger-throughput",
+                    linger_ms=linger_ms,
+                    record_bytes=100,
+                    record_count=int(_LINGER_RECORDS * self._scale),
+                )
+
+    def memory(self) -> None:
+        for what, buffer_bytes in _MEMORY:
+            scenario = f"{what}-{buffer_bytes // _MIB}"
+            self.results.scenarios[scenario] = {"what": what, "buffer_bytes": buffer_bytes}
+            for number in range(self._rounds):
+                self._ask(
+                    scenario,
+                    STRANDLINE,
+                    number,
+                    what=what,
+                    record_bytes=1000,
+                    buffer_bytes=buffer_bytes,
+                    record_count=int(_MEMORY_RECORDS * self._scale),
+                )
+
+    def _ask(self, scenario: str, name: str, number: int, **more: object) -> None:
+        """A topic for this step alone, filled first if it is to be read."""
+        topic = f"{scenario}-{name}-{number}-{more['what']}"
+        question = client_quality.Question(
+            name=name,
+            bootstrap=self._peer.bootstrap,
+            topic=topic,
+            **{"partitions": 3, **more},  # type: ignore[arg-type]
+        )
+        topics.create(self._peer, topic, partitions=question.partitions)
+        if question.what == "consume-memory":
+            values = self._scratch / "values-memory.txt"
+            payloads.write_lines(values, payloads.incompressible(question.record_bytes))
+            work = Work(
+                bootstrap=self._peer.bootstrap,
+                topic=topic,
+                partitions=question.partitions,
+                record_count=question.record_count // 1000 * 1000,
+                record_bytes=question.record_bytes,
+                payloads=values,
+                codec="none",
+            )
+            client_peers.run(CONFLUENT, "produce", work)
+        others = OthersMeter(self._peer.pid)
+        found = client_quality.ask(question)
+        self._add(scenario, name, number, found | {"others_cores": others.read()})
+        topics.delete(self._peer, topic)
+
+    def _add(self, scenario: str, name: str, number: int, figures: dict[str, float]) -> None:
+        self.results.add(scenario, name, number, figures)
+        shown = ", ".join(f"{key} {value:,.4g}" for key, value in figures.items())
+        print(f"{scenario} {name} {number}: {shown}", file=sys.stderr, flush=True)
+
+
+def _compilation_s(scratch: Path) -> float:
+    """What the kernels cost at their very first use, with an empty cache: seconds, in a process of its own."""
+    begun = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", "from strandline.client.columnar.warming import warm_up; warm_up()"],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(scratch / "kernels")},
+        check=True,
+    )
+    return time.perf_counter() - begun
 
 
 def main() -> None:
-    options = _options()
-    names = options.clients.split(",")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--bytes", default="100,1000,10000", help="sizes of values")
+    parser.add_argument("--only", default="throughput,round-trip,linger,memory")
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--dry", action="store_true", help="print the page instead of writing it")
+    options = parser.parse_args()
+    wanted = options.only.split(",")
     with tempfile.TemporaryDirectory(prefix="strandline-bench-") as scratch:
         peer = StrandlinePeer(Path(scratch) / "peer")
         peer.start()
         try:
-            for size in map(int, options.bytes.split(",")):
-                records = options.records or _RECORDS[size]
-                for what in ("consume", "produce") if options.what == "both" else (options.what,):
-                    found = _measure(peer, Path(scratch), what, size, records, options.rounds, names)
-                    _report(what, size, found)
+            run = Run(peer, Path(scratch), options)
+            if "round-trip" in wanted:
+                run.round_trip()
+            if "linger" in wanted:
+                run.linger()
+            if "memory" in wanted:
+                run.memory()
+            if "throughput" in wanted:
+                for size in map(int, options.bytes.split(",")):
+                    run.throughput(size)
         finally:
             peer.stop()
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--what", choices=("consume", "produce", "both"), default="both")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--records", type=int, default=0, help="instead of the usual number")
-    parser.add_argument("--bytes", default="100,1000", help="sizes of values")
-    parser.add_argument("--clients", default=",".join(client_peers.NAMES))
-    return parser.parse_args()
-
-
-def _measure(
-    peer: StrandlinePeer, scratch: Path, what: str, size: int, records: int, rounds: int, names: list[str]
-) -> Figures:
-    """What each client did, by round."""
-    values = scratch / f"values-{size}.txt"
-    if not values.exists():
-        payloads.write_lines(values, payloads.incompressible(size))
-    found: Figures = {name: [] for name in names}
-    read_topic = f"read-{size}"
-    if what == "consume":
-        topics.create(peer, read_topic, partitions=_PARTITIONS)
-        client_peers.run(client_peers.CONFLUENT, "produce", _work(peer, read_topic, records, size, values))
-    for number in range(rounds):
-        for name in names:
-            topic = read_topic
-            if what == "produce":
-                topic = f"write-{size}-{number}-{name}"
-                topics.create(peer, topic, partitions=_PARTITIONS)
-                prime_page_cache(scratch, records * size)
-            done = client_peers.run(name, what, _work(peer, topic, records, size, values))
-            found[name].append(done)
-            if what == "produce":
-                topics.delete(peer, topic)
-    if what == "consume":
-        topics.delete(peer, read_topic)
-    return found
-
-
-def _work(peer: StrandlinePeer, topic: str, records: int, size: int, values: Path) -> Work:
-    return Work(
-        bootstrap=peer.bootstrap,
-        topic=topic,
-        partitions=_PARTITIONS,
-        record_count=records,
-        record_bytes=size,
-        payloads=values,
-        codec="none",
-    )
-
-
-def _report(what: str, size: int, figures: Figures) -> None:
-    print(
-        f"\n{what}, {size} B values: records per second, median (lowest to highest), and the client's CPU time"
-    )
-    middle: dict[str, float] = {}
-    for name, found in figures.items():
-        rates = [done.record_count / done.elapsed_s for done in found]
-        cost_us = median(done.cpu_s / done.record_count * 1e6 for done in found)
-        middle[name] = median(rates)
-        span = f"({min(rates):,.0f} to {max(rates):,.0f})"
-        print(f"  {name:<20} {middle[name]:>12,.0f}   {span:<28} {cost_us:6.2f} µs a record")
-    peers = [middle[name] for name in (client_peers.AIOKAFKA, client_peers.KAFKA_PYTHON) if name in middle]
-    if peers and client_peers.STRANDLINE in middle:
-        ratio = middle[client_peers.STRANDLINE] / max(peers)
-        print(
-            f"  per record: {ratio:.2f} times the faster of aiokafka and kafka-python (aim {PER_RECORD_AIM})"
-        )
-    if client_peers.CONFLUENT in middle and client_peers.COLUMNAR in middle:
-        ratio = middle[client_peers.COLUMNAR] / middle[client_peers.CONFLUENT]
-        print(f"  columnar: {ratio:.2f} times confluent-kafka (aim {AIMS[what]})")
+    page = client_page.render(run.results)
+    if options.dry:
+        print(page)
+        return
+    run.results.write(DIRECTORY / "client.json")
+    (DIRECTORY / "client.md").write_text(page)
 
 
 if __name__ == "__main__":

@@ -91,6 +91,25 @@ def test_a_blocking_consumer_reads_what_a_blocking_producer_wrote(bootstrap: str
     assert found == [b"%d" % number for number in range(10)]
 
 
+def test_breaking_out_of_an_iteration_commits_only_what_was_given(bootstrap: str, topic: str) -> None:
+    with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
+        admin.create_topic(topic, partitions=1)
+        for number in range(10):
+            producer.send(topic, b"%d" % number)
+        producer.flush()
+    given: list[bytes] = []
+    for stop_at in (3, 7, 10):
+        with Consumer(
+            bootstrap_servers=bootstrap, auto_offset_reset="earliest", group_id=f"group-{topic}"
+        ) as consumer:
+            consumer.subscribe([topic])
+            for record in consumer:
+                given.append(record.value)
+                if len(given) == stop_at:
+                    break
+    assert given == [b"%d" % number for number in range(10)]
+
+
 def test_a_forked_child_makes_its_own_client_and_cannot_use_its_parents(bootstrap: str, topic: str) -> None:
     with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
         admin.create_topic(topic, partitions=1)

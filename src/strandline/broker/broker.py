@@ -30,6 +30,7 @@ from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
 from strandline.broker.tasks import TaskScope
 from strandline.broker.throttles import FOLLOWER, LEADER, Throttle
+from strandline.broker.transaction_coordinator import TransactionCoordinator
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
 from strandline.controller.image import ClusterImage
 from strandline.controller.producer_ids import ProducerIdBlock
@@ -94,6 +95,7 @@ class Broker:
         self.partitions_per_answer_max = config.int("max.request.partition.size.limit")
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = GroupCoordinator(self)
+        self.transactions = TransactionCoordinator(self)
         self.controllers = Controllers(self)
         self.absences = Absences(self)
         self.leader_throttle = Throttle(self, LEADER)
@@ -148,6 +150,7 @@ class Broker:
         await self.lifecycle.unfenced()
         self.tasks.start(self.lifecycle.run())
         self.groups.load_what_is_there()
+        self.transactions.load_what_is_there()
         self.background.start()
         self.connections.serve_all()
 
@@ -192,6 +195,7 @@ class Broker:
             listener.close()
         self.connections.close_all()
         self.groups.stop()
+        self.transactions.stop()
         self.replication.stop()
         if self.controller_runtime is not None:
             self.controller_runtime.stop()
@@ -264,6 +268,7 @@ class Broker:
         if replica is not None:
             self.replication.place(replica)
             self.groups.leadership_changed(topic, index)
+            self.transactions.leadership_changed(topic, index)
             return
         self.replication.forget(TopicPartition(topic, index))
         if self.replicas.follows(topic, index):

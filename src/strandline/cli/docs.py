@@ -7,12 +7,18 @@ from importlib import import_module
 from pathlib import Path
 
 from strandline.broker.handlers import TABLE
+from strandline.client.config_reference import render_client_reference
 from strandline.config.reference import render_reference
 
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    return {"api-support.md": api_support(), "cli.md": command_line(), "configuration.md": render_reference()}
+    return {
+        "api-support.md": api_support(),
+        "cli.md": command_line(),
+        "client-configuration.md": render_client_reference(),
+        "configuration.md": render_reference(),
+    }
 
 
 def api_support() -> str:

@@ -51,6 +51,7 @@ class PartitionQueue:
         "in_flight",
         "is_known",
         "is_listed",
+        "leader_id",
         "needs_new_epoch",
         "next_sequence",
         "open",
@@ -73,6 +74,7 @@ class PartitionQueue:
         self.in_flight: list[Batch] = []
         self.retry_at = 0.0
         self.is_listed = False  # whether the sender has it among those to look at
+        self.leader_id = -1  # where its batches were last to go
         self.sticky_bytes = 0
         # Sequences of the idempotent producer; client.sequences has the rules.
         self.producer_id = -1
@@ -243,6 +245,11 @@ class Accumulator:
         _insert(queue.waiting, batch)
         queue.retry_at = max(queue.retry_at, retry_at)
         self.look_at(queue, retry_at)
+
+    def retrying(self, now: float) -> list[PartitionQueue]:
+        """Queues that wait to send something again."""
+        waiting = (batch.queue for batch in self.unfinished() if not batch.is_in_flight)
+        return [queue for queue in dict.fromkeys(waiting) if queue.retry_at > now]
 
     def resolve(self, batch: Batch, outcome: Outcome) -> None:
         """The outcome of a batch that was taken, or is dropped while it waits."""

@@ -310,6 +310,13 @@ class Consumer:
         self._unread_start += 1
         return self._unread[self._unread_start - 1]
 
+    def getone_nowait(self) -> ConsumerRecord | None:
+        """The next of the records that `getone` or an iteration has polled already; None if there is none."""
+        if self._is_closed or self._unread_start >= len(self._unread):
+            return None
+        self._unread_start += 1
+        return self._unread[self._unread_start - 1]
+
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Records one by one, until the consumer is closed; commits cover only those that were given."""
         while True:
@@ -317,9 +324,8 @@ class Consumer:
                 yield await self.getone()
             except ClosedError:
                 return
-            while self._unread_start < len(self._unread) and not self._is_closed:
-                self._unread_start += 1
-                yield self._unread[self._unread_start - 1]
+            while (more := self.getone_nowait()) is not None:
+                yield more
 
     async def poll_table(
         self,

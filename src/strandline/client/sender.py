@@ -174,15 +174,32 @@ class Sender:
         lane = self._lanes.get(partition.leader_id)
         if lane is None:
             lane = self._lanes[partition.leader_id] = _Lane(partition.leader_id)
+        queue.leader_id = partition.leader_id
         lane.ready.append(queue)
 
     def _leaders_changed(self) -> None:
-        homeless, self._homeless = self._homeless, deque()
+        """Queues go to where their leaders are now, out of the lanes of dead brokers too; and what waits to be sent
+        again to a former leader need not wait any longer, for the new one has refused nothing (KIP-951)."""
         now = self._clock.monotonic()
-        for queue in homeless:
+        moved, self._homeless = list(self._homeless), deque()
+        for lane in self._lanes.values():
+            leaving = [queue for queue in lane.ready if self._leader_id(queue) != lane.node_id]
+            if leaving:
+                lane.ready = deque(queue for queue in lane.ready if self._leader_id(queue) == lane.node_id)
+                moved += leaving
+        for queue in self._accumulator.retrying(now):
+            if self._leader_id(queue) not in (-1, queue.leader_id):
+                queue.retry_at = now
+                moved.append(queue)
+        for queue in dict.fromkeys(moved):
             queue.is_listed = False
             self._place(queue, now)
         self.wake()
+
+    def _leader_id(self, queue: PartitionQueue) -> int:
+        """-1 if it is not known."""
+        leader = self._cluster.metadata.leader(TopicPartition(queue.topic, queue.partition))
+        return -1 if leader is None else leader.node_id
 
     def _identity_changed(self) -> None:
         assert self._identity is not None

@@ -58,6 +58,7 @@ class Delivery:
             each.node_id: Node(each.node_id, each.host, each.port, each.rack)
             for each in answer.node_endpoints
         }
+        has_news = False
         for batch in batches:
             response = found.get((batch.queue.topic, batch.queue.partition))
             if response is None:
@@ -71,7 +72,7 @@ class Delivery:
                 hint = response.current_leader
                 if hint is not None:
                     where = TopicPartition(batch.queue.topic, batch.queue.partition)
-                    self._cluster.metadata.apply_leader_hint(
+                    has_news |= self._cluster.metadata.apply_leader_hint(
                         where, hint.leader_id, hint.leader_epoch, endpoints.get(hint.leader_id)
                     )
                 records = tuple(
@@ -82,6 +83,8 @@ class Delivery:
                     f"{batch.queue}: {response.error_message}" if response.error_message else str(batch.queue)
                 )
                 self._failed(batch, error_for(response.error_code, where_text, records), now)
+        if has_news:
+            self._cluster.leaders_changed()
 
     def acknowledge(self, batch: Batch, outcome: Acknowledged) -> None:
         if self._identity is not None:

@@ -24,39 +24,55 @@ _TOPIC_COLUMNS = ("Key", "Type", "Default", "Allowed", "Broker's default in", "E
 
 def render_reference() -> str:
     """The whole page."""
-    parts = [_HEAD, "## Topic keys\n", _table(_TOPIC_COLUMNS, map(_topic_row, _shown(TOPIC_KEYS.values())))]
+    parts = [_HEAD, "## Topic keys\n", table(_TOPIC_COLUMNS, map(_topic_row, shown(TOPIC_KEYS.values())))]
     parts.append("## Broker keys\n")
     for title, keys in THEMES:
-        parts += [f"### {title}\n", _table(_BROKER_COLUMNS, map(_broker_row, _shown(keys)))]
+        parts += [f"### {title}\n", table(_BROKER_COLUMNS, map(_broker_row, shown(keys)))]
     rows = map(_broker_row, DYNAMIC_ONLY_KEYS.values())
-    parts += ["### Only while a broker runs\n", _table(_BROKER_COLUMNS, rows)]
+    parts += ["### Only while a broker runs\n", table(_BROKER_COLUMNS, rows)]
     return "\n".join(parts)
 
 
-def _shown(keys: Iterable[ConfigKey]) -> list[ConfigKey]:
+def shown(keys: Iterable[ConfigKey]) -> list[ConfigKey]:
     return sorted((key for key in keys if not key.internal), key=lambda key: key.name)
 
 
-def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [columns, ("---",) * len(columns), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
 def _broker_row(key: ConfigKey) -> tuple[str, ...]:
     dynamic = "no" if key.update_mode == "read-only" else key.update_mode
-    return (f"`{key.name}`", key.type.lower(), _default(key), key.allowed(), dynamic, _effect(key), key.doc)
+    return (
+        f"`{key.name}`",
+        key.type.lower(),
+        default_text(key),
+        key.allowed(),
+        dynamic,
+        effect_text(key),
+        key.doc,
+    )
 
 
 def _topic_row(key: ConfigKey) -> tuple[str, ...]:
     synonyms = ", ".join(f"`{synonym.name}`" for synonym in SYNONYMS.get(key.name, ()))
-    return (f"`{key.name}`", key.type.lower(), _default(key), key.allowed(), synonyms, _effect(key), key.doc)
+    return (
+        f"`{key.name}`",
+        key.type.lower(),
+        default_text(key),
+        key.allowed(),
+        synonyms,
+        effect_text(key),
+        key.doc,
+    )
 
 
-def _effect(key: ConfigKey) -> str:
+def effect_text(key: ConfigKey) -> str:
     return "**active**" if key.effect == "active" else key.effect
 
 
-def _default(key: ConfigKey) -> str:
+def default_text(key: ConfigKey) -> str:
     if isinstance(key.default, Required):
         return "must be given"
     text = render(key.default)

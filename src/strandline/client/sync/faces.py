@@ -10,13 +10,10 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
-from strandline.client.errors import IllegalStateError
+from strandline.client.errors import ClosedError, IllegalStateError
 from strandline.client.world import loop_thread
-
-# How long an iterating consumer waits at a time; a signal such as Ctrl-C is seen in between.
-_POLL_SECONDS: Final = 1.0
 
 
 class Face:
@@ -86,5 +83,13 @@ class Consumer(Face):
         super().__init__(lambda: Engine(settings, **keywords))
 
     def __iter__(self) -> Iterator[Any]:
+        """Records one by one until the consumer is closed; commits cover only those that were given."""
         while True:
-            yield from self.poll(_POLL_SECONDS)
+            try:
+                record = self.getone()
+            except ClosedError:
+                return
+            yield record
+            # A call on the loop thread costs more than a record, so what a poll has brought is taken without one.
+            while (more := self._engine.getone_nowait()) is not None:
+                yield more

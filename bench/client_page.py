@@ -1,0 +1,195 @@
+"""docs/benchmarks/client.md, made from the results of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.aims import Aim
+from bench.client_peers import AIOKAFKA, COLUMNAR, CONFLUENT, KAFKA_PYTHON, NAMES, STRANDLINE
+from bench.results import Results, Spread
+from bench.tables import NOTHING, markdown, with_spread
+
+_HOW = """Every client writes and reads the same records on one Strandline broker, each in a process of its own, in
+alternating rounds; figures are medians, in brackets the lowest and highest round. The application looks at every value
+that it reads; the columnar client gives it tables, and it looks at the column. Producers are idempotent, with acks=all
+and 5 ms of linger unless the table says otherwise. Client, broker and whatever else runs share two cores, so rates are
+those of a small machine, and ratios carry further than rates."""
+
+_PER_RECORD = Aim(ratio=1.5, more_is_better=True)
+_COLUMNAR = {
+    "consume": Aim(ratio=3.0, more_is_better=True),
+    "produce": Aim(ratio=2.0, more_is_better=True),
+}
+_ROUND_TRIP = Aim(ratio=1.5, more_is_better=False)
+_AIMED_BYTES = (100, 1000)
+_COLUMNAR_AIMED_BYTES = 100
+
+
+def render(results: Results) -> str:
+    run = results.run
+    parts = [
+        "# The client beside confluent-kafka, aiokafka and kafka-python\n",
+        f"Made by `python -m bench.client_run` on {run['date']}, {run['rounds']} rounds.",
+        _HOW + "\n",
+        "## Aims\n",
+        markdown(("what", "ratio", "aim", "verdict"), _aims(results)),
+        "## Throughput, records per second\n",
+        markdown(("", *NAMES), _throughput(results)),
+        "CPU time of the client, microseconds a record:\n",
+        markdown(("", *NAMES), _cost(results)),
+        "## Round trip\n",
+        "200 records of 100 B a second at random gaps, linger 0, producer and consumer in one process. Strandline's",
+        "share one loop; confluent-kafka's have a thread each, and one more that waits for delivery reports.\n",
+        markdown(("ms", STRANDLINE, CONFLUENT), _round_trip(results)),
+        "## Linger\n",
+        "One producer, 100 B records, 3 partitions. *Throughput* sends as fast as it can; the other columns are of a",
+        "steady stream of 10,000 records a second, with the time from `send` to the acknowledgement.\n",
+        markdown(
+            (
+                "linger.ms",
+                "throughput, records/s",
+                "p50 ms",
+                "p99 ms",
+                "records a request",
+                "CPU µs a record",
+            ),
+            _linger(results),
+        ),
+        "## Memory\n",
+        "The highest that the process had above what it had before the first record (1 kB records). The producer runs",
+        "into its limit all the time; the consumer's application sleeps until the client has fetched what it may.\n",
+        markdown(("", "configured", "peak above start", "of the configured"), _memory(results)),
+        "## How it was measured\n",
+        (
+            f"First use of the columnar kernels with an empty cache, compilation included: {run['compilation_s']:.1f}"
+            " s, once after an installation; it is in none of the figures above."
+        ),
+        _machine(run),
+        (
+            f"Other programs used up to {_others(results):.1f} cores during a step, {_others_middle(results):.1f} in"
+            " the median. Every sample is in [client.json](client.json)."
+        ),
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _sizes(results: Results) -> list[int]:
+    return sorted(
+        {told["record_bytes"] for told in results.scenarios.values() if told.get("what") in _COLUMNAR}
+    )
+
+
+def _aims(results: Results) -> list[list[str]]:
+    rows = []
+    for what in ("produce", "consume"):
+        for size in _sizes(results):
+            ratio = _against_faster(results, f"{what}-{size}")
+            aim = _PER_RECORD if size in _AIMED_BYTES else None
+            told = f"{what} {size} B, per record, to the faster of aiokafka and kafka-python"
+            rows.append([told, *_cells(ratio, aim)])
+        for size in _sizes(results):
+            spread = results.ratio(f"{what}-{size}", "records_s", COLUMNAR, CONFLUENT)
+            aim = _COLUMNAR[what] if size == _COLUMNAR_AIMED_BYTES else None
+            told = f"{what} {size} B, columnar, to confluent-kafka"
+            rows.append([told, *_cells(spread and spread.median, aim)])
+    for figure, told in (("ack", "send to acknowledgement"), ("receive", "send to consumer")):
+        spread = results.ratio("round-trip", f"{figure}_p99_ms", STRANDLINE, CONFLUENT)
+        rows.append(
+            [f"round trip p99, {told}, to confluent-kafka", *_cells(spread and spread.median, _ROUND_TRIP)]
+        )
+    return rows
+
+
+def _cells(ratio: float | None, aim: Aim | None) -> list[str]:
+    if ratio is None:
+        return [NOTHING] * 3
+    return [f"{ratio:.2f}×", str(aim) if aim else NOTHING, aim.verdict(ratio) if aim else NOTHING]
+
+
+def _against_faster(results: Results, scenario: str) -> float | None:
+    peers = [results.spread(scenario, name, "records_s") for name in (AIOKAFKA, KAFKA_PYTHON)]
+    ours = results.spread(scenario, STRANDLINE, "records_s")
+    found = [each.median for each in peers if each is not None]
+    return ours.median / max(found) if ours is not None and found else None
+
+
+def _throughput(results: Results) -> list[list[str]]:
+    return [
+        [f"{what} {size} B", *(_rate(results.spread(f"{what}-{size}", name, "records_s")) for name in NAMES)]
+        for what in ("produce", "consume")
+        for size in _sizes(results)
+    ]
+
+
+def _rate(spread: Spread | None) -> str:
+    return NOTHING if spread is None else f"{spread.median:,.0f} ({spread.low:,.0f}–{spread.high:,.0f})"
+
+
+def _cost(results: Results) -> list[list[str]]:
+    return [
+        [
+            f"{what} {size} B",
+            *(with_spread(results.spread(f"{what}-{size}", name, "cpu_us")) for name in NAMES),
+        ]
+        for what in ("produce", "consume")
+        for size in _sizes(results)
+    ]
+
+
+def _round_trip(results: Results) -> list[list[str]]:
+    return [
+        [
+            f"{told}, {label}",
+            *(
+                with_spread(results.spread("round-trip", name, f"{figure}_{label}_ms"))
+                for name in (STRANDLINE, CONFLUENT)
+            ),
+        ]
+        for figure, told in (("ack", "send to acknowledgement"), ("receive", "send to consumer"))
+        for label in ("p50", "p99")
+    ]
+
+
+def _linger(results: Results) -> list[list[str]]:
+    rows = []
+    for name, told in results.scenarios.items():
+        if name.startswith("linger-"):
+            rate = _rate(results.spread(name, STRANDLINE, "records_s"))
+            others = ("ack_p50_ms", "ack_p99_ms", "records_per_request", "cpu_us")
+            cells = [with_spread(results.spread(name, STRANDLINE, figure)) for figure in others]
+            rows.append([str(told["linger_ms"]), rate, *cells])
+    return rows
+
+
+def _memory(results: Results) -> list[list[str]]:
+    rows = []
+    for name, told in results.scenarios.items():
+        spread = results.spread(name, STRANDLINE, "peak_bytes")
+        if spread is not None:
+            configured = told["buffer_bytes"]
+            setting = (
+                "producer, buffer.memory" if told["what"] == "produce-memory" else "consumer, fetch.max.bytes"
+            )
+            peak = f"{spread.median / 2**20:.0f} MiB ({spread.low / 2**20:.0f}–{spread.high / 2**20:.0f})"
+            share = f"{spread.median / configured:.1f}×"
+            rows.append([setting, f"{configured / 2**20:.0f} MiB", peak, share])
+    return rows
+
+
+def _others(results: Results) -> float:
+    return max(sample.figures["others_cores"] for sample in results.samples)
+
+
+def _others_middle(results: Results) -> float:
+    ordered = sorted(sample.figures["others_cores"] for sample in results.samples)
+    return ordered[len(ordered) // 2]
+
+
+def _machine(run: dict[str, Any]) -> str:
+    facts = run["machine"]
+    return (
+        f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB, Linux {facts['kernel']}, "
+        f"Python {facts['python']}, uvloop {facts['uvloop']}, confluent-kafka {facts['confluent_kafka']} on librdkafka "
+        f"{facts['librdkafka']}. Revision {run['revision']}."
+    )
