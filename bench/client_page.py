@@ -16,9 +16,9 @@ and 5 ms of linger unless the table says otherwise. Client, broker and whatever 
 those of a small machine, and ratios carry further than rates."""
 
 _LINGER = """One producer, 100 B records, 3 partitions. *Stream* is a steady 10,000 records a second: lingering makes
-fewer requests of it and costs less CPU, and each record waits longer for its acknowledgement. *Full speed* sends as fast
-as it can: batches are full before their linger is over, so there linger matters little, and differences between the
-rows are mostly those of the machine."""
+fewer requests of it and costs less CPU, and each record waits longer for its acknowledgement. *Full speed* sends as
+fast as it can: batches are full before their linger is over, so there linger matters little, and differences between
+the rows are mostly those of the machine."""
 _LINGER_COLUMNS = (
     ("stream: p50 ms", "ack_p50_ms"),
     ("p99 ms", "ack_p99_ms"),

@@ -5,7 +5,8 @@
 
 Writes docs/benchmarks/client.json and client.md; `--dry` only prints the page, `--scale 0.1` has a tenth of the
 records, for trying. `--again` keeps what is in client.json and measures only the parts that are named once more, each
-with its own rounds; the page says which revision each part is of. Rounds alternate the clients, so that whatever else the machine does meets all of them.
+with its own rounds; the page says which revision each part is of. Rounds alternate the clients, so that whatever else
+the machine does meets all of them.
 """
 
 from __future__ import annotations
