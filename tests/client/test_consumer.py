@@ -10,7 +10,6 @@ import pytest
 from confluent_kafka import Producer as ConfluentProducer
 
 from strandline.base.ids import TopicPartition
-from strandline.broker.handlers import TABLE
 from strandline.client import Consumer, Producer
 from strandline.client.errors import (
     ClosedError,
@@ -24,9 +23,7 @@ from strandline.client.errors import (
 from strandline.client.subscription import OffsetAndMetadata
 from tests.client.consuming import fill, make_topic, new_group, read, values
 from tests.client.reading import run
-from tests.oracle.apache_kafka import ApacheKafka
 
-END_TXN = 26
 EARLIEST = {"auto.offset.reset": "earliest"}
 
 
@@ -288,11 +285,7 @@ def test_automatic_commits_cover_what_polls_gave_and_nothing_else(bootstrap: str
     run(main())
 
 
-def test_aborted_transactions_are_not_seen_by_readers_of_committed_data(
-    bootstrap: str, topic: str, server: object
-) -> None:
-    if not isinstance(server, ApacheKafka) and END_TXN not in TABLE:
-        pytest.skip("this broker has no transactions yet")
+def test_aborted_transactions_are_not_seen_by_readers_of_committed_data(bootstrap: str, topic: str) -> None:
     make_topic(bootstrap, topic)
     producer = ConfluentProducer({"bootstrap.servers": bootstrap, "transactional.id": new_group("txn")})
     producer.init_transactions(10)
@@ -367,11 +360,7 @@ def test_deleted_records_move_the_beginning(bootstrap: str, topic: str) -> None:
     run(main())
 
 
-def test_reading_and_writing_in_one_transaction_happens_once(
-    bootstrap: str, topic: str, server: object
-) -> None:
-    if not isinstance(server, ApacheKafka) and END_TXN not in TABLE:
-        pytest.skip("this broker has no transactions yet")
+def test_reading_and_writing_in_one_transaction_happens_once(bootstrap: str, topic: str) -> None:
     make_topic(bootstrap, topic)
     make_topic(bootstrap, f"{topic}-out")
     fill(bootstrap, topic, range(6))

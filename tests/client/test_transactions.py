@@ -16,17 +16,8 @@ from strandline.client.errors import (
     RecordTooLargeError,
     TransactionAbortedError,
 )
-from tests.client.conftest import BOTH
 from tests.client.reading import create, read_all, run
 from tests.compat.server import Server
-
-
-@pytest.fixture(params=BOTH)
-def server(request: pytest.FixtureRequest) -> Server:
-    if request.param == "strandline":
-        pytest.skip("Strandline's broker has no transactions yet")
-    found: Server = request.getfixturevalue(f"{request.param}_server")
-    return found
 
 
 @pytest.fixture(params=["v1", "v2"])

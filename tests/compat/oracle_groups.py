@@ -23,6 +23,7 @@ COORDINATOR_NOT_AVAILABLE = 15
 NOT_COORDINATOR = 16
 WORDS = {"error_message", "throttle_time_ms"}
 OWN_PLACES = {"host", "port", "node_id", "client_host"}
+OWN_TIMES = {"transaction_start_time_ms", "last_timestamp", "log_append_time_ms", "timestamp"}
 # In the form with dashes and in Kafka's own.
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|^[\w-]{22}$")
 PATIENCE_S = 15.0
@@ -48,7 +49,7 @@ class Talk:
             if not _is_unsettled(answer) or time.monotonic() > deadline:
                 break
             time.sleep(0.05)
-        self._note(name, answer)
+        self.note(name, answer)
         return answer
 
     def quietly(self, request: Request, version: int, *, on: str = "a") -> Any:
@@ -75,10 +76,10 @@ class Talk:
     def receive(self, on: str) -> Any:
         name, request, version = self._waiting.pop(on)
         answer = self._client(on).receive(request, version)
-        self._note(name, answer)
+        self.note(name, answer)
         return answer
 
-    def _note(self, name: str, answer: Any) -> None:
+    def note(self, name: str, answer: Any) -> None:
         assert name not in self.answers, name
         self.answers[name] = self._plain(answer)
 
@@ -97,6 +98,12 @@ class Talk:
         if isinstance(value, tuple):
             items = [self._plain(item) for item in value]
             return sorted(items, key=repr) if items and isinstance(items[0], dict) else items
+        if name == "producer_id" and value >= 0:
+            return self._seen.setdefault(f"producer {value}", f"<{len(self._seen)}>")
+        if name in OWN_TIMES:
+            return "some time" if value > 0 else value
+        if name == "records" and value is not None:
+            return len(value)  # markers have a time
         if name in OWN_PLACES:
             return "own" if value not in (None, "", -1) else value
         if isinstance(value, str):

@@ -25,10 +25,15 @@ MAIN_CLASSES = {
     "ConsumerGroupCommand": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "DeleteRecordsCommand": "org.apache.kafka.tools.DeleteRecordsCommand",
     "DumpLogSegments": "org.apache.kafka.tools.DumpLogSegments",
+    "FeatureCommand": "org.apache.kafka.tools.FeatureCommand",
     "GetOffsetShell": "org.apache.kafka.tools.GetOffsetShell",
+    "LeaderElectionCommand": "org.apache.kafka.tools.LeaderElectionCommand",
     "LogDirsCommand": "org.apache.kafka.tools.LogDirsCommand",
+    "MetadataQuorumCommand": "org.apache.kafka.tools.MetadataQuorumCommand",
     "ProducerPerformance": "org.apache.kafka.tools.ProducerPerformance",
+    "ReassignPartitionsCommand": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "TopicCommand": "org.apache.kafka.tools.TopicCommand",
+    "VerifiableProducer": "org.apache.kafka.tools.VerifiableProducer",
 }
 
 

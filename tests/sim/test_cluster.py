@@ -6,26 +6,26 @@ from tests.sim import cluster, scenarios
 from tests.sim.seeds import seeds
 
 
-@seeds(12)
+@seeds(6)
 def test_kills_of_any_nodes_at_any_moment(seed: int) -> None:
     scenarios.run(cluster.kills, seed)
 
 
-@seeds(8)
+@seeds(4)
 def test_power_cuts_one_machine_at_a_time(seed: int) -> None:
     scenarios.run(cluster.power_cuts, seed)
 
 
-@seeds(12)
+@seeds(6)
 def test_partitions_of_one_node_from_the_others(seed: int) -> None:
     scenarios.run(cluster.partitions, seed)
 
 
-@seeds(6)
+@seeds(3)
 def test_rolling_restarts(seed: int) -> None:
     scenarios.run(cluster.rolling_restarts, seed)
 
 
-@seeds(12)
+@seeds(6)
 def test_everything_together(seed: int) -> None:
     scenarios.run(cluster.everything, seed)

@@ -62,6 +62,9 @@ class Command:
             thread.join(5)
         return status
 
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
     def stop(self) -> int:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)

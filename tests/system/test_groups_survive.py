@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaExcepti
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from strandline.testing import BrokerProcess
-from strandline.testing.cluster import Cluster, running_cluster
+from strandline.testing.clusters import Cluster, running_cluster
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from strandline.wire.api.k15_describe_groups import DescribeGroupsRequest
 from strandline.wire.api.k69_consumer_group_describe import ConsumerGroupDescribeRequest

@@ -47,6 +47,19 @@ class Background:
         )
         start(self._every(self._ms("producer.id.expiration.check.interval.ms"), self.expire_producers))
         start(self._every(self._ms("offsets.retention.check.interval.ms"), self.expire_offsets))
+        transactions = self._broker.transactions
+        start(
+            self._every(
+                self._ms("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+                transactions.abort_timed_out,
+            )
+        )
+        start(
+            self._every(
+                self._ms("transaction.remove.expired.transaction.cleanup.interval.ms"),
+                transactions.forget_expired,
+            )
+        )
         start(self._every(lambda: 1000, self.flush_by_time))
         start(self._every(self._lag_check_ms, self.check_lag))
         start(self._every(lambda: 1000, self.snapshot_metadata))

@@ -29,6 +29,8 @@ from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
 from strandline.broker.tasks import TaskScope
+from strandline.broker.throttles import FOLLOWER, LEADER, Throttle
+from strandline.broker.transaction_coordinator import TransactionCoordinator
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
 from strandline.controller.image import ClusterImage
 from strandline.controller.producer_ids import ProducerIdBlock
@@ -93,8 +95,11 @@ class Broker:
         self.partitions_per_answer_max = config.int("max.request.partition.size.limit")
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.groups = GroupCoordinator(self)
+        self.transactions = TransactionCoordinator(self)
         self.controllers = Controllers(self)
         self.absences = Absences(self)
+        self.leader_throttle = Throttle(self, LEADER)
+        self.follower_throttle = Throttle(self, FOLLOWER)
         self.replication = Replication(self)
         self.in_sync = InSync(self)
         self.checkpoints = Checkpoints(ports.disk, ports.workers)
@@ -145,6 +150,7 @@ class Broker:
         await self.lifecycle.unfenced()
         self.tasks.start(self.lifecycle.run())
         self.groups.load_what_is_there()
+        self.transactions.load_what_is_there()
         self.background.start()
         self.connections.serve_all()
 
@@ -189,6 +195,7 @@ class Broker:
             listener.close()
         self.connections.close_all()
         self.groups.stop()
+        self.transactions.stop()
         self.replication.stop()
         if self.controller_runtime is not None:
             self.controller_runtime.stop()
@@ -261,6 +268,7 @@ class Broker:
         if replica is not None:
             self.replication.place(replica)
             self.groups.leadership_changed(topic, index)
+            self.transactions.leadership_changed(topic, index)
             return
         self.replication.forget(TopicPartition(topic, index))
         if self.replicas.follows(topic, index):
@@ -273,6 +281,7 @@ class Broker:
             self.events.warn("replica not opened", topic=topic, partition=index, error=error)
 
     def controller_changed(self) -> None:
+        self.controllers.changed()
         if self.config.is_broker and hasattr(self, "lifecycle"):
             self.lifecycle.controller_changed()
 

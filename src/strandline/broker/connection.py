@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 SEND_BYTES_HIGH: Final = 1024 * 1024
 WAITING_MAX: Final = 100
+GATHERED_BYTES_MAX: Final = 64 * 1024
 
 _API_VERSIONS: Final = 18
 _HEADER: Final = Struct(">hhih")
@@ -111,6 +112,7 @@ class ClientConnection:
         self._waiting: deque[_Waiting] = deque()
         self._is_exclusive = False  # a coroutine of this connection is running
         self._is_paused = False
+        self._gathered: bytearray | None = None  # answers, while requests that came together are handled
         self._is_held = False  # over the limit of connections: not served yet
         self._charged = 0
         self.last_active = 0.0
@@ -190,6 +192,9 @@ class ClientConnection:
     def _pump(self) -> None:
         """Handles the complete requests that are here, as long as the connection may go on."""
         self.last_active = self._broker.clock.monotonic()
+        is_outermost = self._gathered is None
+        if is_outermost:
+            self._gathered = bytearray()
         try:
             while not self._is_paused and self._connection is not None:
                 frame = self._frames.next_frame()
@@ -203,7 +208,19 @@ class ClientConnection:
                 if self._must_pause():
                     self._pause()
         except (BadFrame, DecodeError) as error:
+            self._send_gathered()
             self._fail(str(error))
+        finally:
+            if is_outermost:
+                self._send_gathered()
+                self._gathered = None
+
+    def _send_gathered(self) -> None:
+        """Answers to requests that came together leave together: a system call costs more than the answer."""
+        gathered = self._gathered
+        if gathered and self._connection is not None:
+            self._gathered = bytearray()
+            self._connection.send(gathered)
 
     def _want_memory(self, size: int) -> None:
         if self._broker.memory.charge(size, self):
@@ -321,6 +338,7 @@ class ClientConnection:
         try:
             for part in answer:
                 if type(part) is Slice:
+                    self._send_gathered()
                     connection.send(head)
                     connection.send_file(part.file, part.position, part.size)
                     head = bytearray()
@@ -330,8 +348,15 @@ class ClientConnection:
             # The answer's size may have been sent, so nothing else can follow. The next read of the log tells the disk.
             self._fail(f"records cannot be read: {error}")
             return
-        if head:
+        if not head:
+            return
+        gathered = self._gathered
+        if gathered is None:
             connection.send(head)
+            return
+        gathered += head
+        if len(gathered) > GATHERED_BYTES_MAX:
+            self._send_gathered()
 
     # Pushing back
 

@@ -4,7 +4,8 @@
 2. A plan's records are applied when they are appended, so that the next plan sees them; the answer is given when they
    are committed. If leadership is lost before that the machine is made anew from what is committed.
 3. A broker is fenced when its heartbeats stop for `broker.session.timeout.ms`, or at once when its connection breaks
-   and its address refuses a probe. A broker that answers is never fenced for a lost connection.
+   and its address refuses a probe. A broker that answers is never fenced for a lost connection, and none for a time in
+   which the controller itself stood still.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ class ControllerRuntime:
         self._sessions: dict[int, float] = {}
         self._connections: dict[int, int] = {}  # broker to how many connections it has here
         self._timer: asyncio.TimerHandle | None = None
+        self._armed_for: float | None = None
 
     # What the quorum tells
 
@@ -233,6 +235,8 @@ class ControllerRuntime:
         )
 
     def _touch(self, broker_id: int) -> None:
+        if broker_id == self._node_id:
+            return  # the broker in this process is alive as long as the process is
         self._sessions[broker_id] = self._clock.monotonic() + self._session_timeout_s
         self._arm()
 
@@ -270,6 +274,7 @@ class ControllerRuntime:
     def _arm(self) -> None:
         deadline = min(self._sessions.values(), default=None)
         self._disarm()
+        self._armed_for = deadline
         if deadline is not None and self.is_active:
             delay = max(deadline - self._clock.monotonic(), 0.001)
             self._timer = asyncio.get_running_loop().call_later(delay, self._check_sessions)
@@ -282,6 +287,9 @@ class ControllerRuntime:
     def _check_sessions(self) -> None:
         self._timer = None
         now = self._clock.monotonic()
+        if self._armed_for is not None and now - self._armed_for > self._session_timeout_s / 3:
+            # This process stood still: heartbeats may be waiting in its sockets, and nobody else is to blame.
+            self._sessions = dict.fromkeys(self._sessions, now + self._session_timeout_s)
         for broker_id in [b for b, deadline in self._sessions.items() if deadline <= now]:
             del self._sessions[broker_id]
             broker = self.machine.image.brokers.get(broker_id)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 SECONDS_MAX: Final = 30.0
 _RETRY_S: Final = 0.02
 _ATTEMPT_S: Final = 5.0
+# How long a controller that was deposed may still answer what it has decided.
+_LAST_ANSWERS_S: Final = 0.2
 
 
 class Controllers:
@@ -89,6 +91,8 @@ class Controllers:
         quorum = self._broker.quorum
         leader_id = quorum.leader_id
         address = quorum.addresses.get(leader_id)
+        if quorum.is_stranger:
+            raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, "The voters are of another cluster.")
         if address is None or leader_id == self._broker.node_id:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "The active controller is not known at the moment.")
         peer = self._peers.get(leader_id)
@@ -96,6 +100,14 @@ class Controllers:
             client_id = f"broker-{self._broker.node_id}"
             peer = self._peers[leader_id] = Peer(self._broker.network, client_id, address.host, address.port)
         return peer
+
+    def changed(self) -> None:
+        """Another leads now: what the one before does not answer soon is asked again, and not waited for."""
+        asyncio.get_running_loop().call_later(_LAST_ANSWERS_S, self._leave_others)
+
+    def _leave_others(self) -> None:
+        for node_id in [n for n in self._peers if n != self._broker.quorum.leader_id]:
+            self._peers.pop(node_id).close()
 
     def stop(self) -> None:
         for peer in self._peers.values():

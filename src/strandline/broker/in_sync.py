@@ -1,13 +1,15 @@
 """Keeps in-sync sets as they should be: asks the controller to take in who has caught up and take out who has not.
 
 One request for a partition at a time. Until it is answered the larger of both sets counts for the high watermark, so
-nothing is acknowledged that a member of either set does not have (KIP-497).
+nothing is acknowledged that a member of either set does not have (KIP-497). A request whose fate is unknown may have
+been taken: it is repeated, and the larger set goes on counting. Only a refusal that says so takes it back; after any
+other the controller knows more than this node, and the image will tell.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.replica import Replica
@@ -22,6 +24,11 @@ from strandline.wire.api.k56_alter_partition import (
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
+
+
+_AGAIN_S: Final = 0.1
+_TAKEN_BACK: Final = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)
+_REPEATED: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT)
 
 
 class InSync:
@@ -61,12 +68,22 @@ class InSync:
     async def _send(self) -> None:
         try:
             while self._pending:
-                batch, self._pending = self._pending, []
-                await self._ask(batch)
+                # The image may have decided while another request was under way.
+                batch = [(r, leader) for r, leader in self._pending if self._is_open(r, leader)]
+                self._pending = []
+                again = await self._ask(batch) if batch else []
+                if again:
+                    await asyncio.sleep(_AGAIN_S)
+                    self._pending += again
         finally:
             self._sender = None
 
-    async def _ask(self, batch: list[tuple[Replica, Leader]]) -> None:
+    @staticmethod
+    def _is_open(replica: Replica, leader: Leader) -> bool:
+        return replica.role is leader and leader.is_proposing
+
+    async def _ask(self, batch: list[tuple[Replica, Leader]]) -> list[tuple[Replica, Leader]]:
+        """What has to be asked again."""
         topics: dict[bytes, list[PartitionData]] = {}
         for replica, leader in batch:
             assert leader.proposed is not None
@@ -90,22 +107,28 @@ class InSync:
             response = await self._broker.controllers.call(request, 3)
         except KafkaError:
             response = None
-        self._answered(batch, response)
+        return self._answered(batch, response)
 
     def _epoch_of(self, leader: Leader, replica: int) -> int:
         return (
             self._broker.broker_epoch if replica == self._broker.node_id else leader.broker_epoch_of(replica)
         )
 
-    def _answered(self, batch: list[tuple[Replica, Leader]], response: AlterPartitionResponse | None) -> None:
+    def _answered(
+        self, batch: list[tuple[Replica, Leader]], response: AlterPartitionResponse | None
+    ) -> list[tuple[Replica, Leader]]:
         answers = {}
         if response is not None and response.error_code == ErrorCode.NONE:
             answers = {(t.topic_id, p.partition_index): p for t in response.topics for p in t.partitions}
+        again = []
         for replica, leader in batch:
             answer = answers.get((replica.topic_id, replica.partition.partition))
-            if replica.role is not leader or not leader.is_proposing:
+            if not self._is_open(replica, leader):
                 continue  # the image was faster
-            if answer is None or answer.error_code != ErrorCode.NONE:
+            if answer is None or answer.error_code in _REPEATED:
+                again.append((replica, leader))
+            elif answer.error_code in _TAKEN_BACK:
                 leader.proposal_failed()
-            elif answer.leader_epoch == leader.epoch:
+            elif answer.error_code == ErrorCode.NONE and answer.leader_epoch == leader.epoch:
                 replica.in_sync_decided(answer.isr, answer.partition_epoch)
+        return again

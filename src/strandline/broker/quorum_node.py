@@ -168,6 +168,11 @@ class QuorumNode:
         return self.core.leader_id
 
     @property
+    def is_stranger(self) -> bool:
+        """Whether the voters belong to another cluster, as far as one of them said."""
+        return self._peers.is_stranger
+
+    @property
     def end_offset(self) -> int:
         return self.store.end_offset
 

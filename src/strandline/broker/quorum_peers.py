@@ -51,6 +51,8 @@ class QuorumPeers:
         self._events = events
         self._settings = settings
         self._peers: dict[int, Peer] = {}
+        # A voter says that it belongs to another cluster.
+        self.is_stranger = False
 
     def close(self) -> None:
         for peer in self._peers.values():
@@ -176,7 +178,11 @@ class QuorumPeers:
             response = await self.peer(node_id).call(request, 17, self._settings.fetch_timeout_s)
         except (OSError, TimeoutError, ChannelClosed):
             return
+        if response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID and not self.is_stranger:
+            self.is_stranger = True
+            self._events.warn("the voters are of another cluster", own=self._node.cluster_id)
         if response.responses:
+            self.is_stranger = False
             current = response.responses[0].partitions[0].current_leader
             if current is not None and current.leader_id != NO_LEADER:
                 self._node.step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))

@@ -18,10 +18,12 @@ from strandline.config import TopicConfig
 from strandline.partition.follower import Follower
 from strandline.partition.intake import Intake
 from strandline.partition.leader import ACKS_ALL, Leader
+from strandline.partition.open_transactions import Guard
 from strandline.partition.producers import Producers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.log import Log
 from strandline.wire.record_batch import BatchHeader, checksum, headers_in
+from strandline.wire.records.markers import Marker, marker_batch, read_marker
 
 
 class Appended(NamedTuple):
@@ -100,7 +102,8 @@ class Replica:
 
     def last_stable_offset(self) -> int:
         """How far read_committed readers see."""
-        return self.role.high_watermark
+        stable = self.producers.transactions.last_stable_offset(self.role.high_watermark)
+        return max(stable, self.log.log_start_offset)
 
     def check_online(self) -> None:
         if self.directory.offline_because is not None:
@@ -120,8 +123,13 @@ class Replica:
                 ErrorCode.UNKNOWN_LEADER_EPOCH, f"The leader epoch is {self.epoch}, not {epoch} yet."
             )
 
-    def append(self, batch: memoryview, header: BatchHeader, acks: int, now_ms: int) -> Appended:
-        """Appends a batch that `intake` has checked; raises KafkaError, or OSError if the disk refuses."""
+    def append(
+        self, batch: memoryview, header: BatchHeader, acks: int, now_ms: int, guard: Guard | None = None
+    ) -> Appended:
+        """Appends a batch that `intake` has checked; raises KafkaError, or OSError if the disk refuses.
+
+        `guard` says that the coordinator was asked about the transaction that this batch may open.
+        """
         leader = self.leader
         if acks == ACKS_ALL:
             try:
@@ -131,7 +139,9 @@ class Replica:
                 raise
         append_time = header.max_timestamp if header.uses_log_append_time else -1
         if header.producer_id >= 0:
-            repeated = self.producers.check(header)
+            repeated = self.producers.check(header, guard)
+            if repeated is None and header.is_transactional:
+                self._check_transaction(header, guard)
             if repeated is not None:
                 return Appended(repeated.first_offset, repeated.last_offset, repeated.timestamp)
         log = self.log
@@ -143,12 +153,37 @@ class Replica:
             raise
         if header.producer_id >= 0:
             self.producers.appended(header, base_offset)
-        if leader.appended(log.log_end_offset, self.config.min_insync_replicas):
+        self._appended(leader)
+        return Appended(base_offset, log.log_end_offset - 1, append_time)
+
+    def _appended(self, leader: Leader) -> None:
+        if leader.appended(self.log.log_end_offset, self.config.min_insync_replicas):
             self._advanced()
         if self._append_wakers:
             for wake in list(self._append_wakers.values()):
                 wake()
-        return Appended(base_offset, log.log_end_offset - 1, append_time)
+
+    def _check_transaction(self, header: BatchHeader, guard: Guard | None) -> None:
+        producers = self.producers
+        if producers.is_open(header.producer_id, header.producer_epoch):
+            return
+        if not producers.transactions.holds(header.producer_id, guard):
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "The record is not part of an open transaction.")
+
+    def append_marker(
+        self, producer_id: int, epoch: int, marker: Marker, transaction_version: int, now_ms: int
+    ) -> Appended:
+        """Ends a producer's transaction here; raises KafkaError, or OSError if the disk refuses."""
+        leader = self.leader
+        leader.check_acks_all(self.config.min_insync_replicas)
+        self.producers.check_marker(producer_id, epoch, marker, transaction_version)
+        batch, header = marker_batch(producer_id, epoch, marker, now_ms)
+        offset = self.log.log_end_offset
+        aborted = self.producers.aborted_by(producer_id, marker, offset)
+        self.log.append(memoryview(batch), header, offset, leader.epoch, now_ms, aborted)
+        self.producers.ended(header, marker, offset)
+        self._appended(leader)
+        return Appended(offset, offset, -1)
 
     def _refused(self, header: BatchHeader) -> None:
         if header.producer_id >= 0:
@@ -194,7 +229,10 @@ class Replica:
                 )
             if header.leader_epoch > self.role.epoch:
                 return  # of a leader that this replica does not know yet (KAFKA-18723)
-            log.append_replicated(batch, header, now_ms)
+            aborted = None
+            if header.producer_id >= 0 and header.is_control and (marker := read_marker(bytes(batch))):
+                aborted = self.producers.aborted_by(header.producer_id, marker, header.base_offset)
+            log.append_replicated(batch, header, now_ms, aborted)
             if header.producer_id >= 0:
                 self.producers.replay(header, bytes(batch) if header.is_control else None)
 

@@ -35,6 +35,7 @@ FETCH_VERSION: Final = 18
 _SLACK_S: Final = 5.0
 # How long a partition with trouble is left out: mostly its leader has not heard of its election yet.
 _HOLD_S: Final = 0.02
+_THROTTLED_S: Final = 0.2
 
 
 class _Followed:
@@ -158,7 +159,7 @@ class Source:
         by_topic: dict[bytes, list[FetchPartition]] = {}
         for followed in self._followed.values():
             replica = followed.replica
-            if followed.held_until > now:
+            if followed.held_until > now or self._is_throttled(followed):
                 continue
             wanted = (replica.log.log_end_offset, replica.epoch, replica.high_watermark)
             if followed.told == wanted:
@@ -197,6 +198,18 @@ class Source:
             ),
         )
 
+    def _is_throttled(self, followed: _Followed) -> bool:
+        """Whether a replica that catches up has to wait because its side has moved enough for now."""
+        replica, throttle = followed.replica, self._broker.follower_throttle
+        if not throttle.lists(replica, self._broker.node_id) or not throttle.is_exceeded():
+            return False
+        topic = self._broker.image.topics.get(replica.partition.topic)
+        state = None if topic is None else topic.partitions.get(replica.partition.partition)
+        if state is not None and self._broker.node_id in state.in_sync:
+            return False
+        self._hold(followed, "", _THROTTLED_S)
+        return True
+
     # What came
 
     def _take(self, followed: _Followed, data: PartitionData) -> None:
@@ -212,6 +225,8 @@ class Source:
                 self._go_back(followed, data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
             else:
                 if data.records:
+                    if self._broker.follower_throttle.lists(replica, self._broker.node_id):
+                        self._broker.follower_throttle.note(len(data.records))
                     replica.append_fetched(memoryview(data.records), self._broker.clock.wall_ms())
                 replica.told_high_watermark(data.high_watermark)
                 if data.log_start_offset > replica.log.log_start_offset:
@@ -232,12 +247,12 @@ class Source:
         if data.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
             replica.wake_all()
 
-    def _hold(self, followed: _Followed, why: str) -> None:
+    def _hold(self, followed: _Followed, why: str, seconds: float = _HOLD_S) -> None:
         self._forget(followed)
-        followed.held_until = self._broker.clock.monotonic() + _HOLD_S
+        followed.held_until = self._broker.clock.monotonic() + seconds
         if why:
             self._broker.events.warn("replication held up", partition=followed.replica.partition, why=why)
-        asyncio.get_running_loop().call_later(_HOLD_S * 1.1, self._ask_now)
+        asyncio.get_running_loop().call_later(seconds * 1.1, self._ask_now)
 
     def _go_back(self, followed: _Followed, epoch: int, end_offset: int) -> None:
         replica = followed.replica

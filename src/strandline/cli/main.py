@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from strandline import __version__
 from strandline.cli import dlq
 
+_NODES_MAX = 15
+
 
 def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """The parser, and those of its commands by name."""
@@ -36,6 +38,9 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
     )
     up.add_argument("--data", default="./strandline-data", help="data directory (default: ./strandline-data)")
     up.add_argument(
+        "--nodes", type=_nodes, default=1, metavar="N", help="a cluster of N processes (default: one broker)"
+    )
+    up.add_argument(
         "--ephemeral", action="store_true", help="keep data in a temporary directory, gone at the end"
     )
     up.add_argument(
@@ -49,12 +54,24 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
     server.add_argument("--config", required=True, metavar="FILE", help="settings by Kafka's property names")
     _add_log_options(server)
 
+    format_ = commands.add_parser(
+        "format", help="prepare the log directories of a node of a cluster", formatter_class=Formatter
+    )
+    format_.add_argument("--config", required=True, metavar="FILE", help="the node's server.properties")
+    format_.add_argument(
+        "--cluster-id", metavar="ID", help="the same for every node of the cluster; a new one if not given"
+    )
+    format_.add_argument(
+        "--ignore-formatted", action="store_true", help="leave directories that are formatted as they are"
+    )
+    format_.add_argument("--json", action="store_true", help="say what was done as JSON")
+
     docs = commands.add_parser(
         "docs", help="print the reference pages, or write them", formatter_class=Formatter
     )
     docs.add_argument("--write", metavar="DIRECTORY", help="write the pages there instead of printing them")
     letters = dlq.add_commands(commands, Formatter)
-    return parser, {"up": up, "server": server, "docs": docs, **letters}
+    return parser, {"up": up, "server": server, "format": format_, "docs": docs, **letters}
 
 
 def _add_log_options(parser: argparse.ArgumentParser) -> None:
@@ -69,9 +86,20 @@ def _port(text: str) -> int:
     return port
 
 
+def _nodes(text: str) -> int:
+    nodes = int(text)
+    if not 1 <= nodes <= _NODES_MAX:
+        raise argparse.ArgumentTypeError(f"{nodes} nodes: 1 to {_NODES_MAX} can be started on one machine")
+    return nodes
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser()[0].parse_args(arguments)
     match options.command:
+        case "up" if options.nodes > 1:
+            from strandline.cli.clusters import up_cluster
+
+            return up_cluster(options)
         case "up":
             from strandline.cli.serving import up
 
@@ -80,6 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from strandline.cli.serving import server
 
             return server(options)
+        case "format":
+            from strandline.cli.formatting import format_node
+
+            return format_node(options)
         case "docs":
             from strandline.cli.docs import docs
 

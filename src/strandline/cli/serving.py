@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 
 from strandline.config import BrokerConfig, InvalidConfig, MalformedProperties, parse_properties
 from strandline.node import launcher, loop
@@ -18,11 +19,10 @@ def up(options: argparse.Namespace) -> int:
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
     settings = launcher.embedded_settings(port=options.port, data=data, host=options.host)
     del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
-    for given in options.set:
-        key, equals, value = given.partition("=")
-        if not equals:
-            return _fail(f"--set {given}: write it as KEY=VALUE")
-        settings[key.strip()] = value.strip()
+    try:
+        settings |= given_settings(options.set)
+    except ValueError as error:
+        return fail(str(error))
     notes = launcher.fit_to_nodes(settings, nodes=1)
     try:
         return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral, notes))
@@ -31,23 +31,41 @@ def up(options: argparse.Namespace) -> int:
             shutil.rmtree(data, ignore_errors=True)
 
 
+def given_settings(pairs: Sequence[str]) -> dict[str, str]:
+    """From KEY=VALUE; ValueError says how to write it."""
+    settings = {}
+    for given in pairs:
+        key, equals, value = given.partition("=")
+        if not equals:
+            raise ValueError(f"--set {given}: write it as KEY=VALUE")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
 def server(options: argparse.Namespace) -> int:
     try:
-        with open(options.config, encoding="utf-8") as file:
-            text = file.read()
-        settings = {entry.key: entry.value for entry in parse_properties(text)}
-    except OSError as error:
-        return _fail(f"{options.config} cannot be read: {error.strerror}")
-    except MalformedProperties as error:
-        return _fail(f"{options.config}: {error}")
+        settings = read_settings(options.config)
+    except ValueError as error:
+        return fail(str(error))
     return _serve(settings, options, _say_ready)
+
+
+def read_settings(path: str) -> dict[str, str]:
+    """From a server.properties file; ValueError says what is wrong with it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return {entry.key: entry.value for entry in parse_properties(file.read())}
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    except MalformedProperties as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: object) -> int:
     try:
         config = BrokerConfig(settings)
     except InvalidConfig as error:
-        return _fail(str(error))
+        return fail(str(error))
     events = launcher.stderr_events(
         node=config.node_id, as_json=options.log_format == "json", level=options.log_level
     )
@@ -56,9 +74,9 @@ def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: obje
     try:
         loop.run(launcher.serve(config, events, on_ready))  # type: ignore[arg-type]
     except UnusableDirectory as error:
-        return _fail(str(error))
+        return fail(str(error))
     except OSError as error:
-        return _fail(f"the node cannot start: {error.strerror or error}")
+        return fail(f"the node cannot start: {error.strerror or error}")
     return 0
 
 
@@ -81,6 +99,6 @@ def _say_ready(node: RunningNode) -> None:
     print(f"ready bootstrap.servers={node.bootstrap}", flush=True)
 
 
-def _fail(message: str) -> int:
+def fail(message: str) -> int:
     print(f"strandline: {message}", file=sys.stderr)
     return 2

@@ -13,6 +13,7 @@ from strandline.config.alter import (
     alter_broker,
     alter_topic,
     create_topic,
+    misdirected,
     replace_broker,
     replace_topic,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "alter_broker",
     "alter_topic",
     "create_topic",
+    "misdirected",
     "parse_properties",
     "replace_broker",
     "replace_topic",

@@ -107,7 +107,7 @@ def alter_broker(
 
     While eligible leader replicas (KIP-966) are enabled, min.insync.replicas must be the same on all brokers.
     """
-    flaw = _request_flaw(changes) or _broker_flaw(configs, broker)
+    flaw = _request_flaw(changes) or _broker_flaw(broker)
     if flaw is not None:
         return flaw
     kept = usable_overrides(configs.overrides(BROKER, broker), shared=not broker)
@@ -127,7 +127,7 @@ def replace_broker(
 ) -> Altered | Refused:
     """AlterConfigs of this broker, or of all where `broker` is empty: what is not given is removed."""
     changes = [ConfigChange(name, SET, value) for name, value in given]
-    flaw = _request_flaw(changes) or _broker_flaw(configs, broker)
+    flaw = _request_flaw(changes) or _broker_flaw(broker)
     if flaw is not None:
         return flaw
     planned = {name: value for name, value in given if value is not None}
@@ -224,15 +224,18 @@ def _edited_list(key: ConfigKey, current: str | None, change: ConfigChange) -> s
     return ",".join(entries)
 
 
-def _broker_flaw(configs: DynamicConfigs, broker: str) -> Refused | None:
-    if broker == ALL_BROKERS:
-        return None
-    number, node_id = parse_integer(broker, INT_MIN, INT_MAX), configs.static.node_id
-    if number is None:
+def _broker_flaw(broker: str) -> Refused | None:
+    if broker != ALL_BROKERS and parse_integer(broker, INT_MIN, INT_MAX) is None:
         return Refused("INVALID_REQUEST", f"Node id must be an integer, but it is: {broker}")
-    if number != node_id:
-        return Refused("INVALID_REQUEST", f"Unexpected broker id, expected {node_id}, but received {broker}")
     return None
+
+
+def misdirected(node_id: int, broker: str) -> Refused | None:
+    """A broker's settings are altered through that broker, which passes them on to the controller."""
+    number = parse_integer(broker, INT_MIN, INT_MAX)
+    if broker == ALL_BROKERS or number is None or number == node_id:
+        return None
+    return Refused("INVALID_REQUEST", f"Unexpected broker id, expected {node_id}, but received {broker}")
 
 
 def _apply_at_broker(current: Mapping[str, str], changes: Iterable[ConfigChange]) -> dict[str, str] | Refused:

@@ -101,10 +101,10 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("delete.records.purgatory.purge.interval.requests", INT, 1, None, MEDIUM).documented(
         "Finished DeleteRecords that may pile up among the waiting ones before they are swept out."
     ),
-    accepted("replication.quota.window.num", INT, 11, at_least(1), LOW).documented(
+    active("replication.quota.window.num", INT, 11, at_least(1), LOW).documented(
         "Samples kept to measure the bandwidth of replication."
     ),
-    accepted("replication.quota.window.size.seconds", INT, 1, at_least(1), LOW).documented(
+    active("replication.quota.window.size.seconds", INT, 1, at_least(1), LOW).documented(
         "Length of a sample with which the bandwidth of replication is measured."
     ),
     accepted("alter.log.dirs.replication.quota.window.num", INT, 11, at_least(1), LOW).documented(
@@ -117,13 +117,11 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
 
 # No file can set these: they exist only while a broker runs, for the sake of a reassignment.
 DYNAMIC_ONLY_KEYS: Final[tuple[ConfigKey, ...]] = (
-    accepted(
-        "leader.replication.throttled.rate", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE
-    ).documented(
+    active("leader.replication.throttled.rate", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
         "Bytes a second that leaders send for replicas listed as throttled. It can only be set while the "
         "broker runs."
     ),
-    accepted(
+    active(
         "follower.replication.throttled.rate", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE
     ).documented(
         "Bytes a second that followers fetch for replicas listed as throttled. It can only be set while the "

@@ -59,10 +59,10 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("flush.ms", LONG, LONG_MAX, at_least(0), MEDIUM, PER_TOPIC).documented(
         "How long records may wait in memory before they are forced to disk in the background."
     ),
-    accepted("follower.replication.throttled.replicas", LIST, (), REPLICAS, MEDIUM, PER_TOPIC).documented(
+    active("follower.replication.throttled.replicas", LIST, (), REPLICAS, MEDIUM, PER_TOPIC).documented(
         "Replicas whose followers obey follower.replication.throttled.rate."
     ),
-    accepted("leader.replication.throttled.replicas", LIST, (), REPLICAS, MEDIUM, PER_TOPIC).documented(
+    active("leader.replication.throttled.replicas", LIST, (), REPLICAS, MEDIUM, PER_TOPIC).documented(
         "Replicas whose leaders obey leader.replication.throttled.rate."
     ),
     active("index.interval.bytes", INT, 4096, at_least(0), MEDIUM, PER_TOPIC).documented(

@@ -78,7 +78,10 @@ def plan_register(
     if old is not None:
         unclean = frozenset() if registration.was_clean_shutdown else frozenset({registration.broker_id})
         alone = len(image.brokers) == 1
-        records += _without(image, registration.broker_id, rules, unclean_shutdown=unclean, keep_alone=alone)
+        lost = unclean if not set(old.log_dirs) & set(registration.log_dirs) else frozenset()
+        records += _without(
+            image, registration.broker_id, rules, unclean_shutdown=unclean, lost=lost, keep_alone=alone
+        )
     return Planned(records=tuple(records), response=next_offset)
 
 
@@ -88,6 +91,7 @@ def _without(
     rules: TopicRules,
     *,
     unclean_shutdown: frozenset[int] = frozenset(),
+    lost: frozenset[int] = frozenset(),
     keep_alone: bool = False,
 ) -> list[PartitionChangeRecord]:
     """Takes a broker out of every in-sync set that it is in, and has others lead what it led."""
@@ -104,7 +108,7 @@ def _without(
                     PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index, leader=NO_LEADER)
                 )
             continue
-        if broker_id not in partition.in_sync and broker_id not in partition.eligible_leaders:
+        if broker_id not in (*partition.in_sync, *partition.eligible_leaders, *partition.last_known_leaders):
             continue
         record = PartitionChange(
             topic_id=topic.topic_id,
@@ -115,6 +119,7 @@ def _without(
             election=UNCLEAN if rules.allows_unclean(topic.name) else ONLINE,
             in_sync=tuple(r for r in partition.in_sync if r != broker_id),
             unclean_shutdown=unclean_shutdown,
+            lost=lost,
         ).record()
         if record is not None:
             records.append(record)

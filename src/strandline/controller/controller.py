@@ -59,9 +59,13 @@ METADATA_VERSION_MIN = 7
 # Whether groups of the consumer protocol (KIP-848) may exist: 1 is yes.
 GROUP_VERSION_FEATURE = "group.version"
 GROUP_VERSION = 1
+# 2: each transaction has an epoch of its own (KIP-890); 1 and 0 stay for clients that know no better.
+TRANSACTION_VERSION_FEATURE = "transaction.version"
+TRANSACTION_VERSION = 2
 SUPPORTED_FEATURES = {
     METADATA_VERSION_FEATURE: (METADATA_VERSION_MIN, METADATA_VERSION),
     GROUP_VERSION_FEATURE: (0, GROUP_VERSION),
+    TRANSACTION_VERSION_FEATURE: (0, TRANSACTION_VERSION),
 }
 
 
@@ -83,6 +87,7 @@ class Controller:
         return (
             FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=METADATA_VERSION),
             FeatureLevelRecord(name=GROUP_VERSION_FEATURE, feature_level=GROUP_VERSION),
+            FeatureLevelRecord(name=TRANSACTION_VERSION_FEATURE, feature_level=TRANSACTION_VERSION),
         )
 
     def plan_register(

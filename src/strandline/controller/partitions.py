@@ -4,7 +4,8 @@
    leader replicas (KIP-966), which were in sync when the set fell below the minimum and so have everything committed;
    then the last known leader. Any other replica only where the topic allows unclean election.
 2. A replica that leaves the in-sync set while it is below the minimum becomes eligible; the list is forgotten when the
-   set is large enough again. A broker that ended uncleanly is neither in sync nor eligible until it has caught up.
+   set is large enough again. A broker that ended uncleanly is neither in sync nor eligible until it has caught up; it
+   is still the last known leader, unless it has come back with another disk.
 3. Every change of leader raises the leader epoch, also one that elects the same broker again.
 """
 
@@ -40,6 +41,7 @@ class PartitionChange:
     removing: tuple[int, ...] | None = None
     adding: tuple[int, ...] | None = None
     unclean_shutdown: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()  # whose copy is no more: the disk is another
     directories: tuple[bytes, ...] | None = None
     recovery_state: int | None = None
 
@@ -65,8 +67,8 @@ class PartitionChange:
         elif not set(partition.replicas) <= set(replicas):
             # A replica is taken away: its requests must be refused from now on, which the new epoch does.
             record.leader = leader
-        if not in_sync and leader == NO_LEADER and not last_known and partition.leader != NO_LEADER:
-            last_known = (partition.leader,) if not eligible else last_known
+        if not in_sync and leader == NO_LEADER and partition.leader not in (NO_LEADER, *self.lost):
+            last_known = (partition.leader,)
         _set_if_changed(record, "isr", in_sync, partition.in_sync)
         _set_if_changed(record, "replicas", replicas, partition.replicas)
         _set_if_changed(record, "removing_replicas", removing, partition.removing)
@@ -91,8 +93,11 @@ class PartitionChange:
         ]
         candidates = [r for r in was if r not in in_sync and r not in self.unclean_shutdown]
         eligible = tuple(candidates[: needed - len(in_sync)])
-        last_known = tuple(r for r in partition.last_known_leaders if r not in eligible and r not in in_sync)
-        return eligible, last_known
+        return eligible, self._last_known()
+
+    def _last_known(self) -> tuple[int, ...]:
+        """Who led last, when it was the last in sync: the best that is left if nobody is eligible."""
+        return tuple(r for r in self.partition.last_known_leaders if r not in self.lost)
 
     def _elect(
         self, replicas: Sequence[int], in_sync: tuple[int, ...], eligible: tuple[int, ...]
@@ -108,7 +113,7 @@ class PartitionChange:
             return current, False
         if valid:
             return valid[0], False
-        last_known = self.partition.last_known_leaders
+        last_known = self._last_known()
         if not in_sync and not eligible and len(last_known) == 1 and self.is_alive(last_known[0]):
             return last_known[0], True
         if self.election == UNCLEAN:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
 from strandline.groups.classic_group import (
     COMPLETING_REBALANCE,
     DEAD,
@@ -29,7 +30,6 @@ from strandline.groups.classic_group import (
 from strandline.groups.classic_rebalance import JOIN, SESSION, SYNC, ClassicRebalance, join_refused
 from strandline.groups.members import Caller, member_id_for
 from strandline.groups.outcome import After, Entry, Outcome, Token
-from strandline.groups.settings import Moment
 from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, MemberResponse

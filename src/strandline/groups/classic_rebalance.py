@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.base.errors import ErrorCode
+from strandline.base.moment import Moment
 from strandline.groups.classic_group import (
     COMPLETING_REBALANCE,
     EMPTY,
@@ -15,7 +16,7 @@ from strandline.groups.classic_group import (
 )
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.rebalance_times import RebalanceTimes
-from strandline.groups.settings import GroupSettings, Moment
+from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.ports.random import Random
 from strandline.wire.api.k11_join_group import JoinGroupResponse, JoinGroupResponseMember

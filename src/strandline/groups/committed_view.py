@@ -47,6 +47,11 @@ class CommittedView:
         before = self._before.get((group_id, topic, partition))
         return before[0] if before else self._offsets.get(group_id, topic, partition)
 
+    def is_stable(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether nothing is under way that decides about a transaction's offset."""
+        place = (group_id, topic, partition)
+        return place not in self._before and not self._offsets.is_pending(*place)
+
     def of_group(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
         found = {topic: dict(partitions) for topic, partitions in self._offsets.of_group(group_id).items()}
         for (group, topic, partition), before in self._before.items():

@@ -15,6 +15,7 @@ from crc32c import crc32c
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import uuid_text
+from strandline.base.moment import Moment
 from strandline.groups import consumer_records as made
 from strandline.groups.assignors import ASSIGNORS, Targets, Wish
 from strandline.groups.consumer_group import (
@@ -30,7 +31,7 @@ from strandline.groups.outcome import Entry
 from strandline.groups.rebalance_times import RebalanceTimes
 from strandline.groups.reconciliation import Reported, reconcile
 from strandline.groups.regular_expressions import matching_topics
-from strandline.groups.settings import GroupSettings, Moment
+from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
 from strandline.ports.random import Random

@@ -12,6 +12,7 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import uuid_text
+from strandline.base.moment import Moment
 from strandline.groups.classic_group import STABLE as CLASSIC_STABLE
 from strandline.groups.classic_group import ClassicGroup, ClassicMember
 from strandline.groups.consumer import Change, ConsumerProtocol
@@ -23,7 +24,7 @@ from strandline.groups.consumer_group import (
     ConsumerMember,
 )
 from strandline.groups.members import Caller
-from strandline.groups.settings import GroupSettings, Moment
+from strandline.groups.settings import GroupSettings
 from strandline.groups.subscriptions import parse_subscription
 from strandline.groups.topics import Topics
 from strandline.ports.random import Random

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
 from strandline.groups import consumer
 from strandline.groups import consumer_records as made
 from strandline.groups.classic_group import ClassicGroup
@@ -12,7 +13,6 @@ from strandline.groups.classic_rebalance import join_refused
 from strandline.groups.consumer_group import UNREVOKED, ConsumerGroup
 from strandline.groups.members import Caller
 from strandline.groups.outcome import After, Entry, Outcome, Token
-from strandline.groups.settings import Moment
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, MemberResponse

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
 from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
 from strandline.groups.offsets import CommittedOffset, OffsetChange
 from strandline.groups.outcome import Entry, Outcome
-from strandline.groups.settings import Moment
 from strandline.groups.subscriptions import subscribed_topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 
@@ -79,6 +79,57 @@ class OffsetRequests:
                 outcome.commits.append(OffsetChange(group_id, asked.topic, asked.partition, committed))
             codes.append(int(ErrorCode.NONE))
         return outcome, codes
+
+    def commit_in_transaction(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        offsets: list[OffsetToCommit],
+        now: Moment,
+    ) -> tuple[Outcome, list[int]]:
+        """The same for TxnOffsetCommit, whose members are classic ones or say their epoch as a generation."""
+        late = self._check_commit_in_transaction(group_id, member_id, instance_id, generation, now)
+        outcome = Outcome()
+        codes = []
+        for asked in offsets:
+            if late is not None and not _had_already(late, asked, generation):
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+            metadata = asked.metadata or ""
+            if metadata and len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
+                codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                continue
+            committed = CommittedOffset(asked.offset, asked.leader_epoch, metadata, now.wall_ms)
+            outcome.commits.append(OffsetChange(group_id, asked.topic, asked.partition, committed))
+            codes.append(int(ErrorCode.NONE))
+        return outcome, codes
+
+    def _check_commit_in_transaction(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int, now: Moment
+    ) -> ConsumerMember | None:
+        group = self._shard.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            if generation < 0 and not member_id and instance_id is None:
+                return None  # versions before 3 do not say who commits
+            try:
+                return self._check_consumer_commit(group, member_id, generation, _MEMBER_EPOCHS_FROM)
+            except KafkaError as error:
+                is_stale = error.code == ErrorCode.STALE_MEMBER_EPOCH
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION if is_stale else error.code) from error
+        if group is None:
+            if generation >= 0:
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+            group = self._shard.groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
+        if group.state == DEAD:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if generation < 0 and group.state == EMPTY:
+            return None
+        if generation >= 0 or member_id or instance_id is not None:
+            group.check_member(member_id, instance_id)
+            if generation != group.generation:
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        return None
 
     def _check_commit(
         self,

@@ -1,13 +1,15 @@
 """Committed offsets: kept by group, topic and partition, and forgotten when nobody can want them any more.
 
 1. A commit is answered after its records are written. A later commit of the same partition replaces an earlier one.
-2. An offset expires `offsets.retention.minutes` after its group became empty, or, in a group that lives, after its last
+2. An offset that is committed in a transaction is pending until the marker: a commit makes it the group's, unless
+   another commit was written after it; an abort forgets it. Meanwhile the partition's offset is not stable.
+3. An offset expires `offsets.retention.minutes` after its group became empty, or, in a group that lives, after its last
    commit if nobody subscribes to its topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from strandline.groups.outcome import Entry
@@ -31,9 +33,16 @@ class OffsetChange(NamedTuple):
     committed: CommittedOffset
 
 
+Place = tuple[str, str, int]
+
+
 class Offsets:
     def __init__(self) -> None:
         self._by_group: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
+        # By producer, with the order in which they were written; the offset is None once a later commit has taken its
+        # place.
+        self._pending: dict[int, dict[Place, tuple[int, CommittedOffset | None]]] = {}
+        self._order = 0
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         return self._by_group.get(group_id, {}).get(topic, {}).get(partition)
@@ -44,11 +53,56 @@ class Offsets:
     def groups(self) -> list[str]:
         return list(self._by_group)
 
+    # Transactions
+
+    def put_pending(self, producer_id: int, change: OffsetChange) -> None:
+        self._order += 1
+        place = (change.group_id, change.topic, change.partition)
+        self._pending.setdefault(producer_id, {})[place] = (self._order, change.committed)
+
+    def pending_of(self, producer_id: int) -> list[OffsetChange]:
+        """What a commit of this producer would change."""
+        return [
+            OffsetChange(*place, committed)
+            for place, (_, committed) in self._pending.get(producer_id, {}).items()
+            if committed is not None
+        ]
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        return any((group_id, topic, partition) in mine for mine in self._pending.values())
+
+    def pending_places(self, group_id: str) -> list[Place]:
+        found = {place: None for mine in self._pending.values() for place in mine if place[0] == group_id}
+        return list(found)
+
+    def end_transaction(self, producer_id: int, is_commit: bool) -> None:
+        for place, (order, committed) in self._pending.pop(producer_id, {}).items():
+            if is_commit and committed is not None:
+                self._supersede(place, before=order)
+                self._put(OffsetChange(*place, committed))
+
+    def _supersede(self, place: Place, before: int) -> None:
+        for mine in self._pending.values():
+            if place in mine and mine[place][0] < before:
+                mine[place] = (mine[place][0], None)
+
+    def _forget_pending(self, place: Place) -> None:
+        for producer_id in list(self._pending):
+            self._pending[producer_id].pop(place, None)
+            if not self._pending[producer_id]:
+                del self._pending[producer_id]
+
     def put(self, change: OffsetChange) -> None:
+        if self._pending:
+            self._supersede((change.group_id, change.topic, change.partition), before=self._order + 1)
+        self._put(change)
+
+    def _put(self, change: OffsetChange) -> None:
         group = self._by_group.setdefault(change.group_id, {})
         group.setdefault(change.topic, {})[change.partition] = change.committed
 
-    def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+    def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int = -1) -> None:
+        """`producer_id` is of the transaction that the record belongs to."""
         if value is not None:
             committed = CommittedOffset(
                 value.offset,
@@ -57,8 +111,14 @@ class Offsets:
                 value.commit_timestamp,
                 value.expire_timestamp,
             )
-            self._by_group.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = committed
+            change = OffsetChange(key.group, key.topic, key.partition, committed)
+            if producer_id >= 0:
+                self.put_pending(producer_id, change)
+            else:
+                self.put(change)
             return
+        if self._pending:
+            self._forget_pending((key.group, key.topic, key.partition))
         topics = self._by_group.get(key.group, {})
         partitions = topics.get(key.topic, {})
         partitions.pop(key.partition, None)
@@ -79,14 +139,15 @@ class Offsets:
             ),
         )
 
-    def tombstones(self, group_id: str, topics: Iterable[str] | None = None) -> list[Entry]:
+    def tombstones(self, group_id: str, topics: Collection[str] | None = None) -> list[Entry]:
         """Records that delete a group's offsets, of these topics or of all."""
         chosen = self.of_group(group_id)
         wanted = list(chosen) if topics is None else [topic for topic in topics if topic in chosen]
+        places = [(group_id, topic, partition) for topic in wanted for partition in chosen[topic]]
+        places += [place for place in self.pending_places(group_id) if topics is None or place[1] in topics]
         return [
-            Entry(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
-            for topic in wanted
-            for partition in chosen[topic]
+            Entry(OffsetCommitKey(group=group, topic=topic, partition=partition), None)
+            for group, topic, partition in dict.fromkeys(places)
         ]
 
     def expired(
@@ -103,6 +164,8 @@ class Offsets:
             if is_subscribed(topic):
                 continue
             for partition, committed in partitions.items():
+                if self._pending and self.is_pending(group_id, topic, partition):
+                    continue
                 if committed.expire_ms >= 0:
                     is_old = now_ms >= committed.expire_ms
                 else:

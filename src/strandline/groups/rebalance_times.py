@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from strandline.groups.settings import Moment
+from strandline.base.moment import Moment
 from strandline.telemetry.counters import Counters
 
 BEGUN: Final = "group_rebalances_begun"

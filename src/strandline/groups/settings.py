@@ -1,19 +1,8 @@
-"""What a coordinator needs to know of the broker's configuration, and what time it is."""
+"""What a coordinator needs to know of the broker's configuration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
-
-
-class Moment(NamedTuple):
-    """Now, by both clocks: intervals go by `monotonic`, what is written down by `wall_ms`."""
-
-    monotonic: float
-    wall_ms: int
-
-    def after_ms(self, ms: int) -> float:
-        return self.monotonic + ms / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

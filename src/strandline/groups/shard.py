@@ -9,6 +9,7 @@ members find the new one and join again.
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
 from strandline.groups import classic, consumer
 from strandline.groups import consumer_records as made
 from strandline.groups.classic import ClassicProtocol
@@ -24,7 +25,7 @@ from strandline.groups.offset_requests import OffsetRequests
 from strandline.groups.offsets import Offsets
 from strandline.groups.outcome import After, Entry, Outcome, Token
 from strandline.groups.rebalance_times import RebalanceTimes
-from strandline.groups.settings import GroupSettings, Moment
+from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
 from strandline.ports.random import Random
@@ -108,11 +109,20 @@ class GroupShard:
             return
         _apply_to_group(group, key, value)
 
-    def replay(self, key: Message, value: Message | None) -> None:
+    def replay(self, key: Message, value: Message | None, producer_id: int = -1) -> None:
         """`apply` while loading: a later record of a classic group replaces what an earlier one made."""
+        if producer_id >= 0:
+            assert isinstance(key, records.OffsetCommitKey), "only offsets are written in transactions"
+            assert value is None or isinstance(value, records.OffsetCommitValue)
+            self.offsets.apply(key, value, producer_id)
+            return
         if isinstance(key, records.GroupMetadataKey) and value is not None:
             self.groups.pop(key.group, None)
         self.apply(key, value)
+
+    def end_transaction(self, producer_id: int, is_commit: bool, now: Moment) -> None:
+        """A marker is written: the producer's pending offsets count, or are forgotten."""
+        self.offsets.end_transaction(producer_id, is_commit)
 
     def loaded(self, now: Moment) -> None:
         for group_id in self.offsets.groups():
@@ -343,7 +353,8 @@ class GroupShard:
             expired[entry.key.group] = expired.get(entry.key.group, 0) + 1
         for group_id, group in self.groups.items():
             count = sum(len(partitions) for partitions in self.offsets.of_group(group_id).values())
-            if self._is_empty(group) and count == expired.get(group_id, 0):
+            is_unused = count == expired.get(group_id, 0) and not self.offsets.pending_places(group_id)
+            if self._is_empty(group) and is_unused:
                 outcome.entries += self._group_tombstones(group)
         return outcome
 

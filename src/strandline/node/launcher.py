@@ -19,6 +19,7 @@ from strandline.node.network import TcpNetwork
 from strandline.node.process import RealProcess, raise_open_file_limit
 from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
+from strandline.storage import checkpoints, names
 from strandline.storage.directory import UnusableDirectory, format_directory, is_formatted
 from strandline.telemetry.events import Events
 
@@ -26,6 +27,9 @@ from strandline.telemetry.events import Events
 _REPLICAS_BY_DEFAULT = "3"
 # Files that are not logs: sockets, indexes being mapped, and some room.
 _OTHER_FILES_SHARE = 4
+# Set for a node that has no reason to outlive the process that started it.
+STOPS_WITH_PARENT = "STRANDLINE_STOPS_WITH_PARENT"
+_PARENT_CHECK_SECONDS = 0.5
 
 
 def embedded_settings(*, port: int, data: str, host: str = "localhost") -> dict[str, str]:
@@ -67,7 +71,7 @@ def format_if_empty(config: BrokerConfig, events: Events, cluster_id: str | None
         return
     if len(missing) < len(config.log_dirs):
         present = next(path for path in config.log_dirs if path not in missing)
-        cluster_id = _cluster_id_of(disk, present)
+        cluster_id = cluster_id_of(present)
     identity = cluster_id or uuid_text(random.uuid())
     for path in missing:
         if os.path.isdir(path) and any(name.endswith("-0") for name in os.listdir(path)):
@@ -80,10 +84,9 @@ def format_if_empty(config: BrokerConfig, events: Events, cluster_id: str | None
         disk.write_whole(f"{first}/{name}", contents)
 
 
-def _cluster_id_of(disk: RealDisk, path: str) -> str:
-    from strandline.storage import checkpoints, names
-
-    return checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))["cluster.id"]
+def cluster_id_of(path: str) -> str:
+    """Which cluster a formatted directory belongs to."""
+    return checkpoints.parse_properties(RealDisk().read(f"{path}/{names.META_PROPERTIES}"))["cluster.id"]
 
 
 class RunningNode:
@@ -106,8 +109,15 @@ class RunningNode:
         self._events = events
 
     async def start(self) -> None:
-        if len(voters_of(self._config)) <= 1:
+        if len(voters_of(self._config)) <= 1 and self._config.is_controller:
             format_if_empty(self._config, self._events)
+        for path in self._config.log_dirs:
+            if not is_formatted(RealDisk(), path):
+                # Only a node that is alone can choose its cluster's id.
+                raise UnusableDirectory(
+                    f"{path} is not formatted. Run `strandline format --config FILE --cluster-id ID` once on "
+                    "each node of the cluster, with the same id"
+                )
         await self.broker.start()
         gc.collect()
         gc.freeze()
@@ -159,6 +169,17 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
         events.info("stopped before it was ready: the next start checks the logs", node=config.node_id)
         return
     on_ready(node)
+    watching = loop.create_task(_watch_parent(asked))
     await asked.wait()
+    watching.cancel()
     events.info("stopping", node=config.node_id)
     await node.stop()
+
+
+async def _watch_parent(asked: asyncio.Event) -> None:
+    """A node that a test or `strandline up` started ends with whoever started it, however that ended."""
+    if STOPS_WITH_PARENT in os.environ:
+        parent = os.getppid()
+        while os.getppid() == parent:
+            await asyncio.sleep(_PARENT_CHECK_SECONDS)
+        asked.set()

@@ -22,7 +22,6 @@ from strandline.wire.record_batch import (
     MAGIC,
     MAGIC_POSITION,
     NO_TIMESTAMP,
-    TRANSACTIONAL_FLAG,
     BatchHeader,
     CorruptBatch,
     Record,
@@ -211,8 +210,6 @@ def _wrong_length(header: BatchHeader, size: int) -> KafkaError:
 def _check_attributes(header: BatchHeader, produce_version: int) -> None:
     if header.attributes & _NOT_FOR_CLIENTS:
         raise _invalid("Clients may not write control batches.")
-    if header.attributes & TRANSACTIONAL_FLAG:
-        raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Transactions are not supported yet.")
     codec = header.codec
     if codec > compression.ZSTD:
         raise _invalid(f"Unknown compression codec {codec}.")

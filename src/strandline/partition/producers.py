@@ -9,7 +9,13 @@
    OUT_OF_ORDER_SEQUENCE_NUMBER.
 5. A producer of which nothing is known may begin with any sequence: its earlier records may have been deleted. But if
    its first batch was refused (a full disk, too few replicas), those sent behind that one must not take its place.
-6. State is a function of the log: `appended` and `replay` do the same, so that every replica and every restart
+6. A transactional batch opens a transaction, unless one is open; a marker ends it. While one is open, a batch that is
+   not transactional is refused (INVALID_TXN_STATE). Batches without sequences come from a coordinator: only their epoch
+   is checked.
+7. A marker of an epoch below the producer's is refused; of transaction version 2, where every transaction ends with an
+   epoch of its own, also one of the same epoch while a transaction is open: it is a late marker of an earlier one.
+   A marker of an older coordinator is refused (TRANSACTION_COORDINATOR_FENCED).
+8. State is a function of the log: `appended` and `replay` do the same, so that every replica and every restart
    arrives at it.
 """
 
@@ -19,15 +25,19 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.producer_entry import ProducerEntry
+from strandline.partition.open_transactions import Guard, OpenTransactions
 from strandline.wire.record_batch import NO_SEQUENCE, BatchHeader, next_sequence
+from strandline.wire.records.markers import Marker, read_marker
 
 # As many as a producer may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
 BATCHES_REMEMBERED: Final = 5
 # Producers whose first batch was refused: they try again within moments or never.
 REFUSED_REMEMBERED: Final = 1000
 _SEQUENCE_HALF: Final = 1 << 30
+_EPOCH_MAX: Final = 0x7FFF
 
 
 class AppendedBatch(NamedTuple):
@@ -57,14 +67,22 @@ class Producers:
         self._producers: dict[int, _Producer] = {}
         # Epoch and sequence of the first batch of a producer that nothing else is known of; not a part of the state.
         self._refused: dict[int, tuple[int, int]] = {}
+        self.transactions = OpenTransactions()
 
     def __len__(self) -> int:
         return len(self._producers)
 
-    def check(self, header: BatchHeader) -> AppendedBatch | None:
+    def check(self, header: BatchHeader, guard: Guard | None = None) -> AppendedBatch | None:
         """The earlier batch that this one repeats, or None if it may be appended. Raises KafkaError otherwise."""
         producer = self._producers.get(header.producer_id)
+        if header.base_sequence == NO_SEQUENCE:
+            self.check_epoch(header.producer_id, header.producer_epoch)
+            return None
         if producer is None:
+            if guard is not None and guard.begins_with_zero and header.base_sequence != 0:
+                raise _out_of_order(
+                    header, "it is the first of its transaction, and nothing is known of before"
+                )
             refused = self._refused.get(header.producer_id)
             if (
                 refused is not None
@@ -73,17 +91,15 @@ class Producers:
             ):
                 raise _out_of_order(header, f"the refused first batch has sequence {refused[1]}")
             return None
-        if header.producer_epoch < producer.epoch:
+        self.check_epoch(header.producer_id, header.producer_epoch)
+        if producer.txn_first_offset >= 0 and not header.is_transactional:
             raise KafkaError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"Producer {header.producer_id} has epoch {producer.epoch}; the batch has {header.producer_epoch}.",
+                ErrorCode.INVALID_TXN_STATE, f"Producer {header.producer_id} has an open transaction."
             )
         first = header.base_sequence
-        if header.producer_epoch > producer.epoch:
+        if header.producer_epoch > producer.epoch or not producer.batches:
             if first != 0:
                 raise _out_of_order(header, "a new epoch begins with sequence 0")
-            return None
-        if not producer.batches:
             return None
         newest = producer.batches[-1]
         if first == next_sequence(newest.last_sequence, 1):
@@ -98,6 +114,65 @@ class Producers:
                 f"Producer {header.producer_id} sent sequences {first} to {last} again, after {newest.last_sequence}.",
             )
         raise _out_of_order(header, f"the last sequence was {newest.last_sequence}")
+
+    def check_epoch(self, producer_id: int, epoch: int) -> None:
+        producer = self._producers.get(producer_id)
+        if producer is not None and epoch < producer.epoch:
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Producer {producer_id} has epoch {producer.epoch}; the batch has {epoch}.",
+            )
+
+    def is_open(self, producer_id: int, epoch: int) -> bool:
+        """Whether the producer has a transaction here, of this epoch."""
+        producer = self._producers.get(producer_id)
+        return producer is not None and producer.txn_first_offset >= 0 and producer.epoch == epoch
+
+    def check_marker(self, producer_id: int, epoch: int, marker: Marker, transaction_version: int) -> None:
+        """Raises KafkaError where a marker must not end what is open."""
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            return
+        is_late = (
+            transaction_version >= 2
+            and epoch == producer.epoch
+            and producer.txn_first_offset >= 0
+            and epoch != _EPOCH_MAX
+        )
+        if epoch < producer.epoch or is_late:
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Producer {producer_id} has epoch {producer.epoch}; the marker has {epoch}.",
+            )
+        if marker.coordinator_epoch < producer.coordinator_epoch:
+            raise KafkaError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"The coordinator's epoch is {producer.coordinator_epoch}; the marker has "
+                f"{marker.coordinator_epoch}.",
+            )
+
+    def aborted_by(self, producer_id: int, marker: Marker, offset: int) -> AbortedTransaction | None:
+        """What the index has to say about a marker at `offset`, which is about to be appended."""
+        producer = self._producers.get(producer_id)
+        if marker.is_commit or producer is None or producer.txn_first_offset < 0:
+            return None
+        stable = self.transactions.stable_without(producer_id, offset)
+        return AbortedTransaction(producer_id, producer.txn_first_offset, offset, stable)
+
+    def ended(self, header: BatchHeader, marker: Marker, offset: int) -> None:
+        """Notes a marker that has been appended at `offset`."""
+        producer = self._producers.get(header.producer_id)
+        if producer is None:
+            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch, 0)
+        elif producer.epoch != header.producer_epoch:
+            producer.epoch = header.producer_epoch
+            producer.began_with = 0
+            producer.batches.clear()
+        producer.coordinator_epoch = marker.coordinator_epoch
+        producer.last_timestamp = header.max_timestamp
+        producer.txn_first_offset = -1
+        self.transactions.end(header.producer_id, offset)
+        self.transactions.forget_guard(header.producer_id)
 
     def refused(self, header: BatchHeader) -> None:
         """Notes a batch that could not be appended, if it is the producer's first."""
@@ -118,6 +193,15 @@ class Producers:
             producer.epoch = header.producer_epoch
             producer.began_with = header.base_sequence
             producer.batches.clear()
+        if header.base_sequence != NO_SEQUENCE:
+            self._note_sequences(producer, header, first_offset)
+        producer.last_timestamp = header.max_timestamp
+        if header.is_transactional and producer.txn_first_offset < 0:
+            producer.txn_first_offset = first_offset
+            self.transactions.open(header.producer_id, first_offset)
+            self.transactions.forget_guard(header.producer_id)
+
+    def _note_sequences(self, producer: _Producer, header: BatchHeader, first_offset: int) -> None:
         last_offset = first_offset + header.last_offset_delta
         last_sequence = next_sequence(header.base_sequence, header.last_offset_delta)
         if last_sequence < producer.began_with:
@@ -127,15 +211,19 @@ class Producers:
                 header.base_sequence, last_sequence, first_offset, last_offset, header.max_timestamp
             )
         )
-        producer.last_timestamp = header.max_timestamp
-        if header.is_transactional and producer.txn_first_offset < 0:
-            producer.txn_first_offset = first_offset
 
-    def replay(self, header: BatchHeader, batch: bytes | None) -> None:
-        """Notes a batch that is in the log."""
+    def replay(self, header: BatchHeader, batch: bytes | None) -> AbortedTransaction | None:
+        """Notes a batch that is in the log; what the transaction index says of it."""
         assert header.producer_id >= 0
-        if header.base_sequence != NO_SEQUENCE and not header.is_control:
+        if not header.is_control:
             self.appended(header, header.base_offset)
+            return None
+        marker = read_marker(batch) if batch else None
+        if marker is None:
+            return None
+        aborted = self.aborted_by(header.producer_id, marker, header.base_offset)
+        self.ended(header, marker, header.base_offset)
+        return aborted
 
     def load(self, states: Iterable[ProducerEntry]) -> None:
         for state in states:
@@ -154,6 +242,10 @@ class Producers:
                         timestamp=state.timestamp,
                     )
                 )
+        opened = [(p.txn_first_offset, number) for number, p in self._producers.items()]
+        for first_offset, producer_id in sorted(opened):
+            if first_offset >= 0:
+                self.transactions.open(producer_id, first_offset)
 
     def entries(self) -> list[ProducerEntry]:
         return list(self._states())

@@ -71,7 +71,8 @@ class Elections(Fetching):
         if event.epoch > self.epoch:
             return self._leader_found(event.leader_id, event.epoch, now)
         names_a_leader = event.epoch == self.epoch and event.leader_id not in (NO_LEADER, self.leader_id)
-        if names_a_leader and (event.leader_id, event.epoch) != self._gone:
+        # Whoever grants doubts its leader too: to follow that one again would put the election off for ever.
+        if names_a_leader and not event.granted and (event.leader_id, event.epoch) != self._gone:
             return self._leader_found(event.leader_id, event.epoch, now)
         role = self.role
         if not isinstance(role, Prospective | Candidate) or event.asked_epoch != role.epoch:

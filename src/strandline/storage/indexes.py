@@ -154,6 +154,19 @@ class OffsetIndex(_Index):
             yield relative + self.base_offset, position
             at -= 1
 
+    def offset_behind(self, position: int) -> int | None:
+        """An offset behind all batches that begin before `position`; None if the index does not reach so far."""
+        self.load()
+        unpack, data = self.ENTRY.unpack_from, self._data
+        low, high = 0, self.count
+        while low < high:
+            middle = (low + high) // 2
+            if unpack(data, middle * 8)[1] < position:
+                low = middle + 1
+            else:
+                high = middle
+        return None if low == self.count else int(unpack(data, low * 8)[0]) + self.base_offset
+
     def last_position(self) -> int:
         self.load()
         return 0 if not self.count else int(self.ENTRY.unpack_from(self._data, (self.count - 1) * 8)[1])

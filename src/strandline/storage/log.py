@@ -17,6 +17,7 @@ from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
+from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.buffers import Buffer
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
@@ -106,34 +107,57 @@ class Log:
     # Appending
 
     def append(
-        self, batch: memoryview, header: BatchHeader, base_offset: int, leader_epoch: int, now_ms: int
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        base_offset: int,
+        leader_epoch: int,
+        now_ms: int,
+        aborted: AbortedTransaction | None = None,
     ) -> None:
-        """Appends a checked batch at `base_offset`, which and the epoch are written into its first bytes."""
+        """Appends a checked batch at `base_offset`, which and the epoch are written into its first bytes.
+
+        `aborted` is what the transaction index has to say of an abort marker.
+        """
         size = header.length + 12
         last_offset = base_offset + header.last_offset_delta
         segment = self._segment_for(size, last_offset, header.max_timestamp, now_ms)
         if leader_epoch > self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, base_offset)
         prefix = PREFIX.pack(base_offset, header.length, leader_epoch)
-        segment.append(
-            (prefix, batch[PREFIX_BYTES:]),
-            size,
-            last_offset,
-            header.max_timestamp,
-            self.config.index_interval_bytes,
-        )
+        parts = (prefix, batch[PREFIX_BYTES:])
+        if aborted is None:
+            segment.append(parts, size, last_offset, header.max_timestamp, self.config.index_interval_bytes)
+        else:
+            self._append_abort(segment, parts, header, aborted)
         self.log_end_offset = last_offset + 1
 
-    def append_replicated(self, batch: Buffer, header: BatchHeader, now_ms: int) -> None:
+    def append_replicated(
+        self, batch: Buffer, header: BatchHeader, now_ms: int, aborted: AbortedTransaction | None = None
+    ) -> None:
         """Appends a leader's batch as it is, offsets and epoch included."""
         assert header.base_offset >= self.log_end_offset, "replicated batches arrive in order"
         segment = self._segment_for(header.size, header.last_offset, header.max_timestamp, now_ms)
         if header.leader_epoch > self.epochs.latest_epoch:
             self.epochs.assign(header.leader_epoch, header.base_offset)
-        segment.append(
-            (batch,), header.size, header.last_offset, header.max_timestamp, self.config.index_interval_bytes
-        )
+        if aborted is None:
+            interval = self.config.index_interval_bytes
+            segment.append((batch,), header.size, header.last_offset, header.max_timestamp, interval)
+        else:
+            self._append_abort(segment, (batch,), header, aborted)
         self.log_end_offset = header.next_offset
+
+    def _append_abort(
+        self, segment: Segment, parts: Sequence[Buffer], header: BatchHeader, aborted: AbortedTransaction
+    ) -> None:
+        """A marker with its row in the transaction index: both or neither."""
+        segment.transaction_index.append(aborted)
+        interval = self.config.index_interval_bytes
+        try:
+            segment.append(parts, header.size, aborted.last_offset, header.max_timestamp, interval)
+        except OSError:
+            segment.transaction_index.truncate_to(aborted.last_offset)
+            raise
 
     def _segment_for(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:
         config = self.config
@@ -222,6 +246,21 @@ class Log:
             if first is not None:
                 for place in segment.walk(first.position):
                     yield segment, place
+
+    def aborted_in(self, given: Slice, offset: int, upper_offset: int) -> list[AbortedTransaction]:
+        """Aborted transactions with records among those that are read from `offset` on, or a few more behind them."""
+        number = max(bisect_right(self._bases, given.segment.base_offset) - 1, 0)
+        behind = given.segment.offset_index.offset_behind(given.position + given.size)
+        if behind is None:
+            behind = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end_offset
+        upper_offset = min(upper_offset, behind)
+        found: list[AbortedTransaction] = []
+        for segment in self.segments[number:]:
+            rows, is_complete = segment.transaction_index.overlapping(offset, upper_offset)
+            found += rows
+            if is_complete:
+                break
+        return found
 
     def offset_by_time(self, timestamp: int, start_offset: int) -> tuple[int, int] | None:
         """Timestamp and offset of the first record at or after `start_offset` that is not older than `timestamp`."""
@@ -354,8 +393,7 @@ class Log:
         if self.config.preallocate:
             self.active.file().truncate(self.active.size)
         for segment in self.segments:
-            segment.offset_index.close()
-            segment.time_index.close()
+            segment.close_indexes()
             self._files.forget(segment.log_path)
 
 

@@ -97,10 +97,12 @@ class _Opener:
         segments = self._find_segments()
         epochs_known = self._check_epochs()
         recovery_point = _EVERYTHING if self._opening.is_clean else self._opening.recovery_point
+        index_from = _EVERYTHING
         segments = self._recover(segments, recovery_point if epochs_known else 0)
         start = self._opening.start_offset
         if segments:
             self._rebuild_missing_indexes(segments)
+            index_from = self._transaction_indexes_from(segments, recovery_point)
             end = segments[-1].end_offset()
             start = max(start, segments[0].base_offset)
         else:
@@ -115,7 +117,7 @@ class _Opener:
             segments, end = [], start
         if segments and start > segments[0].base_offset:
             LeaderEpochs(self._disk, f"{self._directory}/{names.LEADER_EPOCHS}").truncate_from_start(start)
-        producers = self.rebuild_producers(segments, end)
+        producers = self.rebuild_producers(segments, end, index_from)
         return OpenedLog(
             tuple((s.base_offset, s.size) for s in segments), start, end, producers, tuple(self._notes)
         )
@@ -193,25 +195,45 @@ class _Opener:
                     self._notes.append(problem)
                 segment.finish()
 
-    def rebuild_producers(self, segments: list[Segment], end: int) -> ProducerTable:
-        producers, known_to = self._load_newest_snapshot(end)
+    def _transaction_indexes_from(self, segments: list[Segment], recovery_point: int) -> int:
+        """The offset from which on transaction indexes are made anew: what was read again, or what is damaged."""
         for segment in segments:
-            following = [s.base_offset for s in segments if s.base_offset > segment.base_offset]
-            if following and min(following) <= known_to:
+            if recovery_point != _EVERYTHING and segment in self._recovered:
+                return segment.base_offset
+            try:
+                segment.transaction_index.rows()
+            except CorruptIndex as error:
+                self._notes.append(f"{error}; rebuilt")
+                return segment.base_offset
+        return _EVERYTHING
+
+    def rebuild_producers(
+        self, segments: list[Segment], end: int, index_from: int = _EVERYTHING
+    ) -> ProducerTable:
+        """Producer state at the end; on the way, transaction indexes of segments at or behind `index_from`."""
+        producers, known_to = self._load_newest_snapshot(end, index_from)
+        for number, segment in enumerate(segments):
+            if segment.base_offset >= index_from:
+                segment.transaction_index.clear()
+            if number + 1 < len(segments) and segments[number + 1].base_offset <= known_to:
                 continue
             try:
-                self._replay(producers, segment, known_to)
+                self._replay(producers, segment, known_to, is_indexed=segment.base_offset >= index_from)
             except CorruptBatch as error:
                 self._notes.append(f"{segment.log_path}: {error}; its producers are known up to there")
         return producers
 
-    def _replay(self, producers: ProducerTable, segment: Segment, known_to: int) -> None:
+    def _replay(self, producers: ProducerTable, segment: Segment, known_to: int, *, is_indexed: bool) -> None:
         for position, header in segment.headers(segment.position_of(max(known_to, segment.base_offset))):
             if header.last_offset >= known_to and header.producer_id >= 0:
-                batch = self._files.get(segment.log_path).read_at(position, header.size)
-                producers.replay(header, batch if header.is_control else None)
+                batch = None
+                if header.is_control:
+                    batch = self._files.get(segment.log_path).read_at(position, header.size)
+                aborted = producers.replay(header, batch)
+                if aborted is not None and is_indexed:
+                    segment.transaction_index.append(aborted)
 
-    def _load_newest_snapshot(self, end: int) -> tuple[ProducerTable, int]:
+    def _load_newest_snapshot(self, end: int, index_from: int) -> tuple[ProducerTable, int]:
         offsets = []
         for name in self._disk.names(self._directory):
             offset = names.base_offset_of(name)
@@ -220,7 +242,7 @@ class _Opener:
                     self._disk.remove(f"{self._directory}/{name}")
                 else:
                     offsets.append(offset)
-        for offset in reversed(offsets):
+        for offset in reversed([offset for offset in offsets if offset <= index_from]):
             path = f"{self._directory}/{names.segment_file(offset, names.SNAPSHOT)}"
             producers = self._opening.new_producers()
             try:

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from crc32c import crc32c
 
+from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.producer_entry import ProducerEntry
 from strandline.wire.codec import DecodeError, decode, encode
 from strandline.wire.record_batch import BatchHeader
@@ -31,8 +32,8 @@ class ProducerTable(Protocol):
 
     def load(self, entries: Iterable[ProducerEntry]) -> None: ...
 
-    def replay(self, header: BatchHeader, batch: bytes | None) -> None:
-        """A batch that is in the log; its bytes are given for control batches."""
+    def replay(self, header: BatchHeader, batch: bytes | None) -> AbortedTransaction | None:
+        """A batch that is in the log; its bytes are given for control batches. The transaction that it aborted."""
         ...
 
     def entries(self) -> list[ProducerEntry]: ...

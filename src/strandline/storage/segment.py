@@ -17,6 +17,7 @@ from strandline.ports.disk import Disk, File
 from strandline.storage import names
 from strandline.storage.files import FileTable
 from strandline.storage.indexes import RELATIVE_OFFSET_MAX, OffsetIndex, TimeIndex
+from strandline.storage.transaction_index import TransactionIndex
 from strandline.wire.record_batch import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
@@ -54,6 +55,7 @@ class Segment:
         "offset_index",
         "size",
         "time_index",
+        "transaction_index",
     )
 
     def __init__(self, disk: Disk, files: FileTable, directory: str, base_offset: int, size: int) -> None:
@@ -64,6 +66,7 @@ class Segment:
         self.log_path = self.path(names.LOG)
         self.offset_index = OffsetIndex(disk, files, self.path(names.OFFSET_INDEX), base_offset)
         self.time_index = TimeIndex(disk, files, self.path(names.TIME_INDEX), base_offset)
+        self.transaction_index = TransactionIndex(disk, files, self.path(names.TRANSACTION_INDEX))
         self.size = size
         self.bytes_since_index_entry = 0
         # -2: a closed segment's largest timestamp is read from its time index when it is asked for
@@ -98,6 +101,7 @@ class Segment:
             self._files.forget(index.path)
             self._files.get(index.path, create=True).truncate(0)
             index.start_empty()
+        self.transaction_index.clear()
 
     def path(self, suffix: str) -> str:
         return f"{self.directory}/{names.segment_file(self.base_offset, suffix)}"
@@ -169,8 +173,12 @@ class Segment:
         file = self._files.get(self.log_path)
         if file.size() > self.size:
             file.truncate(self.size)
+        self.close_indexes()
+
+    def close_indexes(self) -> None:
         self.offset_index.close()
         self.time_index.close()
+        self.transaction_index.close()
 
     def largest_timestamp(self) -> tuple[int, int]:
         """The largest timestamp and the last offset of the batch that has it; (-1, base offset) if none is known."""
@@ -262,6 +270,7 @@ class Segment:
         self.time_index.activate()
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
         self._files.get(self.log_path).truncate(position)
         self.size = position
         self.resume()
@@ -294,8 +303,7 @@ class Segment:
     def rename_for_deletion(self) -> list[str]:
         """Gives the files their `.deleted` names, under which a restart removes them, and returns those."""
         renamed = []
-        self.offset_index.close()
-        self.time_index.close()
+        self.close_indexes()
         for path in self.paths():
             self._files.forget(path)
             if self._disk.exists(path):

@@ -6,12 +6,16 @@
     with running_broker() as b:               # in a process of its own, from any code
         ... b.bootstrap ...
 
-The pytest plugin (installed with the package) offers the fixtures `strandline_broker` and `strandline_topic`.
+    with cluster(nodes=3) as c:               # three processes, any of which may be killed and started again
+        ... c.bootstrap ...
+
+The pytest plugin (installed with the package) offers the fixtures `strandline_broker`, `strandline_cluster` and
+`strandline_topic`.
 """
 
 from __future__ import annotations
 
-from strandline.testing.cluster import Cluster, ClusterNode, running_cluster
+from strandline.testing.clusters import Cluster, ClusterNode, cluster, running_cluster
 from strandline.testing.embedded import EmbeddedBroker, broker
 from strandline.testing.process import BrokerProcess, running_broker
 
@@ -21,6 +25,7 @@ __all__ = [
     "ClusterNode",
     "EmbeddedBroker",
     "broker",
+    "cluster",
     "running_broker",
     "running_cluster",
 ]

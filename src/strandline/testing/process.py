@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -53,7 +54,14 @@ class BrokerProcess:
         self._config.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
         command = [sys.executable, "-m", "strandline.cli.main", "server", "--config", str(self._config)]
         with self._log.open("a") as log:
-            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+            self._process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**os.environ, launcher.STOPS_WITH_PARENT: "1"},
+                start_new_session=True,  # a Ctrl-C is for whoever started it, who stops it in order
+            )
 
     def wait_until_ready(self) -> None:
         assert self._process is not None

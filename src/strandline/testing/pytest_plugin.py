@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from strandline.testing.clusters import Cluster
     from strandline.testing.process import BrokerProcess
 
 _numbers = count(1)
@@ -21,6 +22,15 @@ def strandline_broker() -> Iterator[BrokerProcess]:
 
     with running_broker() as broker:
         yield broker
+
+
+@pytest.fixture
+def strandline_cluster() -> Iterator[Cluster]:
+    """Three nodes for one test, which may kill, pause, stop and start them; `.bootstrap` is what clients need."""
+    from strandline.testing.clusters import cluster
+
+    with cluster(nodes=3) as started:
+        yield started
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.group_coordinator import OFFSETS_TOPIC, GroupCoordinator, java_hash
+from strandline.broker.coordinator_shards import java_hash
+from strandline.broker.group_coordinator import OFFSETS_TOPIC, GroupCoordinator
 from strandline.broker.replica import Replica
 from strandline.groups.rebalance_times import BEGUN, COMPLETED
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest

@@ -44,4 +44,4 @@ def test_docs_prints_every_page(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_docs_writes_every_page(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["docs", "--write", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.count("wrote ") == 3
+    assert capsys.readouterr().out.count("wrote ") == 4

@@ -10,6 +10,7 @@ from strandline.config import (
     alter_broker,
     alter_topic,
     create_topic,
+    misdirected,
     replace_broker,
     replace_topic,
 )
@@ -198,16 +199,15 @@ class TestBrokers:
         assert isinstance(alter_broker(running(), "1", [ConfigChange(prefixed, SET, "/k")]), Altered)
         assert isinstance(alter_broker(running(), ALL_BROKERS, [ConfigChange(prefixed, SET, "/k")]), Refused)
 
-    @pytest.mark.parametrize(
-        ("broker", "message"),
-        [
-            ("2", "Unexpected broker id, expected 1, but received 2"),
-            ("x", "Node id must be an integer, but it is: x"),
-        ],
-    )
-    def test_only_this_broker_can_be_altered_here(self, broker: str, message: str) -> None:
-        refused = alter_broker(running(), broker, [ConfigChange("log.retention.ms", SET, "5")])
-        assert refused == Refused("INVALID_REQUEST", message)
+    def test_a_broker_that_has_no_number_cannot_be_altered(self) -> None:
+        refused = alter_broker(running(), "x", [ConfigChange("log.retention.ms", SET, "5")])
+        assert refused == Refused("INVALID_REQUEST", "Node id must be an integer, but it is: x")
+
+    def test_a_broker_is_altered_through_itself(self) -> None:
+        message = "Unexpected broker id, expected 1, but received 2"
+        assert misdirected(1, "2") == Refused("INVALID_REQUEST", message)
+        assert misdirected(1, "1") is None
+        assert misdirected(1, ALL_BROKERS) is None
 
     def test_a_key_that_nobody_knows_may_belong_to_a_plugin(self) -> None:
         altered = alter_broker(running(), ALL_BROKERS, [ConfigChange("some.plugin.key", SET, "5")])

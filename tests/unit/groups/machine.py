@@ -6,12 +6,13 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
+from strandline.base.moment import Moment
 from strandline.groups.classic_group import EMPTY, STABLE, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
 from strandline.groups.offset_requests import OffsetToCommit
 from strandline.groups.outcome import Entry, Outcome
-from strandline.groups.settings import GroupSettings, Moment
+from strandline.groups.settings import GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest

@@ -11,7 +11,6 @@ from strandline.wire.record_batch import (
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     LOG_APPEND_TIME_FLAG,
-    TRANSACTIONAL_FLAG,
     Record,
     build_batch,
     checksum,
@@ -64,7 +63,6 @@ REFUSED = {
     "a producer without a sequence": (batch(producer_id=1, epoch=0), ErrorCode.INVALID_RECORD),
     "a control batch": (resealed(batch(), attributes=CONTROL_FLAG), ErrorCode.INVALID_RECORD),
     "a delete horizon": (resealed(batch(), attributes=DELETE_HORIZON_FLAG), ErrorCode.INVALID_RECORD),
-    "a transactional batch": (resealed(batch(), attributes=TRANSACTIONAL_FLAG), ErrorCode.INVALID_TXN_STATE),
     "an unknown codec": (resealed(batch(), attributes=5), ErrorCode.INVALID_RECORD),
     "a timestamp far ahead": (batch(timestamp=NOW_MS + HOUR_MS + 1), ErrorCode.INVALID_TIMESTAMP),
 }

@@ -4,7 +4,9 @@ acks=0 gets no answer, acks=1 one after the leader's write, acks=all one when th
 Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13), NOT_LEADER_OR_FOLLOWER, CORRUPT_MESSAGE,
 INVALID_RECORD, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, UNSUPPORTED_COMPRESSION_TYPE,
 OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, NOT_ENOUGH_REPLICAS,
-INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, KAFKA_STORAGE_ERROR.
+INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, KAFKA_STORAGE_ERROR; of transactions INVALID_TXN_STATE,
+TRANSACTION_ABORTABLE (11 and later), CONCURRENT_TRANSACTIONS (12 and later), INVALID_PRODUCER_ID_MAPPING. From version
+12 on a transactional batch adds its partition to the transaction by itself (KIP-890).
 Differs from Kafka: a repeated batch older than the last five gets DUPLICATE_SEQUENCE_NUMBER, where Kafka answers
 OUT_OF_ORDER_SEQUENCE_NUMBER; records are not decoded unless the topic's configuration asks for it.
 
@@ -14,8 +16,11 @@ The request is walked by hand: this is the hot path, and its cost is per batch.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
 from struct import Struct
 from struct import error as struct_error
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -23,7 +28,10 @@ from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.acknowledgements import Acknowledgements, Waited
 from strandline.broker.connection import Answer, Body, RequestContext
 from strandline.broker.replica import Replica
+from strandline.broker.transaction_checks import Caller, for_producer, guards_for
 from strandline.partition.leader import ACKS_ALL
+from strandline.partition.open_transactions import Guard
+from strandline.transactions.planned import Identity
 from strandline.wire.api.k00_produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,
@@ -48,6 +56,13 @@ _INT32: Final = Struct(">i")
 _INT16: Final = Struct(">h")
 _TOPIC_IDS_FROM: Final = 13
 _FLEXIBLE_FROM: Final = 9
+# What is refused by the partition's state is answered with the log start; what is wrong with the batch is not.
+_WITHOUT_LOG_START: Final = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
 _NEVER: Final = 0x7FFFFFFFFFFFFFFF
 
 
@@ -89,6 +104,8 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
         return _answer(context, request, topics, [refused] * len(request.pieces))
     if context.api_version >= _TOPIC_IDS_FROM:
         topics = [Topic(broker.topic_name(topic.topic_id), topic.topic_id) for topic in topics]
+    if request.transactional_id is not None:
+        return _produce_in_transaction(broker, context, request, topics)
     find = broker.replicas.by_topic.get
     replicas: list[Replica] = []
     for piece in request.pieces:
@@ -103,6 +120,39 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
         for piece, replica in zip(request.pieces, replicas, strict=True)
     ]
     return _answer_when_committed(broker, context, request, topics, results)
+
+
+async def _produce_in_transaction(
+    broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic]
+) -> Body | asyncio.Future[Body | None] | None:
+    """Asks the coordinator about the partitions in which this would open the transaction, then appends."""
+    version = context.api_version
+    caller = Caller.ADDS_BY_USE if version >= 12 else Caller.KNOWS_ABORTABLE if version == 11 else Caller.OLD
+    headers = [
+        read_header(piece.records) if _is_transactional(piece.records) else None for piece in request.pieces
+    ]
+    producers = {
+        Identity(header.producer_id, header.producer_epoch): None
+        for header in headers
+        if header is not None and header.producer_id >= 0
+    }
+    if len(producers) > 1:
+        code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        return _answer(context, request, topics, [Result(code)] * len(request.pieces))
+    wanted: list[tuple[int, Replica, int]] = []
+    for number, (piece, header) in enumerate(zip(request.pieces, headers, strict=True)):
+        if header is not None and header.producer_id >= 0:
+            with suppress(KafkaError):  # `_produce_one` answers with it
+                replica = await broker.replicas.open_led(topics[piece.topic_number].name, piece.partition)
+                wanted.append((number, replica, header.base_sequence))
+    guards: dict[int, Guard | KafkaError | None] = {}
+    for identity in producers:
+        assert request.transactional_id is not None
+        asked = [(replica, sequence) for _, replica, sequence in wanted]
+        found = await guards_for(broker, request.transactional_id, identity, caller, asked)
+        for (number, _, _), guard in zip(wanted, found, strict=True):
+            guards[number] = for_producer(guard, caller) if isinstance(guard, KafkaError) else guard
+    return await _produce_later(broker, context, request, topics, guards)
 
 
 def _is_transactional(records: memoryview) -> bool:
@@ -190,12 +240,20 @@ def _refused(error: KafkaError) -> Result:
 
 
 def _append(
-    broker: Broker, acks: int, replica: Replica, records: memoryview, header: BatchHeader, now_ms: int
+    broker: Broker,
+    acks: int,
+    replica: Replica,
+    records: memoryview,
+    header: BatchHeader,
+    now_ms: int,
+    guard: Guard | None = None,
 ) -> Result:
     try:
-        appended = replica.append(records, header, acks, now_ms)
+        appended = replica.append(records, header, acks, now_ms, guard)
     except KafkaError as error:
-        return _refused(error)
+        if error.code in _WITHOUT_LOG_START:
+            return _refused(error)
+        return _refused(error)._replace(log_start_offset=replica.log.log_start_offset)
     except OSError as error:
         return _refused(broker.replicas.disk_error(replica.directory, error))
     broker.counters.add("bytes_in", len(records))
@@ -228,21 +286,33 @@ def _check_and_append(
 
 
 async def _produce_later(
-    broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic]
+    broker: Broker,
+    context: RequestContext,
+    request: Parsed,
+    topics: list[Topic],
+    guards: Mapping[int, Guard | KafkaError | None] = MappingProxyType({}),
 ) -> Body | asyncio.Future[Body | None] | None:
     """The way of requests that have to wait before they can append: to open a log, to rewrite a batch, to flush."""
     results = []
-    for piece in request.pieces:
+    for number, piece in enumerate(request.pieces):
         topic = topics[piece.topic_number]
+        guard = guards.get(number)
         try:
-            results.append(await _produce_one(broker, context, request.acks, topic, piece))
+            if isinstance(guard, KafkaError):
+                raise guard
+            results.append(await _produce_one(broker, context, request.acks, topic, piece, guard))
         except KafkaError as error:
             results.append(_refused(error))
     return _answer_when_committed(broker, context, request, topics, results)
 
 
 async def _produce_one(
-    broker: Broker, context: RequestContext, acks: int, topic: Topic, piece: Piece
+    broker: Broker,
+    context: RequestContext,
+    acks: int,
+    topic: Topic,
+    piece: Piece,
+    guard: Guard | None,
 ) -> Result:
     if context.api_version >= _TOPIC_IDS_FROM and not topic.name:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
@@ -260,7 +330,7 @@ async def _produce_one(
         if broker.replicas.get(*replica.partition) is not replica:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{replica.partition} has been deleted.")
         replica.check_online()
-    result = _append(broker, acks, replica, records, header, now_ms)
+    result = _append(broker, acks, replica, records, header, now_ms, guard)
     if result.error_code == ErrorCode.NONE and replica.log.unflushed_count >= replica.config.flush_messages:
         await broker.flush(replica)
     return result

@@ -1,4 +1,5 @@
-"""Fetch (key 1), versions 4 to 18: batches from an offset on, up to the high watermark.
+"""Fetch (key 1), versions 4 to 18: batches from an offset on, up to the high watermark or, for read_committed, the last
+stable offset, with the aborted transactions among them.
 
 Waits up to max_wait_ms until min_bytes can be given; errors and empty requests are answered at once. Records leave
 from the page cache by sendfile. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13 and later),
@@ -16,6 +17,7 @@ import asyncio
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import Answer, Body, Outcome, RequestContext
 from strandline.broker.fetch_sessions import Fetch, SessionPartition
@@ -36,6 +38,7 @@ _TOPIC_IDS_FROM: Final = 13
 _FROM_FOLLOWERS_SINCE: Final = 11
 _TOP: Final = Struct(">ihi")  # throttle time, error, session id
 _PARTITION: Final = Struct(">ihqqq")  # index, error, high watermark, last stable offset, log start
+_ABORTED: Final = Struct(">qq")  # producer id, first offset
 _INT32: Final = Struct(">i")
 
 
@@ -43,6 +46,7 @@ class Read:
     """What one partition gives."""
 
     __slots__ = (
+        "aborted",
         "diverging",
         "error_code",
         "high_watermark",
@@ -60,6 +64,7 @@ class Read:
         self.last_stable = -1
         self.log_start = -1
         self.records: Slice | None = None
+        self.aborted: list[AbortedTransaction] = []
         self.diverging: tuple[int, int] | None = None
         self.preferred = -1  # the replica that a consumer should rather ask
 
@@ -271,9 +276,21 @@ def _read(
     upper = read.last_stable if request.isolation_level == READ_COMMITTED else read.high_watermark
     if follower >= 0:
         upper = log.log_end_offset
+    if follower >= 0 and _is_throttled(broker, replica, follower):
+        return
     if offset < upper and left > 0:
         size_max = min(partition.size_max, left)
         read.records = log.read(offset, upper, size_max, whole_first_batch=is_first)
+        if read.records is not None and request.isolation_level == READ_COMMITTED and follower < 0:
+            read.aborted = log.aborted_in(read.records, offset, upper)
+
+
+def _is_throttled(broker: Broker, replica: Replica, follower: int) -> bool:
+    """Whether a follower that catches up gets nothing for now."""
+    throttle = broker.leader_throttle
+    if follower in replica.leader.in_sync or not throttle.lists(replica, broker.node_id):
+        return False
+    return throttle.is_exceeded()
 
 
 def _preferred_replica(
@@ -320,6 +337,8 @@ def _encode(
             session.gave_records(read.partition)
         if read.records is not None:
             broker.counters.add("bytes_out", read.records.size)
+            if _follower_of(request) >= 0:
+                _note_throttled(broker, context, read)
     by_topic: dict[tuple[str, bytes], list[Read]] = {}
     for read in chosen:
         by_topic.setdefault((read.partition.topic, read.partition.topic_id), []).append(read)
@@ -345,6 +364,13 @@ def _encode(
         head.append(0)
     body.append(head)
     return body
+
+
+def _note_throttled(broker: Broker, context: RequestContext, read: Read) -> None:
+    replica = _find(broker, context, read.partition)
+    throttle = broker.leader_throttle
+    if replica is not None and read.records is not None and throttle.lists(replica, broker.node_id):
+        throttle.note(read.records.size)
 
 
 def _is_news(read: Read) -> bool:
@@ -373,18 +399,19 @@ def _partition_head(version: int, isolation_level: int, read: Read) -> bytes:
     )
     if version < 5:
         head = head[:-8]
-    # Kafka has an empty list where read_committed got records and where there is no such partition, null otherwise.
-    has_list = read.records is not None and isolation_level == READ_COMMITTED
+    # Kafka has an empty list where read_committed got an answer and where there is no such partition, null otherwise.
+    has_list = read.error_code == ErrorCode.NONE and isolation_level == READ_COMMITTED
     has_list = has_list or read.error_code in (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_ID,
     )
+    count = len(read.aborted) if has_list else -1
     if version >= _FLEXIBLE_FROM:
-        aborted = b"\x01" if has_list else b"\x00"
-        return head + aborted + _INT32.pack(read.preferred) + uvarint(size + 1)
-    aborted = b"\x00\x00\x00\x00" if has_list else b"\xff\xff\xff\xff"
+        rows = b"".join(_ABORTED.pack(*row[:2]) + b"\x00" for row in read.aborted)
+        return head + uvarint(count + 1) + rows + _INT32.pack(read.preferred) + uvarint(size + 1)
+    rows = b"".join(_ABORTED.pack(*row[:2]) for row in read.aborted)
     preferred = _INT32.pack(read.preferred) if version >= 11 else b""
-    return head + aborted + preferred + _INT32.pack(size)
+    return head + _INT32.pack(count) + rows + preferred + _INT32.pack(size)
 
 
 def _partition_tags(read: Read) -> bytes:

@@ -2,13 +2,14 @@
 
 Topics of null mean all that the group has. A partition without a committed offset has offset -1 and no error. Errors by
 group: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
-STALE_MEMBER_EPOCH; by partition UNKNOWN_TOPIC_ID (10).
+STALE_MEMBER_EPOCH; by partition UNKNOWN_TOPIC_ID (10), UNSTABLE_OFFSET_COMMIT where only stable offsets are asked for
+(7 and later) and a transaction is about to change this one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import RequestContext
@@ -40,14 +41,18 @@ def handle(
     broker: Broker, context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse | Coroutine[Any, Any, OffsetFetchResponse]:
     if context.api_version >= _SEVERAL_GROUPS_FROM:
-        return OffsetFetchResponse(groups=tuple(_group(broker, context, group) for group in request.groups))
+        stable = request.require_stable
+        return OffsetFetchResponse(
+            groups=tuple(_group(broker, context, group, stable) for group in request.groups)
+        )
     topics = None
     if request.topics is not None:
         topics = tuple(
             OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
             for topic in request.topics
         )
-    answer = _group(broker, context, OffsetFetchRequestGroup(group_id=request.group_id, topics=topics))
+    asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+    answer = _group(broker, context, asked, request.require_stable)
     return OffsetFetchResponse(
         topics=tuple(_old_topic(topic) for topic in answer.topics), error_code=answer.error_code
     )
@@ -70,7 +75,7 @@ def _old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
 
 
 def _group(
-    broker: Broker, context: RequestContext, asked: OffsetFetchRequestGroup
+    broker: Broker, context: RequestContext, asked: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     try:
         runtime = broker.groups.shard_of(asked.group_id)
@@ -82,16 +87,14 @@ def _group(
             error_code=error.code,
             topics=_refused(asked, error.code) if by_partition else (),
         )
-    offsets = runtime.committed()
+    offsets = _Visible(runtime.committed(), asked.group_id, require_stable)
     if asked.topics is None:
         topics = tuple(
-            _topic(broker, offsets, asked.group_id, name, tuple(partitions))
-            for name, partitions in offsets.of_group(asked.group_id).items()
+            _topic(broker, offsets, name, tuple(partitions))
+            for name, partitions in offsets.view.of_group(asked.group_id).items()
         )
     else:
-        topics = tuple(
-            _asked_topic(broker, context, offsets, asked.group_id, topic) for topic in asked.topics
-        )
+        topics = tuple(_asked_topic(broker, context, offsets, topic) for topic in asked.topics)
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
@@ -108,33 +111,39 @@ def _refused(asked: OffsetFetchRequestGroup, code: int) -> tuple[OffsetFetchResp
 
 
 def _asked_topic(
-    broker: Broker,
-    context: RequestContext,
-    offsets: CommittedView,
-    group_id: str,
-    topic: OffsetFetchRequestTopics,
+    broker: Broker, context: RequestContext, offsets: _Visible, topic: OffsetFetchRequestTopics
 ) -> OffsetFetchResponseTopics:
     if context.api_version < _TOPIC_IDS_FROM:
-        return _topic(broker, offsets, group_id, topic.name, topic.partition_indexes)
+        return _topic(broker, offsets, topic.name, topic.partition_indexes)
     name = broker.topic_name(topic.topic_id)
     if name:
-        return _topic(broker, offsets, group_id, name, topic.partition_indexes)
+        return _topic(broker, offsets, name, topic.partition_indexes)
     unknown = tuple(_partition(index, _NONE, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes)
     return OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=unknown)
 
 
 def _topic(
-    broker: Broker, offsets: CommittedView, group_id: str, name: str, indexes: tuple[int, ...]
+    broker: Broker, offsets: _Visible, name: str, indexes: tuple[int, ...]
 ) -> OffsetFetchResponseTopics:
     known = broker.image.topics.get(name)
     return OffsetFetchResponseTopics(
         name=name,
         topic_id=known.topic_id if known is not None else bytes(16),
-        partitions=tuple(
-            _partition(index, offsets.get(group_id, name, index) or _NONE, ErrorCode.NONE)
-            for index in indexes
-        ),
+        partitions=tuple(offsets.partition(name, index) for index in indexes),
     )
+
+
+class _Visible(NamedTuple):
+    """A group's offsets as this request may see them."""
+
+    view: CommittedView
+    group_id: str
+    require_stable: bool
+
+    def partition(self, topic: str, index: int) -> OffsetFetchResponsePartitions:
+        if self.require_stable and not self.view.is_stable(self.group_id, topic, index):
+            return _partition(index, _NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        return _partition(index, self.view.get(self.group_id, topic, index) or _NONE, ErrorCode.NONE)
 
 
 def _partition(index: int, committed: CommittedOffset, code: int) -> OffsetFetchResponsePartitions:

@@ -1,17 +1,17 @@
-"""FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group.
+"""FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group or a transactional id.
 
-The first request makes `__consumer_offsets`. Errors: INVALID_GROUP_ID, COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for
-an unknown type of key. Differs from Kafka: there are no transactions and no share groups yet, so their keys get
-COORDINATOR_NOT_AVAILABLE.
+The first request makes `__consumer_offsets` or `__transaction_state`. Errors: INVALID_GROUP_ID,
+COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for an unknown type of key. Differs from Kafka: there are no share groups
+yet, so their keys get COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import RequestContext
-from strandline.broker.group_coordinator import OFFSETS_TOPIC
+from strandline.broker.coordinator_shards import CoordinatorShards
 from strandline.broker.metadata_answers import brokers_seen_by
 from strandline.wire.api.k10_find_coordinator import (
     Coordinator,
@@ -46,15 +46,19 @@ async def handle(
 
 async def _find(broker: Broker, context: RequestContext, kind: int, key: str) -> Coordinator:
     try:
-        if kind in (_TRANSACTION, _SHARE):
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Transactions are not supported yet.")
-        if kind != _GROUP:
+        shards: CoordinatorShards[Any]
+        if kind == _GROUP:
+            shards = broker.groups
+        elif kind == _TRANSACTION:
+            shards = broker.transactions
+        elif kind == _SHARE:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Share groups are not supported yet.")
+        else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no coordinator of type {kind}.")
-        await broker.groups.ensure_topic()
-        partition = broker.groups.partition_of(key)
-        leader = broker.image.topics[OFFSETS_TOPIC].partitions[partition].leader
+        await shards.ensure_topic()
+        leader = shards.leader_of(key)
         if leader == broker.node_id:
-            await broker.groups.prepare(partition)
+            await shards.prepare(shards.partition_of(key))
         for node in brokers_seen_by(broker, context.connection.listener):
             if node.node_id == leader:
                 return Coordinator(

@@ -1,34 +1,37 @@
-"""InitProducerId (key 22), versions 0 to 5: a producer id and epoch for an idempotent producer.
+"""InitProducerId (key 22), versions 0 to 5: a producer id and epoch, for an idempotent or a transactional producer.
 
-Errors: INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full. Differs from Kafka: there are no transactions yet,
-so a transactional id gets COORDINATOR_NOT_AVAILABLE. Version 6 (two-phase commit, KIP-939) is unstable in Kafka 4.3
-and not offered.
+With a transactional id the producer before is fenced and its open transaction aborted; while that goes on the answer is
+CONCURRENT_TRANSACTIONS. From version 3 on a producer may say what it was, to go on after an error (KIP-360). Errors:
+INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED
+(INVALID_PRODUCER_EPOCH before version 4), NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
+Version 6 (two-phase commit, KIP-939) is unstable in Kafka 4.3 and not offered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import RequestContext
+from strandline.transactions.planned import Identity
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 REQUEST = InitProducerIdRequest
+_PRODUCER_FENCED_FROM: Final = 4
 
 
 def handle(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Coroutine[Any, Any, InitProducerIdResponse]:
-    if request.transactional_id is not None:
-        code = ErrorCode.COORDINATOR_NOT_AVAILABLE if request.transactional_id else ErrorCode.INVALID_REQUEST
-        return _refused(code)
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         return _refused(ErrorCode.INVALID_REQUEST)
-    return _allocate(broker)
+    if request.transactional_id is None:
+        return _allocate(broker)
+    return _begin(broker, context.api_version, request, request.transactional_id)
 
 
 def refuse(request: InitProducerIdRequest, error: KafkaError) -> InitProducerIdResponse:
@@ -46,4 +49,30 @@ async def _allocate(broker: Broker) -> InitProducerIdResponse:
         error_code=ErrorCode.NONE,
         producer_id=await broker.producer_ids.next(),
         producer_epoch=0,
+    )
+
+
+async def _begin(
+    broker: Broker, version: int, request: InitProducerIdRequest, transactional_id: str
+) -> InitProducerIdResponse:
+    expected = None if request.producer_id == -1 else Identity(request.producer_id, request.producer_epoch)
+    timeout_ms = request.transaction_timeout_ms
+    try:
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        broker.transactions.settings.check_timeout(timeout_ms)
+        runtime = broker.transactions.shard_of(transactional_id)
+        planned = await runtime.run(
+            lambda fresh_id: runtime.shard.plan_init(
+                transactional_id, timeout_ms, expected, fresh_id, runtime.level, runtime.now()
+            )
+        )
+    except KafkaError as error:
+        is_old = version < _PRODUCER_FENCED_FROM and error.code == ErrorCode.PRODUCER_FENCED
+        return _refused(ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+    return InitProducerIdResponse(
+        throttle_time_ms=0,
+        error_code=planned.code,
+        producer_id=planned.identity.producer_id,
+        producer_epoch=planned.identity.epoch,
     )

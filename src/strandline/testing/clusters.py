@@ -1,9 +1,9 @@
 """A cluster of real processes on this machine: nodes can be killed, paused, stopped and started again.
 
-with running_cluster(nodes=3) as cluster:
-    ... cluster.bootstrap ...
-    cluster.node(2).kill()
-    cluster.node(2).start()
+with cluster(nodes=3) as c:
+    ... c.bootstrap ...
+    c.node(2).kill()
+    c.node(2).start()
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from strandline.base.ids import uuid_text
 from strandline.config import BrokerConfig
 from strandline.node import launcher
+from strandline.storage.directory import UnusableDirectory
 from strandline.testing.embedded import by_kafka_names
 from strandline.testing.process import BrokerProcess
 
@@ -46,14 +47,23 @@ class ClusterNode(BrokerProcess):
 
 class Cluster:
     def __init__(
-        self, home: Path, nodes: int, settings: Mapping[str, str], controllers: int | None = None
+        self,
+        home: Path,
+        nodes: int,
+        settings: Mapping[str, str],
+        controllers: int | None = None,
+        first_port: int = 0,
     ) -> None:
-        """`controllers` nodes of their own form the quorum; without it every node is both."""
+        """`controllers` nodes of their own form the quorum; without it every node is both.
+
+        Brokers listen on `first_port` and those behind it, or on free ports. A home that was used before keeps its
+        cluster.
+        """
         self.home = home
-        self.cluster_id = uuid_text(os.urandom(16))
         dedicated = controllers or 0
-        ports = free_ports(2 * nodes + dedicated)
         ids = list(range(1, nodes + dedicated + 1))
+        self.cluster_id = _cluster_of(home, len(ids)) or uuid_text(os.urandom(16))
+        ports = free_ports(2 * nodes + dedicated)
         voter_ids = ids[nodes:] if dedicated else ids
         controller_ports = dict(zip(ids, ports, strict=False))
         voters = ",".join(f"{node_id}@127.0.0.1:{controller_ports[node_id]}" for node_id in voter_ids)
@@ -62,7 +72,9 @@ class Cluster:
             roles = "controller" if dedicated and node_id in voter_ids else "broker"
             if not dedicated:
                 roles = "broker,controller"
-            own = _settings_of(node_id, roles, voters, controller_ports[node_id], ports[-1 - number])
+            port = first_port + number if first_port else ports[-1 - number]
+            own = _settings_of(node_id, roles, voters, controller_ports[node_id], port)
+            own |= _replication_settings(nodes)
             node = ClusterNode(node_id, home / f"node-{node_id}", {**own, **settings})
             config = BrokerConfig(node.settings)
             launcher.format_if_empty(
@@ -94,6 +106,18 @@ class Cluster:
             node.stop()
 
 
+def _cluster_of(home: Path, nodes: int) -> str | None:
+    """The id of the cluster that a directory holds, if it does."""
+    present = sorted(home.glob("node-*/meta.properties"))
+    if not present:
+        return None
+    if len(present) != nodes:
+        raise UnusableDirectory(
+            f"{home} holds a cluster of {len(present)} nodes, not of {nodes}: give that number, or another directory"
+        )
+    return launcher.cluster_id_of(str(present[0].parent))
+
+
 def _settings_of(node_id: int, roles: str, voters: str, controller_port: int, port: int) -> dict[str, str]:
     listeners = []
     if "broker" in roles:
@@ -107,12 +131,19 @@ def _settings_of(node_id: int, roles: str, voters: str, controller_port: int, po
         "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "controller.quorum.voters": voters,
         "broker.rack": f"rack-{node_id}",
-        "default.replication.factor": "3",
-        "min.insync.replicas": "2",
-        "offsets.topic.replication.factor": "3",
-        "transaction.state.log.replication.factor": "3",
-        "transaction.state.log.min.isr": "2",
         "group.initial.rebalance.delay.ms": "0",
+    }
+
+
+def _replication_settings(brokers: int) -> dict[str, str]:
+    """Three copies of which two must have a record, as far as there are brokers for it."""
+    factor, minimum = str(min(3, brokers)), str(min(2, brokers))
+    return {
+        "default.replication.factor": factor,
+        "min.insync.replicas": minimum,
+        "offsets.topic.replication.factor": factor,
+        "transaction.state.log.replication.factor": factor,
+        "transaction.state.log.min.isr": minimum,
     }
 
 
@@ -129,16 +160,19 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def running_cluster(*, nodes: int = 3, controllers: int | None = None, **settings: str) -> Iterator[Cluster]:
+def cluster(*, nodes: int = 3, controllers: int | None = None, **settings: str) -> Iterator[Cluster]:
     """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`."""
     home = Path(tempfile.mkdtemp(prefix="strandline-cluster-"))
-    cluster = Cluster(home, nodes, by_kafka_names(settings), controllers)
+    started = Cluster(home, nodes, by_kafka_names(settings), controllers)
     try:
-        cluster.start()
-        yield cluster
+        started.start()
+        yield started
     finally:
-        cluster.stop()
+        started.stop()
         shutil.rmtree(home, ignore_errors=True)
+
+
+running_cluster = cluster
 
 
 def wait_until(condition: object, seconds: float = READY_SECONDS_MAX) -> None:

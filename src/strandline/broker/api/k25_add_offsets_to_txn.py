@@ -1,0 +1,42 @@
+"""AddOffsetsToTxn (key 25), versions 0 to 4: a group whose offsets the transaction is about to commit.
+
+Adds the group's partition of `__consumer_offsets` to the transaction. Errors: INVALID_REQUEST,
+INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED (INVALID_PRODUCER_EPOCH in 0 and 1), CONCURRENT_TRANSACTIONS,
+NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.broker.connection import RequestContext
+from strandline.broker.group_coordinator import OFFSETS_TOPIC
+from strandline.transactions.planned import Identity
+from strandline.wire.api.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = AddOffsetsToTxnRequest
+_PRODUCER_FENCED_FROM: Final = 2
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse:
+    name = request.transactional_id
+    identity = Identity(request.producer_id, request.producer_epoch)
+    try:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        runtime = broker.transactions.shard_of(name)
+        await broker.groups.ensure_topic()
+        partitions = [TopicPartition(OFFSETS_TOPIC, broker.groups.partition_of(request.group_id))]
+        await runtime.run(lambda _: runtime.shard.plan_add(name, identity, partitions, 0, runtime.now()))
+    except KafkaError as error:
+        is_old = context.api_version < _PRODUCER_FENCED_FROM and error.code == ErrorCode.PRODUCER_FENCED
+        code = ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code
+        return AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=code)
+    return AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=ErrorCode.NONE)

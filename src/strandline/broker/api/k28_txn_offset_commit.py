@@ -1,0 +1,137 @@
+"""TxnOffsetCommit (key 28), versions 0 to 5: a group's progress as a part of a transaction.
+
+Answered once it is written; it counts when the transaction commits. From version 3 on the member says who it is, and is
+fenced like in OffsetCommit (KIP-447). Version 5 adds the group to the transaction by itself (KIP-890). Errors by
+partition: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_METADATA_TOO_LARGE, and for all of them ILLEGAL_GENERATION,
+UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, INVALID_TXN_STATE,
+TRANSACTION_ABORTABLE (4 and later), CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE,
+COORDINATOR_LOAD_IN_PROGRESS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.broker.coordinator_shards import APPEND_ERRORS
+from strandline.broker.group_runtime import ShardRuntime
+from strandline.broker.transaction_checks import Caller, guards_for
+from strandline.groups.offset_requests import OffsetToCommit
+from strandline.partition.open_transactions import Guard
+from strandline.transactions.planned import Identity
+from strandline.wire.api.k28_txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = TxnOffsetCommitRequest
+_KNOWS_LOADING_FROM: Final = 2
+_KNOWS_ABORTABLE_FROM: Final = 4
+_ADDS_FROM: Final = 5
+_NO_SEQUENCE: Final = -1
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse:
+    wanted: list[OffsetToCommit] = []
+    response, places = _prepare(broker, request, wanted)
+    try:
+        if wanted:
+            return await _commit(broker, context.api_version, request, wanted, response, places)
+    except KafkaError as error:
+        code = error.code
+        if code == ErrorCode.NETWORK_EXCEPTION:
+            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.api_version < _KNOWS_LOADING_FROM:
+            code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        for place in places:
+            place.error_code = code
+    return response
+
+
+def _prepare(
+    broker: Broker, request: TxnOffsetCommitRequest, wanted: list[OffsetToCommit]
+) -> tuple[TxnOffsetCommitResponse, list[TxnOffsetCommitResponsePartition]]:
+    """The answer with what is wrong already; the rest goes to `wanted`, its places in the answer in the same order."""
+    topics = []
+    places: list[TxnOffsetCommitResponsePartition] = []
+    for topic in request.topics:
+        known = broker.image.topics.get(topic.name)
+        partitions = []
+        for asked in topic.partitions:
+            place = TxnOffsetCommitResponsePartition(
+                partition_index=asked.partition_index, error_code=ErrorCode.NONE
+            )
+            partitions.append(place)
+            if known is None or asked.partition_index not in known.partitions:
+                place.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                continue
+            places.append(place)
+            wanted.append(
+                OffsetToCommit(
+                    topic.name,
+                    known.topic_id,
+                    asked.partition_index,
+                    asked.committed_offset,
+                    asked.committed_leader_epoch,
+                    asked.committed_metadata,
+                )
+            )
+        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=tuple(partitions)))
+    return TxnOffsetCommitResponse(throttle_time_ms=0, topics=tuple(topics)), places
+
+
+async def _commit(
+    broker: Broker,
+    version: int,
+    request: TxnOffsetCommitRequest,
+    wanted: list[OffsetToCommit],
+    response: TxnOffsetCommitResponse,
+    places: list[TxnOffsetCommitResponsePartition],
+) -> TxnOffsetCommitResponse:
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    runtime = broker.groups.shard_of(request.group_id)
+    guard = await _guard(broker, version, request, runtime)
+    # It may have been loaded anew while the coordinator of the transaction was asked.
+    runtime = broker.groups.shard_of(request.group_id)
+    outcome, codes = runtime.shard.offset_requests.commit_in_transaction(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id,
+        wanted,
+        runtime.now(),
+    )
+    for place, code in zip(places, codes, strict=True):
+        place.error_code = code
+    if not outcome.commits:
+        return response
+    answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    runtime.commit_in_transaction(
+        outcome.answer(answer, response), request.producer_id, request.producer_epoch, guard
+    )
+    given: TxnOffsetCommitResponse = await answer
+    return given
+
+
+async def _guard(
+    broker: Broker, version: int, request: TxnOffsetCommitRequest, runtime: ShardRuntime
+) -> Guard | None:
+    caller = Caller.OLD
+    if version >= _KNOWS_ABORTABLE_FROM:
+        caller = Caller.ADDS_BY_USE if version >= _ADDS_FROM else Caller.KNOWS_ABORTABLE
+    identity = Identity(request.producer_id, request.producer_epoch)
+    asked = [(runtime.replica, _NO_SEQUENCE)]
+    (guard,) = await guards_for(broker, request.transactional_id, identity, caller, asked)
+    if isinstance(guard, KafkaError):
+        raise KafkaError(APPEND_ERRORS.get(ErrorCode(guard.code), ErrorCode(guard.code)), guard.message)
+    return guard

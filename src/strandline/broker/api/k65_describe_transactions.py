@@ -1,0 +1,67 @@
+"""DescribeTransactions (key 65), version 0: what the coordinator knows of transactional ids.
+
+Errors by id: INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.transactions.transaction import STATE_NAMES, Transaction
+from strandline.wire.api.k65_describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = DescribeTransactionsRequest
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
+    states = tuple(_describe(broker, name) for name in request.transactional_ids)
+    return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=states)
+
+
+def _describe(broker: Broker, name: str) -> TransactionState:
+    try:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        transaction = broker.transactions.shard_of(name).shard.transactions.get(name)
+        if transaction is None:
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    except KafkaError as error:
+        return TransactionState(
+            error_code=error.code,
+            transactional_id=name,
+            transaction_state="",
+            transaction_timeout_ms=0,
+            transaction_start_time_ms=0,
+            producer_id=0,
+            producer_epoch=0,
+            topics=(),
+        )
+    return TransactionState(
+        error_code=ErrorCode.NONE,
+        transactional_id=name,
+        transaction_state=STATE_NAMES[transaction.state],
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.start_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.epoch,
+        topics=_topics(transaction),
+    )
+
+
+def _topics(transaction: Transaction) -> tuple[TopicData, ...]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in transaction.partitions:
+        by_topic.setdefault(topic, []).append(partition)
+    return tuple(TopicData(topic=topic, partitions=tuple(ids)) for topic, ids in by_topic.items())

@@ -1,0 +1,212 @@
+"""The partitions of a coordinator's internal topic that this broker leads, each loaded as a machine.
+
+1. A group or a transactional id belongs to the partition that the hash of its name gives; this broker coordinates it
+   while it leads that partition.
+2. A shard is loaded by replaying its partition, before it answers anything; meanwhile COORDINATOR_LOAD_IN_PROGRESS.
+3. The topic is made when somebody first looks for a coordinator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.replica import Replica
+from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+# What a failed append means to a client: whether to find the coordinator again or just to try again.
+APPEND_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+
+
+@lru_cache(maxsize=10_000)
+def java_hash(text: str) -> int:
+    """String.hashCode of Java, made positive as Kafka does it."""
+    value = 0
+    data = text.encode("utf-16-be")
+    for position in range(0, len(data), 2):
+        value = (31 * value + (data[position] << 8 | data[position + 1])) & 0xFFFFFFFF
+    signed = value - (1 << 32) if value >= 1 << 31 else value
+    return 0 if signed == -(1 << 31) else abs(signed)
+
+
+class Runtime(Protocol):
+    """One loaded shard."""
+
+    epoch: int
+
+    def stop(self) -> None: ...
+
+
+R = TypeVar("R", bound=Runtime)
+
+
+class CoordinatorShards(ABC, Generic[R]):
+    # The error where there is no topic yet: Kafka's two coordinators differ.
+    ABSENT: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    def __init__(self, broker: Broker, topic: str) -> None:
+        self._broker = broker
+        self.topic = topic
+        self._shards: dict[int, R] = {}
+        self._loading: dict[int, asyncio.Task[None]] = {}
+
+    @abstractmethod
+    async def _load_runtime(self, replica: Replica) -> R:
+        """Replays a partition."""
+
+    @abstractmethod
+    def _topic_settings(self) -> tuple[int, int, Mapping[str, str]]:
+        """Partitions, replication factor and configuration of the topic."""
+
+    def _started(self, runtime: R) -> None:
+        """A shard has been loaded and is in its place."""
+
+    # Finding a shard
+
+    def partition_of(self, key: str) -> int:
+        topic = self._broker.image.topics.get(self.topic)
+        if topic is None:
+            raise KafkaError(self.ABSENT, f"There is no topic {self.topic} yet.")
+        return java_hash(key) % len(topic.partitions)
+
+    def leader_of(self, key: str) -> int:
+        """The broker that coordinates; -1 if there is none at the moment."""
+        partition = self.partition_of(key)
+        return self._broker.image.topics[self.topic].partitions[partition].leader
+
+    def shard_of(self, key: str) -> R:
+        """Raises KafkaError unless this broker coordinates it and has loaded it."""
+        partition = self.partition_of(key)
+        runtime = self._shards.get(partition)
+        if runtime is not None:
+            return runtime
+        self._check_leads(partition)
+        if partition not in self._loading:
+            self._start_loading(partition)
+        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self.topic}-{partition} is being loaded.")
+
+    async def loaded_shard_of(self, key: str) -> R:
+        """The same, waiting for a load that this request itself begins: a small one takes less than a retry."""
+        partition = self.partition_of(key)
+        if partition not in self._shards and partition not in self._loading:
+            self._check_leads(partition)
+            await self._start_loading(partition)
+        return self.shard_of(key)
+
+    def shard_at(self, partition: int) -> R | None:
+        return self._shards.get(partition)
+
+    def shards(self) -> list[R]:
+        return [self._shards[partition] for partition in sorted(self._shards)]
+
+    @property
+    def is_loading(self) -> bool:
+        return bool(self._loading)
+
+    def _check_leads(self, partition: int) -> None:
+        if self._broker.image.topics[self.topic].partitions[partition].leader != self._broker.node_id:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, "Another broker is the coordinator.")
+
+    # Loading
+
+    async def prepare(self, partition: int) -> None:
+        """Loads a partition that nothing was ever written to, which takes no time, before anyone is sent here."""
+        if partition in self._shards or self._broker.replicas.has_data(self.topic, partition):
+            return
+        self._check_leads(partition)
+        await (self._loading.get(partition) or self._start_loading(partition))
+
+    def _start_loading(self, partition: int) -> asyncio.Task[None]:
+        task = self._broker.tasks.start(self._load(partition))
+        self._loading[partition] = task
+        return task
+
+    def load_what_is_there(self) -> None:
+        """At start: what is written down goes on before anyone asks for it."""
+        topic = self._broker.image.topics.get(self.topic)
+        for partition in sorted(topic.partitions) if topic is not None else ():
+            leads = topic is not None and topic.partitions[partition].leader == self._broker.node_id
+            has_data = self._broker.replicas.has_data(self.topic, partition)
+            if leads and has_data and partition not in self._loading and partition not in self._shards:
+                self._start_loading(partition)
+
+    async def _load(self, partition: int) -> None:
+        try:
+            while True:
+                replica = await self._broker.replicas.open_led(self.topic, partition)
+                epoch = replica.epoch
+                runtime = await self._load_runtime(replica)
+                if replica.is_leader and replica.epoch == epoch:
+                    break
+            self._shards[partition] = runtime
+            self._started(runtime)
+        except KafkaError as error:
+            self._broker.events.warn(
+                "coordinator not loaded", topic=self.topic, partition=partition, error=error
+            )
+        finally:
+            self._loading.pop(partition, None)
+
+    def leadership_changed(self, topic: str, partition: int) -> None:
+        """What this node no longer leads is coordinated elsewhere; what it leads now is loaded."""
+        if topic != self.topic:
+            return
+        replica = self._broker.replicas.get(topic, partition)
+        runtime = self._shards.get(partition)
+        if runtime is not None and (
+            replica is None or not replica.is_leader or replica.epoch != runtime.epoch
+        ):
+            del self._shards[partition]
+            runtime.stop()
+        if (
+            replica is not None
+            and replica.is_leader
+            and partition not in self._shards
+            and partition not in self._loading
+        ):
+            self._start_loading(partition)
+
+    # The topic
+
+    async def ensure_topic(self) -> None:
+        if self.topic in self._broker.image.topics:
+            return
+        partitions, replication_factor, settings = self._topic_settings()
+        request = CreateTopicsRequest(
+            topics=(
+                CreatableTopic(
+                    name=self.topic,
+                    num_partitions=partitions,
+                    replication_factor=replication_factor,
+                    assignments=(),
+                    configs=tuple(
+                        CreatableTopicConfig(name=name, value=value) for name, value in settings.items()
+                    ),
+                ),
+            )
+        )
+        response = await self._broker.controllers.forward(request, 7)
+        result = response.topics[0]
+        if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            self._broker.events.warn("internal topic not created", topic=self.topic, why=result.error_message)
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, result.error_message or "")
+        if self.topic not in self._broker.image.topics:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{self.topic} has just been made.")
+
+    def stop(self) -> None:
+        for runtime in self.shards():
+            runtime.stop()

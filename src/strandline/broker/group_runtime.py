@@ -1,0 +1,312 @@
+"""Gives one shard of groups its log: appends what it decides, applies it, answers.
+
+1. Records of one decision are one batch, applied when appended, and answered when the high watermark has passed them.
+2. An answer without records of its own may rest on records that are not committed yet: it waits for them too, or a
+   failover could take back what a member was told.
+3. Whoever waits longer than `offsets.commit.timeout.ms` is told COORDINATOR_NOT_AVAILABLE.
+4. Offsets that are committed in a transaction are a batch of its producer; the marker that ends it decides about them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
+from strandline.broker.acknowledgements import Waited
+from strandline.broker.coordinator_shards import APPEND_ERRORS
+from strandline.broker.replica import Replica
+from strandline.groups.committed_view import CommittedView
+from strandline.groups.offsets import OffsetChange
+from strandline.groups.outcome import After, Outcome
+from strandline.groups.shard import GroupShard
+from strandline.partition.leader import ACKS_ALL
+from strandline.partition.open_transactions import Guard
+from strandline.wire.record_batch import (
+    HEADER_BYTES,
+    TRANSACTIONAL_FLAG,
+    build_small_batch,
+    read_header,
+    seal,
+)
+from strandline.wire.records import offset_commits
+from strandline.wire.records.markers import Marker
+from strandline.wire.records.offsets_framing import encode_key, encode_value
+from strandline.wire.schema import Struct
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+# A batch must fit into `max.message.bytes`; a commit without a note takes about a hundred bytes.
+_COMMITS_PER_BATCH_MAX: Final = 1000
+
+
+class ShardRuntime:
+    """One loaded shard: what it decides is carried out here."""
+
+    def __init__(self, broker: Broker, replica: Replica, shard: GroupShard, codec: int) -> None:
+        self._broker = broker
+        self._replica = replica
+        self.shard = shard
+        self._codec = codec
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: float | None = None
+        self.is_stopped = False
+        self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
+        self._committed = CommittedView(shard.offsets)
+        self._queued: list[Outcome] = []
+        self._queued_count = 0
+        self._end_offset = 0  # of what was appended last
+        self._commit_timeout_s = broker.config.int("offsets.commit.timeout.ms") / 1000
+        self.epoch = replica.epoch
+
+    def now(self) -> Moment:
+        return Moment(self._broker.clock.monotonic(), self._broker.clock.wall_ms())
+
+    def run(self, outcome: Outcome) -> None:
+        """Writes what has to be written, then gives the answers."""
+        if self._queued and outcome.has_records:
+            self._flush()
+        while True:
+            following = self._write(outcome) if outcome.has_records else None
+            if following is None and not outcome.has_records:
+                self._give_when_settled(outcome)
+            if following is None:
+                break
+            outcome = following
+        self._arm()
+
+    def commit(self, outcome: Outcome) -> None:
+        """Commits of this turn of the loop are written together: a batch costs more than what is in it."""
+        if outcome.entries or not outcome.commits:
+            self.run(outcome)
+            return
+        if not self._queued:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._queued.append(outcome)
+        self._queued_count += len(outcome.commits)
+        if self._queued_count >= _COMMITS_PER_BATCH_MAX:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._queued:
+            return
+        together = Outcome()
+        for outcome in self._queued:
+            together.commits += outcome.commits
+            together.answers += outcome.answers
+        self._queued.clear()
+        self._queued_count = 0
+        self.run(together)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was appended is committed."""
+        return self._replica.high_watermark >= self._end_offset
+
+    def committed(self) -> CommittedView:
+        """Offsets that no failover takes back."""
+        self._committed.advance(self._replica.high_watermark)
+        return self._committed
+
+    def _give_when_settled(self, outcome: Outcome) -> None:
+        if self.is_settled or not outcome.answers:
+            _give(outcome)
+        else:
+            self._when_committed(self._end_offset, outcome)
+
+    def _write(self, outcome: Outcome) -> Outcome | None:
+        """Appends and applies; gives the answers once committed. What to run next, if that is known already."""
+        now = self.now()
+        try:
+            end_offset = self._append(outcome, now.wall_ms)
+        except (KafkaError, OSError) as error:
+            return self._not_written(outcome, error, now)
+        is_committed = self._replica.high_watermark >= end_offset
+        if not is_committed:
+            self._committed.advance(self._replica.high_watermark)
+            self._committed.will_change(outcome.entries, outcome.commits, end_offset)
+        for entry in outcome.entries:
+            self.shard.apply(entry.key, entry.value)
+        for change in outcome.commits:
+            self.shard.offsets.put(change)
+        if is_committed:
+            return self._written(outcome)
+        self._when_committed(end_offset, outcome)
+        return None
+
+    def _append(self, outcome: Outcome, now_ms: int) -> int:
+        pairs = [
+            (encode_key(key), None if value is None else encode_value(value))
+            for key, value in outcome.entries
+        ]
+        pairs += _commit_pairs(outcome.commits)
+        batch, header = build_small_batch(pairs, now_ms, self._codec)
+        self._replica.check_online()
+        appended = self._replica.append(memoryview(batch), header, ACKS_ALL, now_ms)
+        self._end_offset = appended.last_offset + 1
+        return self._end_offset
+
+    def _when_committed(self, end_offset: int, outcome: Outcome) -> None:
+        key = self._broker.next_waiter_key()
+
+        def forget() -> None:
+            self._replica.forget_waker(key)
+            _, timer = self._uncommitted.pop(key)
+            timer.cancel()
+
+        def look() -> None:
+            if self.is_stopped or self._replica.high_watermark >= end_offset:
+                forget()
+            if not self.is_stopped and self._replica.high_watermark >= end_offset:
+                self._finish(outcome)
+
+        def give_up() -> None:
+            forget()
+            following = self._refuse(outcome, ErrorCode.COORDINATOR_NOT_AVAILABLE, self.now())
+            if following is not None:
+                self.run(following)
+
+        timer = asyncio.get_running_loop().call_later(self._commit_timeout_s, give_up)
+        self._uncommitted[key] = (outcome, timer)
+        self._replica.wake_on_advance(key, look)
+
+    def _finish(self, outcome: Outcome) -> None:
+        following = self._written(outcome)
+        if following is not None:
+            self.run(following)
+
+    def _written(self, outcome: Outcome) -> Outcome | None:
+        _give(outcome)
+        return None if outcome.after is None else self.shard.written(outcome.after, self.now())
+
+    def _not_written(self, outcome: Outcome, error: KafkaError | OSError, now: Moment) -> Outcome | None:
+        if isinstance(error, OSError):
+            error = self._broker.replicas.disk_error(self._replica.directory, error)
+        return self._refuse(outcome, APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code)), now)
+
+    def _refuse(self, outcome: Outcome, code: ErrorCode, now: Moment) -> Outcome | None:
+        for token, response in outcome.answers:
+            _fail(response, code)
+            _resolve(token, response)
+        after: After | None = outcome.after
+        return None if after is None else self.shard.write_failed(after, code, now)
+
+    # Transactions
+
+    def commit_in_transaction(
+        self, outcome: Outcome, producer_id: int, epoch: int, guard: Guard | None
+    ) -> None:
+        """Writes offsets that count once the transaction commits; answers when they are committed themselves."""
+        if self._queued:
+            self._flush()
+        now = self.now()
+        plain, header = build_small_batch(list(_commit_pairs(outcome.commits)), now.wall_ms, self._codec)
+        header = header._replace(
+            attributes=header.attributes | TRANSACTIONAL_FLAG, producer_id=producer_id, producer_epoch=epoch
+        )
+        batch = seal(header, plain[HEADER_BYTES:])
+        try:
+            self._replica.check_online()
+            appended = self._replica.append(
+                memoryview(batch), read_header(batch), ACKS_ALL, now.wall_ms, guard
+            )
+        except (KafkaError, OSError) as error:
+            self._not_written(outcome, error, now)
+            return
+        self._end_offset = appended.last_offset + 1
+        for change in outcome.commits:
+            self.shard.offsets.put_pending(producer_id, change)
+        if self._replica.high_watermark >= self._end_offset:
+            _give(outcome)
+        else:
+            self._when_committed(self._end_offset, outcome)
+
+    def end_transaction(
+        self, producer_id: int, epoch: int, marker: Marker, transaction_version: int
+    ) -> Waited:
+        """The marker of a transaction: its offsets become the group's, or are forgotten."""
+        if self._queued:
+            self._flush()
+        self._replica.check_online()
+        appended = self._replica.append_marker(
+            producer_id, epoch, marker, transaction_version, self.now().wall_ms
+        )
+        self._end_offset = appended.last_offset + 1
+        if marker.is_commit and self._replica.high_watermark < self._end_offset:
+            self._committed.advance(self._replica.high_watermark)
+            changes = self.shard.offsets.pending_of(producer_id)
+            self._committed.will_change((), changes, self._end_offset)
+        self.shard.end_transaction(producer_id, marker.is_commit, self.now())
+        return Waited(self._replica, self.epoch, self._end_offset)
+
+    @property
+    def replica(self) -> Replica:
+        return self._replica
+
+    # Time
+
+    def _arm(self) -> None:
+        deadline = self.shard.next_deadline()
+        if deadline == self._timer_at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_at = deadline
+        if deadline is not None and not self.is_stopped:
+            delay = max(deadline - self._broker.clock.monotonic(), 0)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = self._timer_at = None
+        for outcome in self.shard.expire(self.now()):
+            self.run(outcome)
+        self._arm()
+
+    def stop(self) -> None:
+        """Whoever waits for a commit or a rebalance has to find the new coordinator."""
+        self.is_stopped = True
+        for _, timer in self._uncommitted.values():
+            timer.cancel()
+        given = [answer for outcome, _ in self._uncommitted.values() for answer in outcome.answers]
+        given += [answer for outcome in self._queued for answer in outcome.answers]
+        self._queued.clear()
+        for token, response in [*given, *self.shard.waiting_members()]:
+            _fail(response, ErrorCode.NOT_COORDINATOR)
+            _resolve(token, response)
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _commit_pairs(commits: list[OffsetChange]) -> Iterator[tuple[bytes, bytes]]:
+    place: tuple[str, str] | None = None
+    prefix = b""
+    for group_id, topic, partition, (offset, leader_epoch, metadata, commit_ms, _) in commits:
+        if place != (group_id, topic):
+            place = (group_id, topic)
+            prefix = offset_commits.key_prefix(group_id, topic)
+        value = offset_commits.value(offset, leader_epoch, metadata, commit_ms)
+        yield offset_commits.key(prefix, partition), value
+
+
+def _give(outcome: Outcome) -> None:
+    for token, response in outcome.answers:
+        _resolve(token, response)
+
+
+def _resolve(token: Any, response: Struct) -> None:
+    """A token is the future that the request's handler returned."""
+    if not token.done():
+        token.set_result(response)
+
+
+def _fail(response: Any, code: int) -> None:
+    """Turns an answer that was meant to be given into one that says that it could not be written."""
+    if hasattr(response, "error_code"):
+        response.error_code = code
+    for topic in getattr(response, "topics", ()):
+        for partition in topic.partitions:
+            partition.error_code = code

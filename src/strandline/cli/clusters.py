@@ -1,0 +1,155 @@
+"""`strandline up --nodes N`: a cluster of processes on this machine, with a table of how its partitions are."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+
+from strandline.base.ids import TopicPartition
+from strandline.cli.serving import fail, given_settings
+from strandline.client.errors import KafkaError
+from strandline.client.metadata import PartitionInfo
+from strandline.client.sync import Admin
+from strandline.config import InvalidConfig
+from strandline.storage.directory import UnusableDirectory
+from strandline.testing.clusters import Cluster
+
+_IN_SYNC_SECONDS_MAX = 30.0
+_REFRESH_SECONDS = 1.0
+_ROWS_MAX = 20
+_CLEAR = "\x1b[2J\x1b[H"
+
+
+def up_cluster(options: argparse.Namespace) -> int:
+    if options.host not in ("localhost", "127.0.0.1"):
+        return fail(
+            "--host: nodes of `up --nodes` listen on 127.0.0.1; for other addresses run `server` on each"
+        )
+    home = Path(tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data)
+    asked = threading.Event()
+    try:
+        settings = given_settings(options.set)
+        home.mkdir(parents=True, exist_ok=True)
+        cluster = Cluster(home, options.nodes, settings, first_port=options.port)
+    except (ValueError, InvalidConfig, UnusableDirectory) as error:
+        return fail(str(error))
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            os._exit(130)  # the nodes see that they are alone, and stop
+        asked.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+    began = time.monotonic()
+    try:
+        cluster.start()
+        _stay(cluster, options, asked, began)
+    except RuntimeError as error:
+        return fail(str(error))
+    finally:
+        print("stopping", flush=True)
+        cluster.stop()
+        if options.ephemeral:
+            shutil.rmtree(home, ignore_errors=True)
+    return 0
+
+
+def _stay(cluster: Cluster, options: argparse.Namespace, asked: threading.Event, began: float) -> None:
+    with Admin(bootstrap_servers=cluster.bootstrap) as admin:
+        is_full = _wait_until_in_sync(admin, asked)
+        greeting = _greeting(cluster, options, time.monotonic() - began, is_full)
+        print(greeting, flush=True)
+        shown = ""
+        while not asked.wait(_REFRESH_SECONDS):
+            table = _table(admin)
+            if table != shown and sys.stdout.isatty():
+                print(f"{_CLEAR}{greeting}\n\n{table}", flush=True)
+            shown = table
+
+
+def _wait_until_in_sync(admin: Admin, asked: threading.Event) -> bool:
+    """Whether every replica of every topic is in sync."""
+    deadline = time.monotonic() + _IN_SYNC_SECONDS_MAX
+    while time.monotonic() < deadline and not asked.is_set():
+        if all(len(each.in_sync) == len(each.replicas) for each in _partitions(admin)):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _greeting(cluster: Cluster, options: argparse.Namespace, seconds: float, is_full: bool) -> str:
+    where = f"{cluster.home} (gone when this ends)" if options.ephemeral else os.path.abspath(cluster.home)
+    state = "every replica is in sync" if is_full else "NOT every replica is in sync yet"
+    return (
+        f"Strandline is ready: {len(cluster.nodes)} nodes after {seconds:.1f} s, {state}.\n"
+        f"  bootstrap.servers  {cluster.bootstrap}\n"
+        f"  processes          {', '.join(f'node {n.node_id}: {n.pid}' for n in cluster.nodes)}\n"
+        f"  data               {where}\n"
+        f"Try:\n"
+        f"  echo hello | kcat -P -b {cluster.brokers[0].bootstrap} -t greetings -X acks=all\n"
+        f"  kill -9 {cluster.nodes[0].pid}   # and watch the table\n"
+        f"Stop with Ctrl-C."
+    )
+
+
+def _partitions(admin: Admin) -> list[PartitionInfo]:
+    topics = admin.describe_topics(admin.list_topics())
+    return [each for name in sorted(topics) for each in topics[name].partitions]
+
+
+def _table(admin: Admin) -> str:
+    """Leader, in-sync set and how far the slowest replica is behind, for each partition."""
+    try:
+        partitions = _partitions(admin)
+        sizes = _sizes(admin, sorted({node for each in partitions for node in each.replicas}))
+    except KafkaError as error:
+        return f"the cluster does not answer: {error}"
+    lines = [f"{'partition':<32} {'leader':>6}  {'replicas':<12} {'in sync':<12} {'behind':>12}"]
+    for each in partitions[:_ROWS_MAX]:
+        leader = str(each.leader_id) if each.leader_id >= 0 else "none"
+        marks = "" if len(each.in_sync) == len(each.replicas) else "  under-replicated"
+        lines.append(
+            f"{each.topic + '-' + str(each.partition):<32} {leader:>6}  {_ids(each.replicas):<12} "
+            f"{_ids(each.in_sync):<12} {_behind(each, sizes):>12}{marks}"
+        )
+    if len(partitions) > _ROWS_MAX:
+        lines.append(f"and {len(partitions) - _ROWS_MAX} more")
+    if not partitions:
+        lines.append("(no topics yet)")
+    return "\n".join(lines)
+
+
+def _ids(nodes: tuple[int, ...]) -> str:
+    return ",".join(map(str, nodes)) or "none"
+
+
+def _sizes(admin: Admin, nodes: list[int]) -> Mapping[int, Mapping[TopicPartition, int]]:
+    """Bytes of each replica on each node that answers."""
+    found = {}
+    for node_id in nodes:
+        try:
+            directories = admin.describe_log_dirs([node_id], timeout=_REFRESH_SECONDS)[node_id]
+        except KafkaError:
+            continue
+        found[node_id] = {tp: size for directory in directories for tp, size in directory.replicas.items()}
+    return found
+
+
+def _behind(each: PartitionInfo, sizes: Mapping[int, Mapping[TopicPartition, int]]) -> str:
+    partition = TopicPartition(each.topic, each.partition)
+    own = sizes.get(each.leader_id, {}).get(partition)
+    if own is None:
+        return "?"
+    others = [sizes[node].get(partition, 0) for node in each.replicas if node in sizes]
+    missing = sum(1 for node in each.replicas if node not in sizes)
+    return f"{max(own - min(others, default=own), 0)} B" + (f" ({missing} away)" if missing else "")

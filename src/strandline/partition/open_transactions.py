@@ -1,0 +1,80 @@
+"""Which transactions are open in a partition, and how far that lets a read_committed reader see.
+
+1. A transaction is open from its first batch to its marker. The last stable offset is the first offset of the earliest
+   one, and never above the high watermark.
+2. One whose marker is not below the high watermark yet counts as open: a failover could take the marker back.
+3. A batch may open a transaction only if the coordinator knows that the partition is in it (KIP-890). Asking takes a
+   while; a marker that comes meanwhile makes the answer worthless. A guard stands for "asked, and nothing came since".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+# Questions to coordinators that are under way or were answered a moment ago, of one partition.
+GUARDS_MAX: Final = 10_000
+
+
+class Guard:
+    """One question to the coordinator."""
+
+    __slots__ = ("begins_with_zero", "epoch", "lowest_sequence")
+
+    def __init__(self, epoch: int, lowest_sequence: int, begins_with_zero: bool) -> None:
+        self.epoch = epoch
+        self.lowest_sequence = lowest_sequence
+        self.begins_with_zero = begins_with_zero
+
+
+class OpenTransactions:
+    def __init__(self) -> None:
+        # First offsets by producer, the earliest first: they are opened in the order of the log.
+        self._open: dict[int, int] = {}
+        # First offset and marker of those whose marker a failover could take back.
+        self._ended: deque[tuple[int, int]] = deque()
+        self._guards: dict[int, Guard] = {}
+
+    def open(self, producer_id: int, first_offset: int) -> None:
+        assert producer_id not in self._open
+        self._open[producer_id] = first_offset
+
+    def end(self, producer_id: int, marker_offset: int) -> None:
+        first_offset = self._open.pop(producer_id, None)
+        if first_offset is not None:
+            self._ended.append((first_offset, marker_offset))
+
+    def stable_without(self, producer_id: int, marker_offset: int) -> int:
+        """The last stable offset once this producer's marker is written, whatever is committed."""
+        for other, first_offset in self._open.items():
+            if other != producer_id:
+                return first_offset
+        return marker_offset + 1
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        if not self._open and not self._ended:
+            return high_watermark
+        while self._ended and self._ended[0][1] < high_watermark:
+            self._ended.popleft()
+        stable = min((first for first, _ in self._ended), default=high_watermark)
+        if self._open:
+            stable = min(stable, next(iter(self._open.values())))
+        return min(stable, high_watermark)
+
+    # Guards
+
+    def begin_check(self, producer_id: int, epoch: int, sequence: int, *, begins_with_zero: bool) -> Guard:
+        guard = self._guards.get(producer_id)
+        if guard is None or guard.epoch < epoch:
+            guard = self._guards[producer_id] = Guard(epoch, sequence, begins_with_zero)
+            if len(self._guards) > GUARDS_MAX:
+                del self._guards[next(iter(self._guards))]
+        else:
+            guard.lowest_sequence = min(guard.lowest_sequence, sequence)
+        return guard
+
+    def holds(self, producer_id: int, guard: Guard | None) -> bool:
+        return guard is not None and self._guards.get(producer_id) is guard
+
+    def forget_guard(self, producer_id: int) -> None:
+        self._guards.pop(producer_id, None)

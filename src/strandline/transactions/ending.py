@@ -1,0 +1,114 @@
+"""How a transaction is ended: the decision of EndTxn, in both versions.
+
+Version 1: the epoch stays. A retry is answered by the state: it is prepared (CONCURRENT_TRANSACTIONS, try again) or
+complete (success). A late EndTxn cannot be told from one of the next transaction.
+
+Version 2: the epoch is bumped. What is answered to a commit or an abort at rest depends on whether its epoch is the one
+before (the retry) or the present one:
+
+    state           abort, retried      abort                 commit, retried     commit
+    Empty           PRODUCER_FENCED     bumps the epoch       PRODUCER_FENCED     INVALID_TXN_STATE
+    CompleteAbort   success             bumps the epoch       INVALID_TXN_STATE   INVALID_TXN_STATE
+    CompleteCommit  INVALID_TXN_STATE   bumps the epoch       success             INVALID_TXN_STATE
+
+An abort at rest is no mistake: a producer whose first Produce failed cannot know whether it opened a transaction.
+"""
+
+from __future__ import annotations
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.transactions.planned import Identity, NeedsProducerId, Planned
+from strandline.transactions.transaction import (
+    AT_REST,
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    EMPTY,
+    EPOCH_MAX,
+    EPOCH_PER_TRANSACTION_FROM,
+    NO_PRODUCER_ID,
+    ONGOING,
+    PREPARE_ABORT,
+    PREPARE_COMMIT,
+    PREPARED,
+    Transaction,
+)
+
+
+def plan_end(
+    transaction: Transaction,
+    identity: Identity,
+    is_commit: bool,
+    client_version: int,
+    fresh_id: int | None,
+    now_ms: int,
+) -> Planned:
+    if client_version < EPOCH_PER_TRANSACTION_FROM:
+        return _plan_version_one(transaction, identity, is_commit, now_ms)
+    return _plan_version_two(transaction, identity, is_commit, fresh_id, now_ms)
+
+
+def prepared(
+    transaction: Transaction, state: int, client_version: int, fresh_id: int | None, now_ms: int
+) -> Transaction:
+    """The decision, as it is written. `fresh_id` is taken where the epochs are used up."""
+    bumps = client_version >= EPOCH_PER_TRANSACTION_FROM
+    if bumps and transaction.is_exhausted and fresh_id is None:
+        raise NeedsProducerId
+    return transaction.to(
+        state,
+        epoch=min(transaction.epoch + 1, EPOCH_MAX) if bumps else transaction.epoch,
+        last_epoch=transaction.epoch if bumps else transaction.last_epoch,
+        next_producer_id=fresh_id if bumps and transaction.is_exhausted else NO_PRODUCER_ID,
+        # Nothing was added where it is at rest: it begins and ends now.
+        start_ms=now_ms if transaction.state in AT_REST else transaction.start_ms,
+        update_ms=now_ms,
+        client_version=client_version,
+    )
+
+
+def _plan_version_one(transaction: Transaction, identity: Identity, is_commit: bool, now_ms: int) -> Planned:
+    if transaction.producer_id != identity.producer_id:
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if transaction.epoch != identity.epoch:
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+    if transaction.state == ONGOING:
+        state = PREPARE_COMMIT if is_commit else PREPARE_ABORT
+        return Planned(change=prepared(transaction, state, 0, None, now_ms))
+    if transaction.state in PREPARED:
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+    if transaction.state == (COMPLETE_COMMIT if is_commit else COMPLETE_ABORT):
+        return Planned()
+    raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+
+
+def _plan_version_two(
+    transaction: Transaction, identity: Identity, is_commit: bool, fresh_id: int | None, now_ms: int
+) -> Planned:
+    if transaction.state in PREPARED:
+        # Before its identity is looked at: it may have been told the one that comes with the completion.
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+    is_overflow = (
+        transaction.previous_producer_id == identity.producer_id
+        and identity.epoch == EPOCH_MAX - 1
+        and transaction.epoch == 0
+    )
+    is_retry = transaction.epoch == identity.epoch + 1 or is_overflow
+    is_current = transaction.epoch == identity.epoch
+    if transaction.producer_id != identity.producer_id and not is_overflow:
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if not is_current and (transaction.state in (ONGOING, EMPTY) or not is_retry):
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+    if transaction.state == ONGOING:
+        return _bumped(transaction, PREPARE_COMMIT if is_commit else PREPARE_ABORT, fresh_id, now_ms)
+    if is_retry and transaction.state == (COMPLETE_COMMIT if is_commit else COMPLETE_ABORT):
+        return Planned(identity=Identity(transaction.producer_id, transaction.epoch))
+    if not is_commit and not is_retry and transaction.state in AT_REST:
+        return _bumped(transaction, PREPARE_ABORT, fresh_id, now_ms)
+    raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+
+
+def _bumped(transaction: Transaction, state: int, fresh_id: int | None, now_ms: int) -> Planned:
+    change = prepared(transaction, state, EPOCH_PER_TRANSACTION_FROM, fresh_id, now_ms)
+    if change.next_producer_id >= 0:
+        return Planned(change=change, identity=Identity(change.next_producer_id, 0))
+    return Planned(change=change, identity=Identity(change.producer_id, change.epoch))

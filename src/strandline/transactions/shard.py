@@ -1,0 +1,287 @@
+"""One partition of `__transaction_state` as a machine: the transactional ids that belong to it (KIP-98, 360, 890).
+
+A `plan_…` method looks at the state and decides; it changes nothing. What it decides is appended, then `apply` makes it
+so. Requests wait until what they rest on is committed.
+
+1. Whoever begins (InitProducerId) gets the id's producer id with a new epoch: whoever had the one before is fenced. An
+   open transaction is aborted first; meanwhile the answer is CONCURRENT_TRANSACTIONS.
+2. A transaction is open from the first partition that is added to it. Ending it is two steps: "prepared" is written
+   and decides; when every partition has its marker, "complete" is written. Nothing else happens in between.
+3. With transaction version 2 the end of a transaction bumps the epoch, so that nothing of the one before can enter the
+   next; a retried end is told from the next one by its epoch.
+4. When the epochs of a producer id are used up, the id gets another one.
+5. A transaction that is open longer than its timeout is aborted with a bumped epoch: its producer is fenced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.base.moment import Moment
+from strandline.transactions.ending import plan_end, prepared
+from strandline.transactions.planned import Identity, NeedsProducerId, Planned
+from strandline.transactions.transaction import (
+    AT_REST,
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    EMPTY,
+    EPOCH_PER_TRANSACTION_FROM,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    ONGOING,
+    PREPARE_ABORT,
+    PREPARE_COMMIT,
+    PREPARED,
+    Transaction,
+    from_record,
+    is_exhausted,
+)
+from strandline.wire.records.transaction_log import TransactionLogValue
+
+# A timeout that means none (two-phase commit, KIP-939).
+_NEVER_MS: Final = 0x7FFFFFFF
+
+
+class TransactionSettings(NamedTuple):
+    timeout_max_ms: int
+    expiration_ms: int
+
+    def check_timeout(self, timeout_ms: int) -> None:
+        if not 0 < timeout_ms <= self.timeout_max_ms:
+            raise KafkaError(
+                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+                f"The timeout must be above 0 and at most {self.timeout_max_ms} ms.",
+            )
+
+
+class TransactionShard:
+    def __init__(self, settings: TransactionSettings) -> None:
+        self._settings = settings
+        self.transactions: dict[str, Transaction] = {}
+        # When open transactions time out, by the monotonic clock: a jump of the wall clock aborts nothing.
+        self._deadlines: dict[str, float] = {}
+
+    # What is written down
+
+    def apply(self, transaction: Transaction, now: Moment) -> None:
+        name = transaction.transactional_id
+        self.transactions[name] = transaction
+        if transaction.state != ONGOING:
+            self._deadlines.pop(name, None)
+        elif name not in self._deadlines:
+            left_ms = transaction.start_ms + transaction.timeout_ms - now.wall_ms
+            self._deadlines[name] = now.after_ms(min(max(left_ms, 0), transaction.timeout_ms))
+
+    def forget(self, transactional_id: str) -> None:
+        self.transactions.pop(transactional_id, None)
+        self._deadlines.pop(transactional_id, None)
+
+    def replay(self, transactional_id: str, value: TransactionLogValue | None, now: Moment) -> None:
+        if value is None:
+            self.forget(transactional_id)
+        else:
+            self.apply(from_record(transactional_id, value), now)
+
+    # InitProducerId
+
+    def plan_init(
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        expected: Identity | None,
+        fresh_id: int | None,
+        level: int,
+        now: Moment,
+    ) -> Planned:
+        """`expected` is what the caller believes to be (KIP-360); `level` the cluster's transaction version."""
+        self._settings.check_timeout(timeout_ms)
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None:
+            if fresh_id is None:
+                raise NeedsProducerId
+            transaction = Transaction(
+                transactional_id=transactional_id,
+                producer_id=fresh_id,
+                timeout_ms=timeout_ms,
+                update_ms=now.wall_ms,
+            )
+        if transaction.state in PREPARED:
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if expected is not None and not _may_be(transaction, expected):
+            raise KafkaError(ErrorCode.PRODUCER_FENCED)
+        if transaction.state == ONGOING:
+            change = self.plan_fence(transactional_id, fresh_id, level, now)
+            return Planned(change=change, code=ErrorCode.CONCURRENT_TRANSACTIONS)
+        producer_id, epoch, last_epoch = _next_identity(transaction, expected, fresh_id)
+        change = transaction.to(
+            EMPTY,
+            producer_id=producer_id,
+            epoch=epoch,
+            last_epoch=last_epoch,
+            timeout_ms=timeout_ms,
+            partitions=(),
+            start_ms=-1,
+            update_ms=now.wall_ms,
+        )
+        return Planned(change=change, identity=Identity(producer_id, epoch))
+
+    def plan_fence(self, transactional_id: str, fresh_id: int | None, level: int, now: Moment) -> Transaction:
+        """Aborts an open transaction that its producer did not end, and shuts the producer out."""
+        transaction = self.transactions[transactional_id]
+        assert transaction.state == ONGOING
+        change = prepared(
+            transaction,
+            PREPARE_ABORT,
+            EPOCH_PER_TRANSACTION_FROM,
+            fresh_id if level >= EPOCH_PER_TRANSACTION_FROM else NO_PRODUCER_ID,
+            now.wall_ms,
+        )
+        if level < EPOCH_PER_TRANSACTION_FROM:
+            change = replace(change, last_epoch=NO_EPOCH, next_producer_id=NO_PRODUCER_ID, client_version=0)
+        return change
+
+    # Adding
+
+    def _known(self, transactional_id: str, identity: Identity) -> Transaction:
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "The transactional id is empty.")
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None or transaction.producer_id != identity.producer_id:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if transaction.epoch != identity.epoch:
+            raise KafkaError(ErrorCode.PRODUCER_FENCED)
+        if transaction.state in PREPARED:
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return transaction
+
+    def plan_add(
+        self,
+        transactional_id: str,
+        identity: Identity,
+        partitions: Iterable[TopicPartition],
+        client_version: int,
+        now: Moment,
+    ) -> Planned:
+        earlier = self.transactions.get(transactional_id)
+        if earlier is not None and earlier.state in PREPARED:
+            # Before its identity is looked at: it may have been told the one that comes with the completion.
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        transaction = self._known(transactional_id, identity)
+        known = set(transaction.partitions)
+        added = tuple(partition for partition in dict.fromkeys(partitions) if partition not in known)
+        if transaction.state == ONGOING and not added:
+            return Planned()
+        start_ms = now.wall_ms if transaction.state in AT_REST else transaction.start_ms
+        change = transaction.to(
+            ONGOING,
+            partitions=(*transaction.partitions, *added),
+            start_ms=start_ms,
+            update_ms=now.wall_ms,
+            client_version=client_version,
+        )
+        return Planned(change=change)
+
+    def missing(
+        self, transactional_id: str, identity: Identity, partitions: Iterable[TopicPartition]
+    ) -> list[TopicPartition]:
+        """Which of these are not in the transaction; raises KafkaError if there is no such transaction."""
+        transaction = self._known(transactional_id, identity)
+        return [partition for partition in partitions if partition not in transaction.partitions]
+
+    # Ending
+
+    def plan_end(
+        self,
+        transactional_id: str,
+        identity: Identity,
+        is_commit: bool,
+        client_version: int,
+        fresh_id: int | None,
+        now: Moment,
+    ) -> Planned:
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "The transactional id is empty.")
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return plan_end(transaction, identity, is_commit, client_version, fresh_id, now.wall_ms)
+
+    def plan_complete(self, transactional_id: str, now: Moment) -> Transaction:
+        """Every partition has its marker."""
+        transaction = self.transactions[transactional_id]
+        assert transaction.state in PREPARED
+        state = COMPLETE_COMMIT if transaction.state == PREPARE_COMMIT else COMPLETE_ABORT
+        identity = after_completion(transaction)
+        return transaction.to(
+            state,
+            producer_id=identity.producer_id,
+            epoch=identity.epoch,
+            next_producer_id=NO_PRODUCER_ID,
+            partitions=(),
+            update_ms=now.wall_ms,
+        )
+
+    # Time
+
+    def timed_out(self, now: Moment) -> list[str]:
+        return [
+            name
+            for name, deadline in self._deadlines.items()
+            if deadline < now.monotonic and self.transactions[name].timeout_ms != _NEVER_MS
+        ]
+
+    def expired(self, now: Moment) -> list[str]:
+        oldest = now.wall_ms - self._settings.expiration_ms
+        return [
+            name
+            for name, transaction in self.transactions.items()
+            if transaction.state in AT_REST and transaction.update_ms <= oldest
+        ]
+
+    def prepared(self) -> list[Transaction]:
+        """What a coordinator has to go on with once it has loaded."""
+        return [each for each in self.transactions.values() if each.state in PREPARED]
+
+    def check_invariants(self) -> None:
+        for name, transaction in self.transactions.items():
+            assert name == transaction.transactional_id
+            assert (name in self._deadlines) == (transaction.state == ONGOING)
+            assert transaction.state not in AT_REST or not transaction.partitions
+
+
+def after_completion(transaction: Transaction) -> Identity:
+    """Who the producer is once its prepared transaction is complete."""
+    if transaction.client_version >= EPOCH_PER_TRANSACTION_FROM and transaction.next_producer_id >= 0:
+        return Identity(transaction.next_producer_id, 0)
+    return Identity(transaction.producer_id, transaction.epoch)
+
+
+def _may_be(transaction: Transaction, expected: Identity) -> bool:
+    """Whether the caller can be the id's last producer: its epoch is looked at later."""
+    return (
+        transaction.epoch == NO_EPOCH
+        or expected.producer_id == transaction.producer_id
+        or (expected.producer_id == transaction.previous_producer_id and is_exhausted(expected.epoch))
+    )
+
+
+def _next_identity(
+    transaction: Transaction, expected: Identity | None, fresh_id: int | None
+) -> tuple[int, int, int]:
+    """Producer id, epoch and the epoch before, for a producer that begins."""
+    epoch = transaction.epoch
+    if transaction.is_exhausted and (expected is None or expected.epoch == epoch):
+        if fresh_id is None:
+            raise NeedsProducerId
+        return fresh_id, 0, NO_EPOCH if expected is None else epoch
+    if expected is None:
+        return transaction.producer_id, epoch + 1, NO_EPOCH
+    if epoch in (NO_EPOCH, expected.epoch):
+        return transaction.producer_id, epoch + 1, epoch
+    if expected.epoch == transaction.last_epoch:
+        return transaction.producer_id, epoch, transaction.last_epoch  # the answer to this was lost
+    raise KafkaError(ErrorCode.PRODUCER_FENCED)

@@ -1,0 +1,142 @@
+"""Each of these takes one safety rule of the quorum, the controller or replication away; a test of the rule notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from strandline.controller.partitions import UNCLEAN, PartitionChange
+from strandline.partition import follower, leader
+from strandline.partition.leader import Leader
+from strandline.quorum import elections, fetching
+from strandline.quorum.elections import Elections
+from strandline.quorum.messages import Effect
+from strandline.quorum.state import QuorumState
+from tests.spec import test_kip_101_497_966_replication as replication
+from tests.spec import test_kip_595_and_996 as kip_996
+from tests.spec import test_kip_966_elections as kip_966
+from tests.spec import test_raft_elections as raft_elections
+from tests.spec import test_raft_log as raft_log
+
+Patch = pytest.MonkeyPatch
+Test = Callable[[], None]
+
+
+def votes_are_answered_before_they_are_on_the_device(patch: Patch) -> Test:
+    original = QuorumState._persist
+
+    def persist(self: QuorumState, election: Any, then: list[Effect]) -> list[Effect]:
+        return [*original(self, election, []), *then]
+
+    patch.setattr(QuorumState, "_persist", persist)
+    return raft_elections.test_5_2_a_vote_is_answered_only_after_it_is_on_the_device
+
+
+def two_votes_in_an_epoch(patch: Patch) -> Test:
+    def vote(self: Any, candidate: Any) -> bool:
+        self.role.voted = None
+        return True
+
+    patch.setattr(Elections, "_may_vote_for", vote)
+    return raft_elections.test_5_2_one_vote_in_an_epoch
+
+
+def any_log_may_win(patch: Patch) -> Test:
+    patch.setattr(elections, "is_up_to_date", lambda candidate, own: True)
+    return raft_elections.test_5_4_1_candidate_whose_log_is_behind_gets_no_vote
+
+
+def one_vote_is_a_majority(patch: Patch) -> Test:
+    patch.setattr(QuorumState, "_is_majority", lambda self, ids: len(ids) > 1)
+    return raft_elections.test_5_2_majority_wins_and_one_vote_does_not
+
+
+def divergence_is_not_looked_for(patch: Patch) -> Test:
+    patch.setattr(fetching, "diverging_point", lambda *_: None)
+    return raft_log.test_5_3_replica_whose_log_parts_is_told_where_to_go_back_to
+
+
+def followers_go_back_to_the_leader_s_offset_alone(patch: Patch) -> Test:
+    patch.setattr(fetching, "end_of", lambda epochs, end, epoch: None)
+    return raft_log.test_5_3_follower_truncates_to_where_the_logs_agree_and_not_further
+
+
+def pre_votes_are_granted_to_anyone(patch: Patch) -> Test:
+    patch.setattr(Elections, "_grants_pre_vote", lambda self: True)
+    return kip_996.test_996_whoever_has_heard_from_the_leader_refuses_a_pre_vote
+
+
+def high_watermark_is_the_leader_s_end(patch: Patch) -> Test:
+    patch.setattr(leader, "high_watermark", max)
+    return replication.test_high_watermark_is_the_smallest_end_over_the_in_sync_set
+
+
+def proposed_members_do_not_count(patch: Patch) -> Test:
+    patch.setattr(Leader, "maximal_in_sync", property(lambda self: self.in_sync))
+    return replication.test_a_replica_that_is_being_taken_in_holds_the_high_watermark_already
+
+
+def high_watermark_advances_below_the_minimum(patch: Patch) -> Test:
+    patch.setattr(Leader, "is_below_minimum", lambda self, minimum: False)
+    return replication.test_high_watermark_stands_while_the_in_sync_set_is_below_the_minimum
+
+
+def followers_truncate_to_the_leader_s_end_of_whatever_epoch(patch: Patch) -> Test:
+    patch.setattr(follower, "truncation_point", lambda epochs, end, epoch, leader_end: min(end, leader_end))
+    return replication.test_truncation_goes_back_to_the_end_of_the_last_epoch_that_both_have
+
+
+def unclean_election_everywhere(patch: Patch) -> Test:
+    original = PartitionChange.record
+
+    def record(self: PartitionChange) -> Any:
+        self.election = UNCLEAN
+        return original(self)
+
+    patch.setattr(PartitionChange, "record", record)
+    return kip_966.test_nobody_leads_when_nobody_in_sync_or_eligible_lives
+
+
+def nobody_is_eligible(patch: Patch) -> Test:
+    patch.setattr(PartitionChange, "_eligible", lambda self, in_sync, factor: ((), ()))
+    return kip_966.test_eligible_leader_is_elected_when_nobody_is_in_sync
+
+
+def unclean_ends_stay_eligible(patch: Patch) -> Test:
+    original = PartitionChange.record
+
+    def record(self: PartitionChange) -> Any:
+        self.unclean_shutdown = frozenset()
+        return original(self)
+
+    patch.setattr(PartitionChange, "record", record)
+    return kip_966.test_replica_that_ended_uncleanly_is_not_eligible
+
+
+MUTANTS = (
+    votes_are_answered_before_they_are_on_the_device,
+    two_votes_in_an_epoch,
+    any_log_may_win,
+    one_vote_is_a_majority,
+    divergence_is_not_looked_for,
+    followers_go_back_to_the_leader_s_offset_alone,
+    pre_votes_are_granted_to_anyone,
+    high_watermark_is_the_leader_s_end,
+    proposed_members_do_not_count,
+    high_watermark_advances_below_the_minimum,
+    followers_truncate_to_the_leader_s_end_of_whatever_epoch,
+    unclean_election_everywhere,
+    nobody_is_eligible,
+    unclean_ends_stay_eligible,
+)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_the_test_of_a_rule_notices_that_it_is_missing(
+    mutant: Callable[[Patch], Test], monkeypatch: Patch
+) -> None:
+    test = mutant(monkeypatch)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        test()

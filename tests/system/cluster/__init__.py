@@ -1,0 +1,1 @@
+"""The cluster on real processes: kills, pauses, partitions, restarts."""

@@ -1,0 +1,161 @@
+"""Seed 000's timeline and seed 003's scenarios 1, 3 and 4: the leader dies, falls silent, or leaves cleanly."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from strandline.testing.clusters import Cluster
+from tests.system.cluster import story
+from tests.system.cluster.conftest import SESSION_TIMEOUT_MS
+from tests.system.cluster.story import (
+    NONE,
+    NOT_LEADER_OR_FOLLOWER,
+    create,
+    eventually,
+    loaded,
+    paused,
+    read,
+    shown,
+    until_in_sync,
+    write,
+)
+
+# A crash is noticed without waiting for a timeout; the rest is slack for a busy machine.
+FAILOVER_SECONDS_MAX = 2.0
+# Somewhat more than replica.fetch.wait.max.ms.
+FETCH_WAIT_S = 0.7
+# controller.quorum.fetch.timeout.ms and up to three elections.
+QUORUM_SECONDS_MAX = 10.0
+
+
+@pytest.mark.parametrize("victim", ["leader", "leader and active controller"])
+def test_leader_killed_under_load_loses_nothing_acknowledged(cluster: Cluster, victim: str) -> None:
+    """Seed 003 scenario 1: RF=3, min ISR 2, acks=all. The next replica in order leads; the old one comes back."""
+    topic = victim.replace(" ", "-")
+    controller = story.active_controller(cluster)
+    first = controller if "controller" in victim else next(n for n in (1, 2, 3) if n != controller)
+    order = [first, *(n for n in (1, 2, 3) if n != first)]
+    create(cluster, topic, [order], {"min.insync.replicas": "2"})
+    with loaded(cluster, topic) as load:
+        before = shown(cluster, topic)
+        cluster.node(first).kill()
+        load.until_more()
+        after = shown(cluster, topic)
+        assert (after.leader, after.epoch) == (order[1], before.epoch + 1)
+        assert after.in_sync == tuple(sorted(order[1:]))
+        assert load.longest_gap_s < FAILOVER_SECONDS_MAX
+        cluster.node(first).start()
+        until_in_sync(cluster, topic, order)
+        load.until_more()
+    assert load.failed == {}
+    load.check(cluster.bootstrap)
+    assert "truncated" not in cluster.node(order[1]).log_text, "a new leader keeps its log"
+
+
+def test_leader_killed_under_load_without_retries_the_rest_fails_visibly(cluster: Cluster) -> None:
+    create(cluster, "no-retries")
+    with loaded(cluster, "no-retries", retries=0, **{"enable.idempotence": False}) as load:
+        cluster.node(1).kill()
+        load.until_more()
+    load.check(cluster.bootstrap)
+
+
+def test_tail_that_only_the_leader_had_is_gone_and_its_offsets_are_used_again(cluster: Cluster) -> None:
+    """Seed 000's baseline and seed 003 scenario 3: 1000 records are everywhere, five more on the leader alone."""
+    create(cluster, "tail", configs={"min.insync.replicas": "2"})
+    leader, heir, third = (cluster.node(n) for n in (1, 2, 3))
+    assert write(leader, "tail", [f"r{n}" for n in range(1000)]) == (NONE, 0)
+    eventually(lambda: story.end_offset(leader, "tail") == 1000)
+    with paused(heir, third):
+        # What a fetch that waits at the leader is answered would reach them with the network's own memory.
+        time.sleep(FETCH_WAIT_S)
+        assert write(leader, "tail", [f"lost{n}" for n in range(5)], acks=1) == (NONE, 1000)
+        # Consumers do not see what is not replicated.
+        assert story.end_offset(leader, "tail") == 1000
+        leader.kill()
+    eventually(lambda: shown(cluster, "tail").leader == 2)
+    assert story.end_offset(heir, "tail") == 1000
+    assert write(heir, "tail", ["new0", "new1"]) == (NONE, 1000)
+    leader.start()
+    until_in_sync(cluster, "tail", [1, 2, 3])
+    assert "truncated partition=tail-0 end=1005 to=1000" in leader.log_text
+    # What the returned leader has is what the others have: it leads again, and nothing of the tail is there.
+    heir.kill()
+    third.kill()
+    eventually(lambda: not heir.is_running)
+    third.start()
+    until_in_sync(cluster, "tail", [1, 3])
+    found = read(cluster.bootstrap, "tail")
+    assert [value for _, value in found[998:]] == ["r998", "r999", "new0", "new1"]
+    assert [offset for offset, _ in found] == list(range(1002))
+
+
+@pytest.mark.parametrize("victim", ["leader", "leader and active controller"])
+def test_silent_leader_costs_the_session_timeout_and_loses_nothing(cluster: Cluster, victim: str) -> None:
+    """A stopped machine keeps its connections: nobody may take it for dead before its session ends.
+
+    If it was the active controller too, the quorum notices first, and the new controller begins all sessions anew.
+    """
+    controller = story.active_controller(cluster)
+    is_controller = "controller" in victim
+    first = controller if is_controller else next(n for n in (1, 2, 3) if n != controller)
+    order = [first, *(n for n in (1, 2, 3) if n != first)]
+    topic = f"silent-{first}"
+    create(cluster, topic, [order])
+    silent = cluster.node(first)
+    with loaded(cluster, topic) as load:
+        begun_s = time.monotonic()
+        with paused(silent):
+            limit_s = SESSION_TIMEOUT_MS / 1000 + (QUORUM_SECONDS_MAX if is_controller else 2)
+            eventually(lambda: shown(cluster, topic).leader == order[1], limit_s)
+            assert time.monotonic() - begun_s > SESSION_TIMEOUT_MS / 1000 - 0.6
+            load.until_more(seconds=40)
+        # It wakes up as a leader of the past: nobody follows it, so nothing that it takes can be acknowledged.
+        assert write(silent, topic, ["stale"], timeout_ms=1000)[0] != NONE
+        until_in_sync(cluster, topic, order)
+        load.until_more()
+    assert load.failed == {}
+    assert "stale" not in {value for _, value in read(cluster.bootstrap, topic)}
+    load.check(cluster.bootstrap)
+
+
+def test_rolling_restart_under_load_fails_no_send(cluster: Cluster) -> None:
+    """Seed 003 scenario 4: each in turn, cleanly, the next when nothing is under-replicated."""
+    create(cluster, "rolling")
+    with loaded(cluster, "rolling") as load:
+        for node in cluster.nodes:
+            led = shown(cluster, "rolling").leader == node.node_id
+            assert node.stop() == 0
+            if led:
+                assert shown(cluster, "rolling").leader not in (node.node_id, -1)
+            node.start()
+            until_in_sync(cluster, "rolling", [1, 2, 3])
+        load.until_more()
+    assert load.failed == {}
+    assert load.longest_gap_s < FAILOVER_SECONDS_MAX
+    load.check(cluster.bootstrap)
+
+
+def test_active_controller_killed_that_leads_no_partition_costs_writers_nothing(cluster: Cluster) -> None:
+    controller = story.active_controller(cluster)
+    others = [n for n in (1, 2, 3) if n != controller]
+    create(cluster, "calm", [[*others, controller]])
+    with loaded(cluster, "calm") as load:
+        epoch = shown(cluster, "calm").epoch
+        cluster.node(controller).kill()
+        eventually(lambda: story.active_controller(cluster) in others)
+        load.until_more()
+        # What the controller decides goes on too.
+        create(cluster, "after-the-controller", [others])
+        assert shown(cluster, "calm").epoch == epoch
+        assert shown(cluster, "calm").leader == others[0]
+        until_in_sync(cluster, "calm", others)
+    assert load.failed == {}
+    load.check(cluster.bootstrap)
+
+
+def test_a_follower_refuses_writes(cluster: Cluster) -> None:
+    create(cluster, "refused")
+    assert write(cluster.node(2), "refused", ["x"])[0] == NOT_LEADER_OR_FOLLOWER

@@ -1,0 +1,124 @@
+"""`strandline up --nodes` and `strandline format`, as a person uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from strandline.testing.clusters import wait_until
+from tests.system.commands import command
+
+THREE_NODES = """process.roles=broker,controller
+node.id={node_id}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:1909{node_id}
+controller.listener.names=CONTROLLER
+controller.quorum.voters=1@127.0.0.1:19091,2@127.0.0.1:19092,3@127.0.0.1:19093
+log.dirs={directory}/a,{directory}/b
+"""
+
+
+def up(*options: str) -> tuple[str, ...]:
+    return ("up", "--nodes", "3", "--port", "0", *options)
+
+
+def value_of(line: str) -> str:
+    return line.split(maxsplit=1)[1]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_cluster_takes_writes_survives_a_kill_and_stops_with_all_its_nodes(tmp_path: Path) -> None:
+    with command(*up("--data", str(tmp_path / "data"))) as running:
+        assert "3 nodes" in running.wait_for("Strandline is ready")
+        bootstrap = value_of(running.wait_for("bootstrap.servers"))
+        pids = [int(each.split(":")[1]) for each in value_of(running.wait_for("processes")).split(",")]
+        assert len(pids) == 3
+        producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})
+        errors: list[object] = []
+
+        def note(error: object, message: object) -> None:
+            errors.append(error)
+
+        for number in range(100):
+            producer.produce("t", str(number).encode(), on_delivery=note)
+        assert producer.flush(20) == 0
+        os.kill(pids[0], signal.SIGKILL)
+        for number in range(100):
+            producer.produce("t", str(number).encode(), on_delivery=note)
+        assert producer.flush(20) == 0
+        assert errors == [None] * 200
+        running.signal(signal.SIGINT)
+        assert running.wait() == 0
+    assert not any(is_alive(pid) for pid in pids)
+    with command(*up("--data", str(tmp_path / "data"))) as running:
+        running.wait_for("every replica is in sync")
+
+
+def test_nodes_end_with_whoever_started_them() -> None:
+    with command(*up("--ephemeral")) as running:
+        pids = [int(each.split(":")[1]) for each in value_of(running.wait_for("processes")).split(",")]
+        running.signal(signal.SIGKILL)
+        running.wait()
+    began = time.monotonic()
+    wait_until(lambda: not any(is_alive(pid) for pid in pids), 20.0)
+    assert time.monotonic() - began < 20.0
+
+
+def test_a_directory_keeps_its_number_of_nodes(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        path = tmp_path / f"node-{number}"
+        path.mkdir()
+        (path / "meta.properties").write_text(
+            f"version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id={number}\n"
+        )
+    with command("up", "--nodes", "5", "--port", "0", "--data", str(tmp_path)) as refused:
+        assert refused.wait() == 2
+    assert "holds a cluster of 3 nodes, not of 5" in "\n".join(refused.err)
+
+
+def test_format_gives_every_directory_the_same_cluster_once(tmp_path: Path) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text(THREE_NODES.format(node_id=1, port=19191, directory=tmp_path))
+    with command("format", "--config", str(config), "--json") as first:
+        assert first.wait() == 0
+    said = json.loads(first.out[0])
+    assert said["formatted"] == [str(tmp_path / "a"), str(tmp_path / "b")]
+    for name in ("a", "b"):
+        text = (tmp_path / name / "meta.properties").read_text()
+        assert f"cluster.id={said['cluster_id']}" in text
+        assert "node.id=1" in text
+    with command("format", "--config", str(config)) as again:
+        assert again.wait() == 2
+    assert "is formatted, for cluster" in again.err[0]
+    with command(
+        "format", "--config", str(config), "--ignore-formatted", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg"
+    ) as other:
+        assert other.wait() == 2
+    assert "belongs to cluster" in other.err[0]
+
+
+def test_a_node_of_a_cluster_is_not_formatted_by_itself(tmp_path: Path) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text(THREE_NODES.format(node_id=1, port=19191, directory=tmp_path))
+    with command("server", "--config", str(config)) as refused:
+        assert refused.wait() == 2
+    assert "strandline format" in "\n".join(refused.err)
+
+
+def test_a_cluster_id_that_is_none_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text(THREE_NODES.format(node_id=1, port=19191, directory=tmp_path))
+    with command("format", "--config", str(config), "--cluster-id", "my cluster") as refused:
+        assert refused.wait() == 2
+    assert "22 characters" in refused.err[0]
