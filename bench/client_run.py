@@ -63,9 +63,10 @@ class Run:
             self.results = Results(run={**facts, "compilation_s": _compilation_s(scratch)})
 
     def _begin(self, scenario: str, **told: object) -> None:
-        """A scenario is measured anew: what was known of it goes."""
+        """A scenario is measured; what was measured before stays under another name, and on the page."""
+        if scenario in self.results.scenarios:
+            client_page.keep_as_earlier(self.results, scenario)
         self.results.scenarios[scenario] = {**told, **self._part}
-        self.results.samples = [each for each in self.results.samples if each.scenario != scenario]
 
     def throughput(self, size: int) -> None:
         values = self._scratch / f"values-{size}.txt"

@@ -72,9 +72,7 @@ async def redrive(
             default_api_timeout_ms=int(call_seconds_max * 1000),
             world=world,
         ) as consumer,
-        Producer(
-            {"max.block.ms": int(call_seconds_max * 1000), **settings, **own}, world=world
-        ) as producer,
+        Producer({"max.block.ms": int(call_seconds_max * 1000), **settings, **own}, world=world) as producer,
     ):
         if transactional_id and not is_dry_run:
             await producer.init_transactions()
