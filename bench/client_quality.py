@@ -189,7 +189,7 @@ def linger(question: Question) -> Figures:
             bootstrap_servers=question.bootstrap, linger_ms=question.linger_ms, batch_size=1 << 20
         ) as producer:
             await producer.partitions_for(question.topic)
-            begun = time.perf_counter()
+            begun, cpu_s = time.perf_counter(), _own_cpu_s()
             sent = 0
             while (elapsed := time.perf_counter() - begun) < question.duration_s:
                 while sent < elapsed * question.rate_per_s:
@@ -198,12 +198,12 @@ def linger(question: Question) -> Figures:
                     promise.add_done_callback(lambda _, at=at: latencies.append(time.perf_counter() - at))
                     sent += 1
                 await asyncio.sleep(_STEADY_S)
-            before = _own_cpu_s()
             await producer.flush()
+            cpu_s = _own_cpu_s() - cpu_s
             requests = producer.metrics()["request-total"]
         return _percentiles("ack", latencies) | {
             "records_per_request": sent / requests,
-            "cpu_us": before / sent * 1e6,
+            "cpu_us": cpu_s / sent * 1e6,
         }
 
     return _loop(main())
@@ -217,11 +217,15 @@ def linger_throughput(question: Question) -> Figures:
         value = b"." * question.record_bytes
         async with Producer(bootstrap_servers=question.bootstrap, linger_ms=question.linger_ms) as producer:
             await producer.partitions_for(question.topic)
-            begun = time.perf_counter()
+            begun, cpu_s = time.perf_counter(), _own_cpu_s()
             for number in range(question.record_count):
                 await producer.send(question.topic, value, partition=number % question.partitions)
             await producer.flush()
-            return {"records_s": question.record_count / (time.perf_counter() - begun)}
+            return {
+                "records_s": question.record_count / (time.perf_counter() - begun),
+                "full_speed_cpu_us": (_own_cpu_s() - cpu_s) / question.record_count * 1e6,
+                "full_speed_records_per_request": question.record_count / producer.metrics()["request-total"],
+            }
 
     return _loop(main())
 

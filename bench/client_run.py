@@ -1,10 +1,12 @@
 """Strandline's client beside confluent-kafka, aiokafka and kafka-python on one Strandline broker, in one run.
 
     python -m bench.client_run [--rounds N] [--bytes 100,1000,10000] [--only throughput,round-trip,linger,memory]
-                               [--scale F] [--dry]
+                               [--scale F] [--again] [--dry]
 
 Writes docs/benchmarks/client.json and client.md; `--dry` only prints the page, `--scale 0.1` has a tenth of the
-records, for trying. Rounds alternate the clients, so that whatever else the machine does meets all of them.
+records, for trying. `--again` keeps what is in client.json and measures only the parts that are named once more, each
+with its own rounds; the page says which revision each part is of. Rounds alternate the clients, so that whatever else
+the machine does meets all of them.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from tests.oracle.fetch import JAVA
 from tests.oracle.require import require
 
 # A second or more for each client at the speeds that were seen: the two that are fast get more to do.
-_RECORDS = {100: 150_000, 1000: 60_000, 10_000: 12_000}
+_RECORDS = {100: 300_000, 1000: 60_000, 10_000: 12_000}
 _RECORDS_FAST = {100: 1_500_000, 1000: 300_000, 10_000: 36_000}
 _FAST = (COLUMNAR, CONFLUENT)
 _PARTITIONS = 6
@@ -47,21 +49,30 @@ class Run:
         self._scratch = scratch
         self._rounds: int = options.rounds
         self._scale: float = options.scale
-        self.results = Results(
-            run={
-                "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
-                "rounds": options.rounds,
-                "revision": machine.revision(),
-                "machine": machine.facts(scratch, require(JAVA)),
-                "compilation_s": _compilation_s(scratch),
-            }
-        )
+        facts = {
+            "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+            "rounds": options.rounds,
+            "revision": machine.revision(),
+            "machine": machine.facts(scratch, require(JAVA)),
+            "compilation_s": 0.0,
+        }
+        self._part = {"rounds": options.rounds, "revision": facts["revision"]}
+        if options.again:
+            self.results = Results.read(DIRECTORY / "client.json")
+        else:
+            self.results = Results(run={**facts, "compilation_s": _compilation_s(scratch)})
+
+    def _begin(self, scenario: str, **told: object) -> None:
+        """A scenario is measured; what was measured before stays under another name, and on the page."""
+        if scenario in self.results.scenarios:
+            client_page.keep_as_earlier(self.results, scenario)
+        self.results.scenarios[scenario] = {**told, **self._part}
 
     def throughput(self, size: int) -> None:
         values = self._scratch / f"values-{size}.txt"
         payloads.write_lines(values, payloads.incompressible(size))
         for what in ("produce", "consume"):
-            self.results.scenarios[f"{what}-{size}"] = {"what": what, "record_bytes": size}
+            self._begin(f"{what}-{size}", what=what, record_bytes=size)
         for name, records in (("fast", _RECORDS_FAST[size]), ("slow", _RECORDS[size])):
             topic = f"read-{size}-{name}"
             topics.create(self._peer, topic, partitions=_PARTITIONS)
@@ -102,15 +113,14 @@ class Run:
         )
 
     def round_trip(self) -> None:
-        self.results.scenarios["round-trip"] = {"rate_per_s": 200, "record_bytes": 100, "partitions": 1}
+        self._begin("round-trip", rate_per_s=200, record_bytes=100, partitions=1)
         for number in range(self._rounds):
             for name in (STRANDLINE, CONFLUENT):
                 self._ask("round-trip", name, number, what="round-trip", partitions=1, record_bytes=100)
 
     def linger(self) -> None:
         for linger_ms in LINGERS_MS:
-            scenario = f"linger-{linger_ms}"
-            self.results.scenarios[scenario] = {"linger_ms": linger_ms, "rate_per_s": _LINGER_RATE_PER_S}
+            self._begin(f"linger-{linger_ms}", linger_ms=linger_ms, rate_per_s=_LINGER_RATE_PER_S)
         for number in range(self._rounds):
             for linger_ms in LINGERS_MS:
                 self._ask(
@@ -136,7 +146,7 @@ class Run:
     def memory(self) -> None:
         for what, buffer_bytes in _MEMORY:
             scenario = f"{what}-{buffer_bytes // _MIB}"
-            self.results.scenarios[scenario] = {"what": what, "buffer_bytes": buffer_bytes}
+            self._begin(scenario, what=what, buffer_bytes=buffer_bytes)
             for number in range(self._rounds):
                 self._ask(
                     scenario,
@@ -199,6 +209,7 @@ def main() -> None:
     parser.add_argument("--bytes", default="100,1000,10000", help="sizes of values")
     parser.add_argument("--only", default="throughput,round-trip,linger,memory")
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--again", action="store_true", help="measure some parts once more, keep the others")
     parser.add_argument("--dry", action="store_true", help="print the page instead of writing it")
     options = parser.parse_args()
     wanted = options.only.split(",")

@@ -18,10 +18,8 @@ from strandline.client import Admin
 from strandline.client.deadletter import DeadLetters, Output
 from strandline.client.decode import ConsumerRecord
 from strandline.client.errors import ConfigError
-from tests.client.conftest import BOTH
 from tests.client.consuming import QUICK, fill, new_group
 from tests.client.reading import Seen, create, read_all, run
-from tests.compat.server import Server
 
 ROOT = Path(__file__).parents[2]
 SECONDS_MAX = 20.0
@@ -175,18 +173,9 @@ def test_a_crash_between_outcome_and_commit_repeats_records_and_loses_none(
     assert [each.value for each in read_all(bootstrap, f"{topic}.dlq", count=6)] == [b"0", b"1", b"2"] * 2
 
 
-@pytest.fixture(params=BOTH)
-def transactional_server(request: pytest.FixtureRequest) -> Server:
-    if request.param == "strandline":
-        pytest.skip("Strandline's broker has no transactions yet")
-    found: Server = request.getfixturevalue(f"{request.param}_server")
-    return found
-
-
 def test_with_transactions_a_crash_before_the_commit_leaves_every_outcome_once(
-    transactional_server: Server, topic: str
+    bootstrap: str, topic: str
 ) -> None:
-    bootstrap = transactional_server.bootstrap
     group = new_group()
 
     async def handle(record: ConsumerRecord) -> list[Output]:

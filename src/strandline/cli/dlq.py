@@ -39,6 +39,9 @@ def add_commands(
     redrive.add_argument(
         "--transactional-id", metavar="ID", help="put them back in transactions, with the offsets"
     )
+    redrive.add_argument(
+        "--timeout", type=float, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
+    )
     redrive.add_argument("--json", action="store_true", help="print one JSON object")
     return {"dlq": dlq, "dlq redrive": redrive}
 
@@ -56,6 +59,7 @@ def dlq(options: argparse.Namespace) -> int:
             is_dry_run=options.dry_run,
             from_beginning=options.from_beginning,
             transactional_id=options.transactional_id,
+            call_seconds_max=options.timeout,
         )
 
     try:

@@ -53,9 +53,13 @@ async def redrive(
     is_dry_run: bool = False,
     from_beginning: bool = False,
     transactional_id: str | None = None,
+    call_seconds_max: float = 30.0,
     world: ClientWorld | None = None,
 ) -> list[Redriven]:
-    """Puts the letters of `<topic>.dlq` back; what it did, or with `is_dry_run` what it would do."""
+    """Puts the letters of `<topic>.dlq` back; what it did, or with `is_dry_run` what it would do.
+
+    No call to the cluster takes longer than `call_seconds_max`, and delivery no longer than delivery.timeout.ms.
+    """
     source = dead_letter_topic(topic)
     found: list[Redriven] = []
     own = {"transactional.id": transactional_id} if transactional_id else {}
@@ -65,9 +69,10 @@ async def redrive(
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             allow_auto_create_topics=False,
+            default_api_timeout_ms=int(call_seconds_max * 1000),
             world=world,
         ) as consumer,
-        Producer({**settings, **own}, world=world) as producer,
+        Producer({"max.block.ms": int(call_seconds_max * 1000), **settings, **own}, world=world) as producer,
     ):
         if transactional_id and not is_dry_run:
             await producer.init_transactions()
