@@ -28,6 +28,7 @@ MAIN_CLASSES = {
     "GetOffsetShell": "org.apache.kafka.tools.GetOffsetShell",
     "LogDirsCommand": "org.apache.kafka.tools.LogDirsCommand",
     "ProducerPerformance": "org.apache.kafka.tools.ProducerPerformance",
+    "TransactionsCommand": "org.apache.kafka.tools.TransactionsCommand",
     "TopicCommand": "org.apache.kafka.tools.TopicCommand",
 }
 
