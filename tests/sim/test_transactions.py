@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.sim import scenarios, transactions
+from tests.sim import exactly_once, scenarios, transactions
 from tests.sim.seeds import seeds
 
 
@@ -14,3 +14,8 @@ def test_kills_tear_no_transaction(seed: int) -> None:
 @seeds(4)
 def test_partitions_of_the_network_tear_no_transaction(seed: int) -> None:
     scenarios.run(transactions.partitions, seed)
+
+
+@seeds(3)
+def test_reading_transforming_and_writing_under_kills_gives_the_image_of_the_input(seed: int) -> None:
+    scenarios.run(exactly_once.loops_under_kills, seed)

@@ -132,7 +132,7 @@ class Reader:
 
 
 async def kills(world: World) -> None:
-    await _under(world, _kill)
+    await _under(world, harm_by_kill)
 
 
 async def partitions(world: World) -> None:
@@ -196,7 +196,7 @@ def judge(workers: list[Worker], reader: Reader) -> None:
             assert fate != ABORTED or not there[0], f"aborted, and read: {value!r}"
 
 
-async def _kill(world: World) -> None:
+async def harm_by_kill(world: World) -> None:
     chance = world.chance
     victim = chance.choice(list(world.nodes.values()))
     if victim.is_running:
