@@ -1,12 +1,15 @@
-"""Transactions of clients of other makers: Apache Kafka's for Java and librdkafka; and Kafka's own tools look on."""
+"""Transactions of clients of other makers: Java, librdkafka, aiokafka, kafka-python; and Kafka's own tools look on."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from base64 import b64decode
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka import TopicPartition as AioTopicPartition
 from confluent_kafka import Producer
 
 from strandline.transactions.transaction import (
@@ -20,6 +23,7 @@ from strandline.transactions.transaction import (
 from tests.compat.clients.confluent_kafka_client import ConfluentKafkaClient
 from tests.compat.clients.interface import eventually
 from tests.compat.clients.java_client import JavaClient
+from tests.compat.clients.kafka_python_client import KafkaProducer
 from tests.compat.server import CreateTopic, PrivateServer, Server
 from tests.oracle.java_worker import JavaWorker
 from tests.oracle.kafka_tools import KafkaTools
@@ -84,6 +88,45 @@ def test_librdkafka_and_java_share_a_topic(
         else:
             producer.commit_transaction(20)
     assert read(client, topic, 5) == ["0", "2", "4", "6", "8"]
+
+
+def test_aiokafka_transactions(client: JavaClient, create: CreateTopic, topic: str, server: Server) -> None:
+    create(topic)
+
+    async def main() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=server.bootstrap, transactional_id=topic)
+        await producer.start()
+        try:
+            for number in range(6):
+                await producer.begin_transaction()
+                await producer.send_and_wait(topic, b"%d" % number, partition=0)
+                where = {AioTopicPartition(topic, 0): number}
+                await producer.send_offsets_to_transaction(where, f"group-{topic}")
+                await (producer.abort_transaction() if number % 2 else producer.commit_transaction())
+        finally:
+            await producer.stop()
+
+    asyncio.run(main())
+    assert read(client, topic, 3) == ["0", "2", "4"]
+
+
+def test_kafka_python_transactions(
+    client: JavaClient, create: CreateTopic, topic: str, server: Server
+) -> None:
+    create(topic)
+    producer = KafkaProducer(bootstrap_servers=server.bootstrap, transactional_id=topic)
+    try:
+        producer.init_transactions()
+        for number in range(6):
+            producer.begin_transaction()
+            producer.send(topic, b"%d" % number, partition=0).get(20)
+            if number % 2:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+    finally:
+        producer.close()
+    assert read(client, topic, 3) == ["0", "2", "4"]
 
 
 def test_an_open_transaction_is_shown_and_a_hanging_one_can_be_aborted(
