@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from strandline.wire.headers import RequestHeader
-from strandline.wire.records import control, metadata, producer_snapshot, quorum_state
+from strandline.wire.records import control, metadata, producer_snapshot, quorum_state, transaction_log
 from strandline.wire.schema import FieldType, Message, Request, Struct, Versions, parse_versions
 from tests.compat.wire import every_request_class, response_class
 
@@ -40,7 +40,7 @@ def declared() -> list[type[Message]]:
     found: list[type[Message]] = []
     for request in every_request_class():
         found += [request, response_class(request)]
-    for module in (control, metadata, producer_snapshot, quorum_state):
+    for module in (control, metadata, producer_snapshot, quorum_state, transaction_log):
         found += [
             cls
             for cls in vars(import_module(module.__name__)).values()
@@ -92,7 +92,7 @@ def their_layout(
     fields: list[dict[str, Any]], structs: dict[str, list[dict[str, Any]]], version: int
 ) -> Iterator[tuple[Any, ...]]:
     for f in fields:
-        if version not in parse_versions(f.get("versions", "0+")):
+        if version not in parse_versions(f.get("versions", f.get("taggedVersions", "0+"))):
             continue
         tagged: Versions = parse_versions(f.get("taggedVersions"))
         tag = f["tag"] if "tag" in f and version in tagged else None

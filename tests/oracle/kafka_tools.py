@@ -32,6 +32,7 @@ MAIN_CLASSES = {
     "MetadataQuorumCommand": "org.apache.kafka.tools.MetadataQuorumCommand",
     "ProducerPerformance": "org.apache.kafka.tools.ProducerPerformance",
     "ReassignPartitionsCommand": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "TransactionsCommand": "org.apache.kafka.tools.TransactionsCommand",
     "TopicCommand": "org.apache.kafka.tools.TopicCommand",
     "VerifiableProducer": "org.apache.kafka.tools.VerifiableProducer",
 }

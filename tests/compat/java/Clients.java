@@ -26,7 +26,9 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.ProducerState;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
@@ -87,6 +89,7 @@ public class Clients {
         String operation = question.get("operation").asText();
         switch (operation) {
             case "write": return write();
+            case "transact": return transact();
             case "read": return read();
             case "read_partitions": return readPartitions();
             case "beginning_offsets": return offsets(true);
@@ -142,6 +145,30 @@ public class Clients {
             written.add(Map.of("partition", metadata.partition(), "offset", metadata.offset()));
         }
         return written;
+    }
+
+    /** One transaction after the other, each with its value for every partition and an offset of a group. */
+    private Object transact() throws Exception {
+        try (KafkaProducer<byte[], byte[]> producer =
+                 new KafkaProducer<>(settings(), new ByteArraySerializer(), new ByteArraySerializer())) {
+            producer.initTransactions();
+            for (JsonNode transaction : question.get("transactions")) {
+                producer.beginTransaction();
+                byte[] value = transaction.get("value").asText().getBytes("UTF-8");
+                for (TopicPartition place : places()) {
+                    producer.send(new ProducerRecord<>(place.topic(), place.partition(), null, value));
+                }
+                OffsetAndMetadata offset = new OffsetAndMetadata(transaction.get("offset").asLong());
+                producer.sendOffsetsToTransaction(
+                    Map.of(places().get(0), offset), new ConsumerGroupMetadata(question.get("group").asText()));
+                if (transaction.get("commit").asBoolean()) {
+                    producer.commitTransaction();
+                } else {
+                    producer.abortTransaction();
+                }
+            }
+        }
+        return null;
     }
 
     private Object read() {

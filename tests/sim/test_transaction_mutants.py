@@ -1,0 +1,49 @@
+"""Each of these takes one rule of transactions away, and a scenario has to notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from strandline.groups.offsets import OffsetChange, Offsets
+from strandline.partition.open_transactions import OpenTransactions
+from strandline.storage.log import Log
+from tests.sim import exactly_once, scenarios, transactions
+
+SEEDS_MAX = 6
+Patch = pytest.MonkeyPatch
+
+
+def open_transactions_are_shown(patch: Patch) -> None:
+    patch.setattr(OpenTransactions, "last_stable_offset", lambda self, high_watermark: high_watermark)
+
+
+def readers_are_not_told_what_was_aborted(patch: Patch) -> None:
+    patch.setattr(Log, "aborted_in", lambda self, given, offset, upper_offset: [])
+
+
+def offsets_count_before_the_commit(patch: Patch) -> None:
+    def put_pending(self: Offsets, producer_id: int, change: OffsetChange) -> None:
+        self.put(change)
+
+    patch.setattr(Offsets, "put_pending", put_pending)
+
+
+MUTANTS: dict[Callable[[Patch], None], Callable[..., Any]] = {
+    open_transactions_are_shown: transactions.kills,
+    readers_are_not_told_what_was_aborted: transactions.kills,
+    offsets_count_before_the_commit: exactly_once.loops_under_kills,
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_mutant_is_noticed(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    mutant(monkeypatch)
+    for seed in range(SEEDS_MAX):
+        try:
+            scenarios.run(MUTANTS[mutant], seed)
+        except AssertionError:
+            return
+    pytest.fail(f"{SEEDS_MAX} seeds do not notice")
