@@ -116,7 +116,7 @@ def bad_requests_to_a_stable_group(talk: Talk) -> None:
         talk(f"leave: group {name!r}", leave(name, member), 5)
         talk(f"leave v2: group {name!r}", leave(name, member), 2)
         talk(f"commit: group {name!r}", commit(name, {0: 1}, member=member, generation=generation), 9)
-    talk("delete while it has members", DeleteGroupsRequest(groups_names=(group, "", "no-such-group")), 2)
+    talk("delete while it has members", DeleteGroupsRequest(groups_names=(group, "no-such-group")), 2)
     talk("it goes on", heartbeat(group, member, generation), 4)
 
 
