@@ -47,9 +47,7 @@ check: $(VENV)/.dev
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests || { \
-		echo "once more, one at a time, what failed: groups of real clients miss deadlines on a busy machine"; \
-		$(BIN)/python -m pytest -q --lf --lfnf=none tests; }
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests
 
 soak: $(VENV)/.dev
 	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim
