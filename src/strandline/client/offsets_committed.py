@@ -1,7 +1,8 @@
 """A group's committed offsets: read and written through its coordinator.
 
 Rules:
-1. A retriable refusal, or a coordinator that moved, is tried again until the deadline.
+1. A retriable refusal, or a coordinator that moved, is tried again until the deadline. So is a member's stale epoch:
+   the coordinator has given it the next one, and the answer to its heartbeat is on the way.
 2. A commit by a member carries its generation (or member epoch); a coordinator that knows better refuses it, and the
    application gets CommitFailedError: others own the partitions now.
 3. With isolation.level=read_committed the coordinator is asked for stable offsets only: one that a transaction is
@@ -117,9 +118,10 @@ class CommittedOffsets:
                 ) from None
             if failure.code in MOVED or isinstance(failure, ConnectionFailedError):
                 coordinators.forget(GROUP, self._group_id)
-            if failure.code == ErrorCode.STALE_MEMBER_EPOCH and self._membership() != before:
+            is_stale = failure.code == ErrorCode.STALE_MEMBER_EPOCH and self._membership() != Membership()
+            if is_stale and self._membership() != before:
                 continue  # The epoch has moved on since the request was built.
-            if not failure.retriable:
+            if not failure.retriable and not is_stale:
                 raise failure
             seconds = pause.failed()
             if self._cluster.now() + seconds >= deadline:
