@@ -26,6 +26,16 @@ PROCESSING_S = 0.01
 BATCH = 20
 COMMIT_PATIENCE_S = 15.0
 
+# What a coordinator tells a member whose commit comes when the group has gone on to its next generation: the member
+# is not to blame, and its application reads those records again.
+_REBALANCED = (
+    "ILLEGAL_GENERATION",
+    "REBALANCE_IN_PROGRESS",
+    "IllegalGeneration",
+    "RebalanceInProgress",
+    "CommitFailed",
+)
+
 
 def confluent(settings: dict[str, Any], topic: str, journal: JournalWriter, stop: threading.Event) -> None:
     from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -157,7 +167,7 @@ async def _aiokafka(
                     for partition, (_, last) in ranges.items():
                         journal.committed(partition, last + 1)
                 except KafkaError as error:
-                    journal.error(repr(error))
+                    _note_failed_commit(error, ranges, journal)
         await asyncio.sleep(0)
     await consumer.stop()
 
@@ -199,11 +209,20 @@ def _commit(
             text = repr(error)
             # The new member epoch is on its way with the next heartbeat (KIP-848).
             if "STALE_MEMBER_EPOCH" not in text or time.monotonic() > deadline:
-                journal.error(text)
+                _note_failed_commit(error, ranges, journal)
                 return
             time.sleep(0.02)
     for partition, offset in offsets.items():
         journal.committed(partition, offset)
+
+
+def _note_failed_commit(error: Exception, ranges: dict[int, tuple[int, int]], journal: JournalWriter) -> None:
+    text = repr(error)
+    if not any(name in text for name in _REBALANCED):
+        journal.error(text)
+        return
+    for partition, (first, last) in ranges.items():
+        journal.refused(partition, first, last)
 
 
 CLIENTS = {"confluent": confluent, "kafka-python": kafka_python, "aiokafka": aiokafka}
