@@ -69,7 +69,7 @@ class OpenTransactions:
             guard = self._guards[producer_id] = Guard(epoch, sequence, begins_with_zero)
             if len(self._guards) > GUARDS_MAX:
                 del self._guards[next(iter(self._guards))]
-        else:
+        elif guard.epoch == epoch:
             guard.lowest_sequence = min(guard.lowest_sequence, sequence)
         return guard
 

@@ -129,3 +129,20 @@ def test_a_marker_makes_the_coordinators_answer_worthless() -> None:
     transactions.forget_guard(1)
     assert not transactions.holds(1, guard)
     assert not transactions.holds(1, None)
+
+
+def test_a_batch_waits_for_the_one_before_it_that_the_coordinator_has_to_be_asked_about_again() -> None:
+    producers = Producers()
+    guard = producers.transactions.begin_check(1, 0, 5, begins_with_zero=False)
+    assert producers.transactions.begin_check(1, 0, 3, begins_with_zero=False) is guard
+    with pytest.raises(KafkaError, match="sequence 3 was asked about before it") as refused:
+        producers.check(data(1, 5), guard)
+    assert refused.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producers.check(data(1, 3), guard) is None
+
+
+def test_a_batch_of_an_older_epoch_does_not_hold_back_those_of_the_newer() -> None:
+    producers = Producers()
+    guard = producers.transactions.begin_check(1, 4, 7, begins_with_zero=False)
+    producers.transactions.begin_check(1, 3, 2, begins_with_zero=False)
+    assert producers.check(data(1, 7, epoch=4), guard) is None
