@@ -163,7 +163,7 @@ class Producers:
         stable = self.transactions.stable_without(producer_id, offset)
         return AbortedTransaction(producer_id, producer.txn_first_offset, offset, stable)
 
-    def ended(self, header: BatchHeader, marker: Marker, offset: int) -> None:
+    def ended(self, header: BatchHeader, marker: Marker, offset: int, transaction_version: int = 1) -> None:
         """Notes a marker that has been appended at `offset`."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
@@ -176,7 +176,7 @@ class Producers:
         producer.last_timestamp = header.max_timestamp
         producer.txn_first_offset = -1
         self.transactions.end(header.producer_id, offset)
-        self.transactions.forget_guard(header.producer_id)
+        self.transactions.end_guard(header.producer_id, header.producer_epoch, transaction_version)
 
     def refused(self, header: BatchHeader) -> None:
         """Notes a batch that could not be appended, if it is the producer's first."""
