@@ -145,10 +145,16 @@ def write(
     acks: int = -1,
     timeout_ms: int = 5000,
     partition: int = 0,
+    **identity: int,
 ) -> tuple[int, int]:
-    """One batch to one node, whether it leads or not: error code and base offset."""
+    """One batch to one node, whether it leads or not: error code and base offset.
+
+    `identity` is producer_id, producer_epoch and base_sequence of an idempotent producer.
+    """
     now_ms = int(time.time() * 1000)
-    batch = build_batch([Record(n, now_ms, None, value.encode()) for n, value in enumerate(values)])
+    batch = build_batch(
+        [Record(n, now_ms, None, value.encode()) for n, value in enumerate(values)], **identity
+    )
     data = (PartitionProduceData(index=partition, records=batch),)
     request = ProduceRequest(
         acks=acks, timeout_ms=timeout_ms, topic_data=(TopicProduceData(name=topic, partition_data=data),)
