@@ -24,7 +24,7 @@ from strandline.broker.lifecycle import Lifecycle
 from strandline.broker.metadata_view import Changes
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.quorum_node import QuorumNode
-from strandline.broker.quorum_setup import controller_runtime_of, quorum_of
+from strandline.broker.quorum_setup import controller_runtime_of, has_others, quorum_of
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
@@ -32,6 +32,7 @@ from strandline.broker.tasks import TaskScope
 from strandline.broker.throttles import FOLLOWER, LEADER, Throttle
 from strandline.broker.transaction_coordinator import TransactionCoordinator
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
+from strandline.controller.controller import KRAFT_VERSION_FEATURE
 from strandline.controller.image import ClusterImage
 from strandline.controller.producer_ids import ProducerIdBlock
 from strandline.ports.clock import Clock
@@ -134,7 +135,7 @@ class Broker:
             events=self.events,
         )
         self.controller_runtime = controller_runtime_of(self)
-        self.quorum = quorum_of(self, directories[0])
+        self.quorum = quorum_of(self, directories)
         self.connections.hold_all()
         endpoints = await self._listen()
         self.quorum.start()
@@ -166,7 +167,7 @@ class Broker:
             opened = await self.network.listen(listener.host, listener.port, self._acceptor(listener))
             self._listeners.append(opened)
             ports[listener.name] = opened.port
-        if len(self.quorum.addresses) > 1 or not self.config.is_broker:
+        if has_others(self.config) or not self.config.is_broker:
             for listener in self.config.controller_listeners:
                 acceptor = self._acceptor(listener, is_controller=True)
                 self._listeners.append(await self.network.listen(listener.host, listener.port, acceptor))
@@ -324,6 +325,11 @@ class Broker:
         """What answers call the controller: clients send it requests that any broker forwards."""
         live = self.image.live_brokers()
         return live[0].node_id if live else -1
+
+    def finalized_features(self) -> dict[str, int]:
+        """Levels that the whole cluster uses; that of kraft.version is told once it is more than 0, as in Kafka."""
+        level = self.quorum.kraft_version
+        return self.image.features | ({KRAFT_VERSION_FEATURE: level} if level else {})
 
     def metadata_offset(self) -> int:
         return self.quorum.applied_offset - 1

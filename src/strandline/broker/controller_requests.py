@@ -6,6 +6,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.controller_runtime import ControllerRuntime
+from strandline.broker.voter_answers import answer_add_voter, answer_remove_voter
 from strandline.wire.api.k19_create_topics import (
     CreateTopicsRequest,
 )
@@ -39,6 +40,8 @@ from strandline.wire.api.k67_allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest
+from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest
 from strandline.wire.schema import Request
 
 
@@ -65,6 +68,10 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int) -> 
             return machine.list_reassignments(request)
         case UpdateFeaturesRequest():
             return await runtime.commit(lambda: machine.plan_update_features(request, version))
+        case AddRaftVoterRequest():
+            return await answer_add_voter(runtime.active_quorum(), request)
+        case RemoveRaftVoterRequest():
+            return await answer_remove_voter(runtime.active_quorum(), request)
         case _:
             return await _decide_for_broker(runtime, request, version)
 

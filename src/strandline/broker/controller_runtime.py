@@ -151,6 +151,11 @@ class ControllerRuntime:
         if not self.is_active:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
 
+    def active_quorum(self) -> QuorumNode:
+        self.check_active()
+        assert self.quorum is not None
+        return self.quorum
+
     @property
     def next_offset(self) -> int:
         assert self.quorum is not None

@@ -62,10 +62,14 @@ GROUP_VERSION = 1
 # 2: each transaction has an epoch of its own (KIP-890); 1 and 0 stay for clients that know no better.
 TRANSACTION_VERSION_FEATURE = "transaction.version"
 TRANSACTION_VERSION = 2
+# 1: the voters of the metadata quorum are in its log and can change (KIP-853). The level is there too, in no record.
+KRAFT_VERSION_FEATURE = "kraft.version"
+KRAFT_VERSION = 1
 SUPPORTED_FEATURES = {
     METADATA_VERSION_FEATURE: (METADATA_VERSION_MIN, METADATA_VERSION),
     GROUP_VERSION_FEATURE: (0, GROUP_VERSION),
     TRANSACTION_VERSION_FEATURE: (0, TRANSACTION_VERSION),
+    KRAFT_VERSION_FEATURE: (0, KRAFT_VERSION),
 }
 
 

@@ -55,7 +55,7 @@ def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest)
         finalized_features_epoch=broker.metadata_offset(),
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in sorted(broker.image.features.items())
+            for name, level in sorted(broker.finalized_features().items())
         ),
     )
 
