@@ -5,7 +5,7 @@ from __future__ import annotations
 from strandline.quorum import messages as m
 from strandline.quorum.messages import OffsetAndEpoch
 from strandline.quorum.roles import Candidate, Follower, Leader, Prospective, Resigned
-from tests.spec.quorums import SETTINGS, Node, is_granted, of
+from tests.spec.quorums import SETTINGS, Node, is_granted, key, of
 
 
 def test_595_new_leader_tells_every_voter() -> None:
@@ -107,3 +107,22 @@ def test_996_pre_vote_of_one_that_only_remembers_the_leader_counts() -> None:
     voter.step(m.TimePassed(), after_s=SETTINGS.fetch_timeout_s + 0.1)
     voter.answered(3, granted=True, pre=True, leader=2)
     assert isinstance(voter.core.role, Candidate)
+
+
+def test_1166_replica_that_does_not_know_the_high_watermark_is_told_at_once() -> None:
+    leader = Node(1)
+    leader.lead()
+    leader.fetched(2, leader.core.log_end)
+    assert leader.core.high_watermark == leader.core.log_end
+    for known, is_answered in ((0, True), (leader.core.high_watermark, False)):
+        effects = leader.step(
+            m.FetchRequested(
+                replica=key(3),
+                epoch=leader.core.epoch,
+                offset=leader.core.log_end,
+                last_fetched_epoch=leader.core.epoch,
+                high_watermark=known,
+                token=object(),
+            )
+        )
+        assert bool(of(effects, m.AnswerFetch)) is is_answered

@@ -149,6 +149,7 @@ async def answer_fetch(quorum: QuorumNode, request: fetch.FetchRequest) -> fetch
             epoch=asked.current_leader_epoch,
             offset=asked.fetch_offset,
             last_fetched_epoch=asked.last_fetched_epoch,
+            high_watermark=asked.high_watermark,
             token=future,
         )
     )

@@ -29,6 +29,8 @@ from strandline.telemetry.events import Events
 if TYPE_CHECKING:
     from strandline.broker.quorum_node import QuorumNode
 
+# From this one on a replica says which high watermark it knows (KIP-1166).
+_FETCH_VERSION: Final = 18
 _FETCH_WAIT_MS: Final = 500
 _FETCH_RETRY_S: Final = 0.02
 _DISCOVERY_S: Final = 0.1
@@ -132,9 +134,12 @@ class QuorumPeers:
             effect.offset,
             effect.last_fetched_epoch,
             _FETCH_WAIT_MS,
+            effect.high_watermark,
         )
         try:
-            response = await self.peer(effect.to).call(request, 17, self._settings.fetch_timeout_s)
+            response = await self.peer(effect.to).call(
+                request, _FETCH_VERSION, self._settings.fetch_timeout_s
+            )
             answered = self.read_fetch(effect, response)
         except (OSError, TimeoutError, ChannelClosed):
             answered = None
@@ -193,7 +198,9 @@ class QuorumPeers:
             self._node.cluster_id, self._own, self._node.core.epoch, self._node.core.log_end, 0, 0
         )
         try:
-            response = await self._peer_at(node_id, address).call(request, 17, self._settings.fetch_timeout_s)
+            response = await self._peer_at(node_id, address).call(
+                request, _FETCH_VERSION, self._settings.fetch_timeout_s
+            )
         except (OSError, TimeoutError, ChannelClosed):
             return
         if response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID and not self.is_stranger:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
-from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey
+from strandline.quorum.messages import HIGH_WATERMARK_UNKNOWN, OffsetAndEpoch, ReplicaKey
 from strandline.quorum.voters import Endpoint, Voter
 from strandline.wire.api import k01_fetch as fetch
 from strandline.wire.api import k52_vote as vote
@@ -88,7 +88,13 @@ def end_epoch_request(
 
 
 def fetch_request(
-    cluster_id: str, own: ReplicaKey, epoch: int, offset: int, last_fetched_epoch: int, wait_ms: int
+    cluster_id: str,
+    own: ReplicaKey,
+    epoch: int,
+    offset: int,
+    last_fetched_epoch: int,
+    wait_ms: int,
+    high_watermark: int = HIGH_WATERMARK_UNKNOWN,
 ) -> fetch.FetchRequest:
     partition = fetch.FetchPartition(
         partition=0,
@@ -98,6 +104,7 @@ def fetch_request(
         log_start_offset=0,
         partition_max_bytes=0,
         replica_directory_id=own.directory_id,
+        high_watermark=high_watermark,
     )
     return fetch.FetchRequest(
         cluster_id=cluster_id,

@@ -33,7 +33,7 @@ class Fetching(QuorumState):
             point = diverging or OffsetAndEpoch(self.log_end, last_epoch(self.epochs))
             return [self._fetch_answer(event, diverging=point)]
         effects = self._note_progress(role, event, now)
-        if event.offset < self.log_end or effects:
+        if event.offset < self.log_end or effects or event.high_watermark < self.high_watermark:
             return [*effects, self._fetch_answer(event, offset=event.offset)]
         role.waiting.append((event.token, event.offset))
         return effects
@@ -139,6 +139,7 @@ class Fetching(QuorumState):
                 epoch=role.epoch,
                 offset=self.log_end,
                 last_fetched_epoch=last_epoch(self.epochs),
+                high_watermark=self.high_watermark,
             )
         ]
 

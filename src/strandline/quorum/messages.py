@@ -8,12 +8,14 @@ depends on it is in the same step. A set of voters is told as soon as it is appe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from strandline.quorum.voters import ReplicaKey as ReplicaKey
 from strandline.quorum.voters import Voter, VoterSet
 
 Token = object
+# What Kafka's Fetch has by default: at or above every high watermark.
+HIGH_WATERMARK_UNKNOWN: Final = 2**63 - 1
 
 
 class OffsetAndEpoch(NamedTuple):
@@ -94,6 +96,8 @@ class FetchRequested:
     offset: int
     last_fetched_epoch: int
     token: Token
+    # What the replica knows to be committed; whoever does not say is not told any sooner (KIP-1166).
+    high_watermark: int = HIGH_WATERMARK_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,6 +286,7 @@ class SendFetch:
     epoch: int
     offset: int
     last_fetched_epoch: int
+    high_watermark: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
