@@ -179,7 +179,13 @@ def test_cluster_tool_tells_id_and_endpoints_and_unregisters(run: Run, cluster: 
 
 def test_features_are_described(run: Run) -> None:
     told = run("FeatureCommand", "describe").succeeded().stdout
-    for feature in ("metadata.version", "group.version"):
+    features = (
+        "metadata.version",
+        "group.version",
+        "transaction.version",
+        "eligible.leader.replicas.version",
+    )
+    for feature in (*features, "kraft.version"):
         assert re.search(
             rf"Feature: {feature}\s+SupportedMinVersion: \S+\s+SupportedMaxVersion: \S+", told
         ), told
@@ -198,3 +204,20 @@ def test_metadata_log_is_decoded(kafka_tools: KafkaTools, cluster: Cluster) -> N
     snapshots = sorted(directory.glob("*.checkpoint"))
     for snapshot in snapshots[-1:]:
         kafka_tools.run("DumpLogSegments", "--cluster-metadata-decoder", "--files", snapshot).succeeded()
+
+
+def test_configured_voters_go_into_the_log(run: Run, cluster: Cluster) -> None:
+    """The last of these: there is no way back."""
+    raised = ("FeatureCommand", "upgrade", "--feature", "kraft.version=1")
+    eventually(lambda: "kraft.version was upgraded to 1" in run(*raised).stdout, 60.0)
+    told = run("FeatureCommand", "describe").succeeded().stdout
+    assert re.search(r"Feature: kraft.version.*FinalizedVersionLevel: 1", told), told
+    lowered = run("FeatureCommand", "downgrade", "--feature", "kraft.version=0")
+    assert "Could not downgrade kraft.version" in lowered.stdout + lowered.stderr
+    status = run("MetadataQuorumCommand", "describe", "--status").succeeded().stdout
+    assert re.search(
+        r'CurrentVoters:.*"id": 4, "directoryId": "[^"]{22}", "endpoints": \["CONTROLLER://', status
+    )
+    cluster.node(story.active_controller(cluster)).kill()
+    heal(cluster)
+    create(cluster, "after-the-upgrade", [[1, 2, 3]])

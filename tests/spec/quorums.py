@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from strandline.quorum import messages as m
 from strandline.quorum.core import Quorum
 from strandline.quorum.messages import Effect, Election, Event, OffsetAndEpoch, ReplicaKey
 from strandline.quorum.settings import QuorumSettings
-from strandline.quorum.voters import Endpoint, Voter, VoterHistory, VotersAt, VoterSet
+from strandline.quorum.voters import (
+    UNKNOWN_DIRECTORY,
+    Endpoint,
+    Voter,
+    VoterHistory,
+    VotersAt,
+    VoterSet,
+)
 
 SETTINGS = QuorumSettings()
 NO_ELECTION = Election(0)
@@ -44,10 +52,17 @@ class Node:
         end: int = 0,
         election: Election = NO_ELECTION,
         recorded: VoterSet | None = None,
+        configured_by_id: bool = False,
     ) -> None:
         """With `recorded` its voters are in its log (kraft.version 1), otherwise they are configured."""
         self.now = 0.0
         configured = voter_set(*range(1, count + 1)) if recorded is None else VoterSet()
+        if configured_by_id:
+            configured = VoterSet(
+                tuple(
+                    replace(v, key=ReplicaKey(v.key.replica_id, UNKNOWN_DIRECTORY)) for v in configured.voters
+                )
+            )
         recorded_at = [] if recorded is None else [VotersAt(-1, recorded)]
         self.core = Quorum(
             own=as_voter(node_id),
@@ -107,7 +122,7 @@ class Node:
 
     def lead(self) -> None:
         """Wins the next epoch with as few votes as it takes; its first record is at the end of its log."""
-        others = [voter.replica_id for voter in self.core.voters if voter != self.core.own]
+        others = [v.replica_id for v in self.core.voters if v.replica_id != self.core.own.replica_id]
         helpers = others[: len(self.core.voters) // 2 if self.core.is_voter else len(self.core.voters)]
         self.step(m.TimePassed(), after_s=10.0)
         for other in helpers:

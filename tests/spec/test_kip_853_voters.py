@@ -268,3 +268,23 @@ def test_853_snapshot_brings_its_voters() -> None:
     assert node.core.is_voter
     assert node.core.history.last_offset == 9
     assert node.core.high_watermark == node.core.log_end == 10
+
+
+def test_853_configured_voters_go_into_the_log_when_kraft_version_is_raised() -> None:
+    node = Node(1, configured_by_id=True)
+    node.lead()
+    early = node.step(m.VersionUpgradeRequested(token="early"))
+    assert answers(early) == [("early", "REQUEST_TIMED_OUT")], "its epoch is not committed"
+    node.fetched(2, node.core.log_end)
+    unknown = node.step(m.VersionUpgradeRequested(token="unknown"))
+    assert answers(unknown) == [("unknown", "INVALID_UPDATE_VERSION")], "voter 3 has not fetched"
+    node.fetched(3, node.core.log_end)
+    assert answers(node.step(m.VersionUpgradeRequested(token="check", validates_only=True))) == [
+        ("check", "")
+    ]
+    assert not node.core.history.is_dynamic
+    recorded = node.recorded(node.step(m.VersionUpgradeRequested(token="raise")))
+    assert recorded.keys == (key(1), key(2), key(3))
+    assert answers(node.fetched(2, node.core.log_end)) == [("raise", "")]
+    assert node.core.history.is_dynamic
+    assert of(with_observer(node, 4).add(4), m.AppendVoters)

@@ -32,7 +32,7 @@ from strandline.broker.tasks import TaskScope
 from strandline.broker.throttles import FOLLOWER, LEADER, Throttle
 from strandline.broker.transaction_coordinator import TransactionCoordinator
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
-from strandline.controller.controller import KRAFT_VERSION_FEATURE
+from strandline.controller.features import KRAFT_VERSION_FEATURE
 from strandline.controller.image import ClusterImage
 from strandline.controller.producer_ids import ProducerIdBlock
 from strandline.ports.clock import Clock

@@ -7,6 +7,8 @@ from typing import Any
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.controller_runtime import ControllerRuntime
 from strandline.broker.voter_answers import answer_add_voter, answer_remove_voter
+from strandline.controller.features import KRAFT_VERSION_FEATURE
+from strandline.quorum.messages import VersionUpgradeRequested
 from strandline.wire.api.k19_create_topics import (
     CreateTopicsRequest,
 )
@@ -67,13 +69,34 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int) -> 
             runtime.check_active()
             return machine.list_reassignments(request)
         case UpdateFeaturesRequest():
-            return await runtime.commit(lambda: machine.plan_update_features(request, version))
+            return await _update_features(runtime, request, version)
         case AddRaftVoterRequest():
             return await answer_add_voter(runtime.active_quorum(), request)
         case RemoveRaftVoterRequest():
             return await answer_remove_voter(runtime.active_quorum(), request)
         case _:
             return await _decide_for_broker(runtime, request, version)
+
+
+async def _update_features(
+    runtime: ControllerRuntime, request: UpdateFeaturesRequest, version: int
+) -> UpdateFeaturesResponse:
+    """The machine's levels are records; that of kraft.version is the quorum's, which says whether it can be raised."""
+    quorum, machine = runtime.active_quorum(), runtime.machine
+    wanted = {update.feature: update.max_version_level for update in request.feature_updates}
+    level = wanted.get(KRAFT_VERSION_FEATURE, 0)
+    if level > quorum.core.history.version:
+        checked = machine.plan_update_features(request, version, quorum.core.history.version)
+        if checked.response.error_code != ErrorCode.NONE:
+            return checked.response
+        answer = await quorum.request(
+            lambda token: VersionUpgradeRequested(token=token, validates_only=request.validate_only)
+        )
+        if answer.error:
+            raise KafkaError(ErrorCode[answer.error], answer.message)
+    return await runtime.commit(
+        lambda: machine.plan_update_features(request, version, quorum.core.history.version)
+    )
 
 
 async def _decide_for_broker(runtime: ControllerRuntime, request: Request, version: int) -> Any:

@@ -124,7 +124,7 @@ class ControllerRuntime:
             "active controller", epoch=self.quorum.core.epoch if self.quorum is not None else -1
         )
         if not self.machine.image.features:
-            records = self.machine.bootstrap_records()
+            records = self.machine.first_records()
             self._tasks.start(self.commit(lambda: Planned(records=records, response=None)))
         self._arm()
 

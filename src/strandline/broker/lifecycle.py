@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
 from strandline.base.waiting import within
-from strandline.controller.controller import SUPPORTED_FEATURES
+from strandline.controller.features import SUPPORTED_FEATURES
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, Feature, Listener
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.records.metadata import BrokerEndpoint

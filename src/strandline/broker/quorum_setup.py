@@ -19,7 +19,7 @@ from strandline.broker.quorum_node import QuorumNode
 from strandline.config import BrokerConfig, DynamicConfigs, TopicConfig
 from strandline.config.addresses import parse_address, parse_voter
 from strandline.controller.controller import Controller
-from strandline.ports.random import Random
+from strandline.controller.features import bootstrap_records
 from strandline.quorum.messages import OffsetAndEpoch
 from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import DYNAMIC_VERSION, UNKNOWN_DIRECTORY, Endpoint, ReplicaKey, Voter, VoterSet
@@ -160,7 +160,6 @@ def quorum_file(now_ms: int, voters: VoterSet) -> tuple[str, bytes]:
     return path, render_snapshot((), now_ms, 0, DYNAMIC_VERSION, voters)
 
 
-def bootstrap_file(now_ms: int, random: Random, config: BrokerConfig) -> tuple[str, bytes]:
+def bootstrap_file(now_ms: int) -> tuple[str, bytes]:
     """Name and contents of the file with which a new cluster's metadata begins."""
-    records = Controller(DynamicConfigs(config), random).bootstrap_records()
-    return BOOTSTRAP_FILE, render_snapshot(records, now_ms, 0)
+    return BOOTSTRAP_FILE, render_snapshot(bootstrap_records(), now_ms, 0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode, error_name
 from strandline.broker.peers import Peer
 from strandline.broker.quorum_requests import add_voter_request, remove_voter_request, update_voter_request
-from strandline.controller.controller import KRAFT_VERSION_FEATURE
+from strandline.controller.features import KRAFT_VERSION_FEATURE
 from strandline.quorum import messages as m
 from strandline.quorum.roles import Follower
 from strandline.quorum.settings import QuorumSettings

@@ -43,6 +43,7 @@ class TopicRules:
 
     min_in_sync: Callable[[str], int]
     allows_unclean: Callable[[str], bool]
+    uses_eligible: Callable[[], bool]
 
 
 def plan_register(
@@ -116,6 +117,7 @@ def _without(
             partition=partition,
             is_alive=lambda r: r != broker_id and is_active(image, r),
             min_in_sync=rules.min_in_sync(topic.name),
+            uses_eligible=rules.uses_eligible(),
             election=UNCLEAN if rules.allows_unclean(topic.name) else ONLINE,
             in_sync=tuple(r for r in partition.in_sync if r != broker_id),
             unclean_shutdown=unclean_shutdown,
@@ -163,6 +165,7 @@ def plan_unfence(image: ClusterImage, broker_id: int, rules: TopicRules) -> Plan
             partition=partition,
             is_alive=lambda r: r == broker_id or is_active(image, r),
             min_in_sync=rules.min_in_sync(topic.name),
+            uses_eligible=rules.uses_eligible(),
             election=UNCLEAN if rules.allows_unclean(topic.name) else ONLINE,
         ).record()
         if record is not None:
@@ -191,6 +194,7 @@ def plan_controlled_shutdown(image: ClusterImage, broker_id: int, rules: TopicRu
             partition=partition,
             is_alive=lambda r: r != broker_id and is_active(image, r),
             min_in_sync=rules.min_in_sync(topic.name),
+            uses_eligible=rules.uses_eligible(),
             in_sync=tuple(r for r in partition.in_sync if r != broker_id),
         ).record()
         if record is not None:

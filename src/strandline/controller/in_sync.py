@@ -38,6 +38,7 @@ def plan_alter_partition(
                     partition=partition,
                     is_alive=lambda r: is_active(image, r),
                     min_in_sync=rules.min_in_sync(known.name),
+                    uses_eligible=rules.uses_eligible(),
                     in_sync=in_sync,
                     recovery_state=asked.leader_recovery_state if asked.leader_recovery_state == 0 else None,
                 ).record()

@@ -81,6 +81,7 @@ def _reassign(
         partition=partition,
         is_alive=lambda r: is_active(image, r),
         min_in_sync=rules.min_in_sync(name),
+        uses_eligible=rules.uses_eligible(),
         election=UNCLEAN if rules.allows_unclean(name) else ONLINE,
     )
     if target.replicas is None:

@@ -100,7 +100,7 @@ def format_if_empty(
             directory_id = directory_id if own is None else own.key.directory_id
         format_directory(disk, path, cluster_id=identity, node_id=config.node_id, directory_id=directory_id)
         events.info("formatted", directory=path, cluster=identity)
-    name, contents = bootstrap_file(clock.wall_ms(), random, config)
+    name, contents = bootstrap_file(clock.wall_ms())
     if not disk.exists(f"{first}/{name}"):
         disk.write_whole(f"{first}/{name}", contents)
 

@@ -253,7 +253,7 @@ class SimulatedNode:
                 format_directory(
                     self.disk, path, cluster_id=cluster_id, node_id=self.node_id, directory_id=directory_id
                 )
-        name, contents = bootstrap_file(self.clock.wall_ms(), random, self.config)
+        name, contents = bootstrap_file(self.clock.wall_ms())
         self.disk.write_whole(f"{self.config.log_dirs[0]}/{name}", contents)
 
     def _write_first_voters(self, path: str, directory_id: bytes) -> None:

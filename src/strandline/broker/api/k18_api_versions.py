@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode
 from strandline.broker.connection import RequestContext
 from strandline.broker.handlers import API_VERSIONS, TABLE
-from strandline.controller.controller import SUPPORTED_FEATURES
+from strandline.controller.features import SUPPORTED_FEATURES
 from strandline.wire.api.k18_api_versions import (
     ApiVersion,
     ApiVersionsRequest,
