@@ -76,6 +76,16 @@ def test_voters_in_log_and_snapshot_are_read(kafka_tools: KafkaTools, controller
         assert uuid_text(controllers.directory_id(1)) in told, told
 
 
+def test_controllers_tell_where_all_of_them_are(kafka_tools: KafkaTools, controllers: Controllers) -> None:
+    def told() -> str:
+        at = ("--bootstrap-controller", f"127.0.0.1:{controllers.ports[2]}")
+        return kafka_tools.run_alone("ClusterTool", "list-endpoints", *at).stdout
+
+    ports = [str(controllers.ports[n]) for n in (1, 2, 3)]
+    eventually(lambda: all(port in told() for port in ports), WAIT_SECONDS_MAX)
+    assert "controller" in told()
+
+
 def dumped(kafka_tools: KafkaTools, file: Path) -> str:
     return (
         kafka_tools.run("DumpLogSegments", "--cluster-metadata-decoder", "--files", file).succeeded().stdout

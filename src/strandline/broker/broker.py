@@ -13,9 +13,11 @@ from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
 from strandline.broker.checkpoints import Checkpoints
 from strandline.broker.connection import ClientConnection, RequestContext
+from strandline.broker.controller_registration import SECURITY_PROTOCOLS, register_controller
 from strandline.broker.controller_requests import decide
 from strandline.broker.controller_runtime import ControllerRuntime
 from strandline.broker.controllers import Controllers
+from strandline.broker.directory_reports import DirectoryReports
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers import Handlers
@@ -50,8 +52,6 @@ from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRe
 from strandline.wire.api.k67_allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.records.metadata import BrokerEndpoint
 from strandline.wire.schema import Request
-
-_SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class Ports(NamedTuple):
@@ -103,6 +103,7 @@ class Broker:
         self.follower_throttle = Throttle(self, FOLLOWER)
         self.replication = Replication(self)
         self.in_sync = InSync(self)
+        self.directory_reports = DirectoryReports(self)
         self.checkpoints = Checkpoints(ports.disk, ports.workers)
         self.background = Background(self)
         self._listeners: list[OpenListener] = []
@@ -134,11 +135,15 @@ class Broker:
             random=self.random,
             events=self.events,
         )
+        self.replicas.on_placed = self.directory_reports.placed
+        self.replicas.on_offline = self._directory_failed
         self.controller_runtime = controller_runtime_of(self)
         self.quorum = quorum_of(self, directories)
         self.connections.hold_all()
         endpoints = await self._listen()
         self.quorum.start()
+        if self.config.is_controller:
+            self.tasks.start(register_controller(self))
         if not self.config.is_broker:
             return
         epochs = {directory.clean_epoch for directory in directories}
@@ -150,6 +155,7 @@ class Broker:
         self._follow_image()
         await self.lifecycle.unfenced()
         self.tasks.start(self.lifecycle.run())
+        self.tasks.start(self.directory_reports.run())
         self.groups.load_what_is_there()
         self.transactions.load_what_is_there()
         self.background.start()
@@ -176,7 +182,7 @@ class Broker:
                 name=listener.name,
                 host=listener.host or "localhost",
                 port=listener.port or ports[listener.name],
-                security_protocol=_SECURITY_PROTOCOLS[listener.protocol],
+                security_protocol=SECURITY_PROTOCOLS[listener.protocol],
             )
             for listener in self.config.advertised_listeners
         )
@@ -267,7 +273,10 @@ class Broker:
     def _follow(self, topic: str, index: int) -> None:
         replica = self.replicas.partition_changed(topic, index)
         if replica is not None:
-            self.replication.place(replica)
+            if replica.directory.offline_because is None:
+                self.replication.place(replica)
+            else:
+                self.replication.forget(TopicPartition(topic, index))
             self.groups.leadership_changed(topic, index)
             self.transactions.leadership_changed(topic, index)
             return
@@ -281,10 +290,15 @@ class Broker:
         except KafkaError as error:
             self.events.warn("replica not opened", topic=topic, partition=index, error=error)
 
+    def _directory_failed(self) -> None:
+        """Others should lead what was in it: the controller hears of it with a heartbeat at once."""
+        if self.config.is_broker and hasattr(self, "lifecycle"):
+            self.lifecycle.beat_soon()
+
     def controller_changed(self) -> None:
         self.controllers.changed()
         if self.config.is_broker and hasattr(self, "lifecycle"):
-            self.lifecycle.controller_changed()
+            self.lifecycle.beat_soon()
 
     # Requests for the controller
 

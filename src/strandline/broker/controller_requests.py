@@ -42,6 +42,14 @@ from strandline.wire.api.k67_allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+from strandline.wire.api.k70_controller_registration import (
+    ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
+)
+from strandline.wire.api.k73_assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest
 from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest
 from strandline.wire.schema import Request
@@ -109,6 +117,13 @@ async def _decide_for_broker(runtime: ControllerRuntime, request: Request, versi
                 return await runtime.heartbeat(request)
             case AlterPartitionRequest():
                 return await runtime.commit(lambda: runtime.machine.plan_alter_partition(request, version))
+            case ControllerRegistrationRequest():
+                await runtime.commit(lambda: runtime.machine.plan_register_controller(request))
+                return ControllerRegistrationResponse(
+                    throttle_time_ms=0, error_code=ErrorCode.NONE, error_message=None
+                )
+            case AssignReplicasToDirsRequest():
+                return await runtime.commit(lambda: runtime.machine.plan_assign(request))
             case AllocateProducerIdsRequest():
                 block = await runtime.commit(
                     lambda: runtime.machine.plan_allocate_producer_ids(
@@ -165,6 +180,12 @@ def _refused_for_broker(request: Request, error: KafkaError) -> Any:
             return BrokerHeartbeatResponse(throttle_time_ms=0, error_code=code, should_shut_down=False)
         case AlterPartitionRequest():
             return AlterPartitionResponse(throttle_time_ms=0, error_code=code, topics=())
+        case ControllerRegistrationRequest():
+            return ControllerRegistrationResponse(
+                throttle_time_ms=0, error_code=code, error_message=error.message
+            )
+        case AssignReplicasToDirsRequest():
+            return AssignReplicasToDirsResponse(throttle_time_ms=0, error_code=code, directories=())
         case AllocateProducerIdsRequest():
             return AllocateProducerIdsResponse(
                 throttle_time_ms=0, error_code=code, producer_id_start=-1, producer_id_len=0

@@ -7,13 +7,14 @@ plan sees them, and gives the answer when they are committed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.config import DynamicConfigs, Refused, create_topic
 from strandline.controller import (
     brokers,
     configs,
+    directories,
     elections,
     features,
     in_sync,
@@ -49,6 +50,11 @@ from strandline.wire.api.k46_list_partition_reassignments import (
 )
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from strandline.wire.api.k57_update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+from strandline.wire.api.k70_controller_registration import ControllerRegistrationRequest
+from strandline.wire.api.k73_assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from strandline.wire.records.metadata import ConfigRecord, RemoveTopicRecord
 from strandline.wire.schema import Message
 
@@ -79,6 +85,9 @@ class Controller:
             self.image, registration, next_offset, self._rules, is_old_alive=is_old_alive
         )
 
+    def plan_register_controller(self, request: ControllerRegistrationRequest) -> Planned[None]:
+        return brokers.plan_register_controller(self.image, request)
+
     def plan_fence(self, broker_id: int) -> Planned[None]:
         return brokers.plan_fence(self.image, broker_id, self._rules)
 
@@ -90,6 +99,12 @@ class Controller:
 
     def plan_unregister(self, broker_id: int) -> Planned[None]:
         return brokers.plan_unregister(self.image, broker_id, self._rules)
+
+    def plan_offline_directories(self, broker_id: int, offline: Collection[bytes]) -> Planned[None]:
+        return directories.plan_offline_directories(self.image, broker_id, offline, self._rules)
+
+    def plan_assign(self, request: AssignReplicasToDirsRequest) -> Planned[AssignReplicasToDirsResponse]:
+        return directories.plan_assign(self.image, request, self._rules)
 
     def plan_elect_leaders(self, request: ElectLeadersRequest) -> Planned[ElectLeadersResponse]:
         return elections.plan_elect_leaders(self.image, request, self._rules)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.controller.brokers import TopicRules, is_active
+from strandline.controller.brokers import TopicRules, candidates
 from strandline.controller.image import NO_LEADER, ClusterImage, TopicState
 from strandline.controller.partitions import PREFERRED, UNCLEAN, PartitionChange
 from strandline.controller.plans import Planned
@@ -90,7 +90,7 @@ def _change(
         topic_id=topic.topic_id,
         index=index,
         partition=topic.partitions[index],
-        is_alive=lambda r: is_active(image, r),
+        is_alive=candidates(image, topic.partitions[index]),
         min_in_sync=rules.min_in_sync(topic.name),
         uses_eligible=rules.uses_eligible(),
         election=kind,

@@ -6,7 +6,7 @@ A plan checks an update of it like the others and leaves the rest to whoever ask
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -18,7 +18,12 @@ from strandline.wire.api.k57_update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from strandline.wire.records.metadata import ConfigRecord, FeatureLevelRecord
+from strandline.wire.records.metadata import (
+    BrokerFeature,
+    ConfigRecord,
+    ControllerFeature,
+    FeatureLevelRecord,
+)
 from strandline.wire.schema import Message
 
 METADATA_VERSION_FEATURE: Final = "metadata.version"
@@ -137,11 +142,12 @@ def _check(
     low, high = SUPPORTED_FEATURES[name]
     if not low <= level <= high:
         raise _refused(f"Feature {name} has levels {low} to {high}, not {level}.")
-    for broker in image.brokers.values():
-        known = {f.name: (f.min_supported_version, f.max_supported_version) for f in broker.features}
-        low, high = known.get(name, (0, 0))
+    for who, features in _everyone(image):
+        low, high = next(
+            ((f.min_supported_version, f.max_supported_version) for f in features if f.name == name), (0, 0)
+        )
         if not low <= level <= high:
-            raise _refused(f"Broker {broker.node_id} does not support level {level} of {name}.")
+            raise _refused(f"{who} does not support level {level} of {name}.")
     is_downgrade = (
         update.upgrade_type in (_SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE)
         if version >= 1
@@ -156,6 +162,13 @@ def _check(
     needed = _METADATA_VERSION_FOR_ELIGIBLE_LEADERS
     if proposed.get(ELIGIBLE_LEADERS_FEATURE, 0) and proposed.get(METADATA_VERSION_FEATURE, 0) < needed:
         raise _refused(f"{ELIGIBLE_LEADERS_FEATURE} 1 needs {METADATA_VERSION_FEATURE} {needed} or more.")
+
+
+def _everyone(image: ClusterImage) -> Iterator[tuple[str, Sequence[BrokerFeature | ControllerFeature]]]:
+    for broker in image.brokers.values():
+        yield f"Broker {broker.node_id}", broker.features
+    for controller in image.controllers.values():
+        yield f"Controller {controller.controller_id}", controller.features
 
 
 def _refused(why: str) -> KafkaError:

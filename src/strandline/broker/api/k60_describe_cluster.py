@@ -32,7 +32,7 @@ def handle(
     if request.endpoint_type != served:
         return _refused(request.endpoint_type, served)
     if served == _CONTROLLERS:
-        return _controllers(broker, request)
+        return _controllers(broker, context, request)
     states = (
         list(broker.image.brokers.values()) if request.include_fenced_brokers else broker.image.live_brokers()
     )
@@ -74,14 +74,19 @@ def _refused(asked: int, served: int) -> DescribeClusterResponse:
     )
 
 
-def _controllers(broker: Broker, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """Those that vote, and the leader, which may be about to leave (KIP-919)."""
+def _controllers(
+    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
+    """Those that have registered (KIP-919), and the leader, which everybody knows before that."""
     quorum = broker.quorum
-    ids = [key.replica_id for key in quorum.core.voters]
-    found = {node_id: quorum.addresses.of(node_id) for node_id in ids}
+    nodes: dict[int, tuple[str, int]] = {
+        controller.controller_id: (endpoint.host, endpoint.port)
+        for controller in broker.image.controllers.values()
+        for endpoint in controller.end_points
+        if endpoint.name == context.connection.listener
+    }
     if quorum.leader_address is not None:
-        found[quorum.leader_id] = quorum.leader_address
-    nodes = {node_id: address for node_id, address in found.items() if address is not None}
+        nodes[quorum.leader_id] = quorum.leader_address
     return DescribeClusterResponse(
         throttle_time_ms=0,
         error_code=ErrorCode.NONE,
@@ -89,8 +94,8 @@ def _controllers(broker: Broker, request: DescribeClusterRequest) -> DescribeClu
         cluster_id=broker.cluster_id,
         controller_id=quorum.leader_id if quorum.leader_id in nodes else -1,
         brokers=tuple(
-            DescribeClusterBroker(broker_id=node_id, host=address.host, port=address.port)
-            for node_id, address in sorted(nodes.items())
+            DescribeClusterBroker(broker_id=node_id, host=host, port=port)
+            for node_id, (host, port) in sorted(nodes.items())
         ),
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
