@@ -94,14 +94,17 @@ class World:
             for node_id in ids
         ]
 
-    def add_controllers(self, controllers: int, brokers: int = 1) -> list[SimulatedNode]:
+    def add_controllers(
+        self, controllers: int, brokers: int = 1, *, settings: Mapping[str, str] | None = None
+    ) -> list[SimulatedNode]:
         """Controllers of which the first begins a quorum and the others can be added, and brokers behind them."""
         ids = range(1, controllers + brokers + 1)
         servers = ",".join(f"{host_name(n)}:{CONTROLLER_PORT}" for n in ids[:controllers])
         nodes = []
         for node_id in ids:
             role = "controller" if node_id <= controllers else "broker"
-            nodes.append(self.add_node(node_id, settings=dynamic_settings(node_id, role, servers)))
+            own = dynamic_settings(node_id, role, servers) | dict(settings or {})
+            nodes.append(self.add_node(node_id, settings=own))
         nodes[0].begins_quorum = True
         return nodes
 
