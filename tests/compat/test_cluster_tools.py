@@ -120,6 +120,41 @@ def test_partition_is_moved_and_its_factor_raised(run: Run, cluster: Cluster, tm
     assert "No partition reassignments found." in run("ReassignPartitionsCommand", "--list").stdout
 
 
+def test_throttled_reassignment_goes_as_slowly_as_it_is_told_and_its_throttles_are_removed(
+    run: Run, cluster: Cluster, tmp_path: Path
+) -> None:
+    create(cluster, "throttled", [[1, 2]])
+    for _ in range(4):
+        assert write(cluster.node(1), "throttled", ["x" * 700_000])[0] == 0
+    file = ("--reassignment-json-file", plan(tmp_path / "plan.json", "throttled", [3, 4]))
+    done = run("ReassignPartitionsCommand", "--execute", "--throttle", 1, *file)
+    assert "The inter-broker throttle limit was set to 1 B/s" in done.stdout, done.stdout
+    topic = ("ConfigCommand", "--describe", "--entity-type", "topics", "--entity-name", "throttled")
+    told = run(*topic).stdout
+    assert "leader.replication.throttled.replicas=0:1,0:2" in told, told
+    assert "follower.replication.throttled.replicas=0:3,0:4" in told, told
+    broker = ("ConfigCommand", "--describe", "--entity-type", "brokers", "--entity-name")
+    assert "leader.replication.throttled.rate=1 " in run(*broker, 1).stdout
+    under_way = run("ReassignPartitionsCommand", "--verify", *file).stdout
+    assert "throttled-0 is still in progress" in under_way, under_way
+    faster = run("ReassignPartitionsCommand", "--execute", "--additional", "--throttle", 10**9, *file)
+    assert "The inter-broker throttle limit was set to 1000000000 B/s" in faster.stdout, faster.stdout
+    until_in_sync(cluster, "throttled", [3, 4])
+    last = ""
+
+    def is_completed() -> bool:
+        nonlocal last
+        last = run("ReassignPartitionsCommand", "--verify", *file).stdout
+        return "throttled-0 is completed" in last
+
+    eventually(is_completed, 60.0)
+    assert "Clearing broker-level throttles on brokers" in last, last
+    assert "Clearing topic-level throttles on topic throttled" in last, last
+    assert "throttled.replicas" not in run(*topic).stdout
+    assert "throttled.rate" not in run(*broker, 1).stdout
+    assert story.end_offset(cluster.node(3), "throttled") == 4
+
+
 def test_reassignment_is_listed_and_cancelled(run: Run, cluster: Cluster, tmp_path: Path) -> None:
     """The target is silent, so it is under way until it is cancelled."""
     create(cluster, "cancelled", [[1, 2]])
