@@ -15,8 +15,8 @@ from tests.compat.clients.interface import eventually
 from tests.compat.members.journal import Journal
 from tests.oracle.java_worker import JavaWorker, LineWorker
 
-CALL_TIMEOUT_S = 45.0
-WAIT_SECONDS_MAX = 60.0
+CALL_TIMEOUT_S = 90.0
+WAIT_SECONDS_MAX = 90.0
 _numbers = itertools.count()
 
 # Short enough for a test to wait for a crash to be noticed, long enough for a busy machine.
