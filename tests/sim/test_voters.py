@@ -14,3 +14,13 @@ def test_controllers_join_and_leave_under_kills_and_partitions(seed: int) -> Non
 @seeds(3)
 def test_controller_comes_back_with_another_disk(seed: int) -> None:
     scenarios.run(voters.replaced_disk, seed)
+
+
+@seeds(2)
+def test_controllers_join_by_themselves(seed: int) -> None:
+    scenarios.run(voters.joining_by_themselves, seed)
+
+
+@seeds(2)
+def test_voters_are_learned_from_a_snapshot(seed: int) -> None:
+    scenarios.run(voters.voters_from_a_snapshot, seed)

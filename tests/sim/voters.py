@@ -9,6 +9,7 @@ from contextlib import suppress
 from strandline.base.errors import ErrorCode
 from strandline.broker.metadata_store import PARTITION
 from strandline.broker.voter_records import voters_in
+from strandline.controller.image_records import records_of
 from strandline.quorum.messages import ReplicaKey
 from strandline.quorum.roles import Leader
 from strandline.quorum.voters import VoterSet
@@ -210,3 +211,48 @@ async def replaced_disk(world: World) -> None:
     topics.stop()
     await judge(world, topics)
     assert key_of(victim) in nodes[0].broker.quorum.core.voters
+
+
+async def joining_by_themselves(world: World) -> None:
+    """KIP-1186: controllers ask to be added, and those with another disk that the old one be removed first."""
+    chance = world.chance
+    nodes = world.add_controllers(3, 0, settings={"controller.quorum.auto.join.enable": "true"})
+    await world.start_all()
+    await until(lambda: all(key_of(node) in nodes[0].broker.quorum.core.voters for node in nodes))
+    await until(lambda: is_settled(world))
+    victim = chance.choice(nodes)
+    old = key_of(victim)
+    victim.kill()
+    victim.replace_disk()
+    await victim.start()
+    for node in nodes:
+        await until(lambda node=node: key_of(victim) in node.broker.quorum.core.voters)  # type: ignore[misc]
+        assert old not in node.broker.quorum.core.voters
+    await until(lambda: is_settled(world))
+    assert len(nodes[0].broker.quorum.core.voters) == 3
+
+
+async def voters_from_a_snapshot(world: World) -> None:
+    """The log before a snapshot is gone: who comes later learns from the snapshot who votes, and can be added."""
+    nodes, topics = await begin(world)
+    first, second, _, latecomer = nodes
+    await until_done(world, second)
+    latecomer.kill()
+    latecomer.replace_disk()
+    await asyncio.sleep(world.chance.uniform(1.0, 3.0))
+    for node in (first, second):
+        quorum = node.broker.quorum
+        await node.life.run(quorum.make_snapshot(records_of(node.broker.image), quorum.applied_offset))
+        assert quorum.store.start_offset > 0
+    await latecomer.start()
+    await until(lambda: latecomer.broker.quorum.store.snapshot is not None)
+    await until(lambda: latecomer.broker.quorum.core.voters == first.broker.quorum.core.voters)
+    await until_done(world, latecomer)
+    latecomer.kill()
+    await latecomer.start()
+    assert latecomer.broker.quorum.core.is_voter, "found again in its own snapshot and log"
+    topics.stop()
+    await settle(world)
+    for node in world.nodes.values():
+        assert [name for name in topics.acknowledged if name not in node.broker.image.topics] == []
+        assert node.broker.quorum.core.voters == first.broker.quorum.core.voters
