@@ -12,6 +12,7 @@ from strandline.broker.absences import Absences
 from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
 from strandline.broker.checkpoints import Checkpoints
+from strandline.broker.cleaner import Cleaner
 from strandline.broker.connection import ClientConnection, RequestContext
 from strandline.broker.controller_requests import decide
 from strandline.broker.controller_runtime import ControllerRuntime
@@ -104,6 +105,7 @@ class Broker:
         self.in_sync = InSync(self)
         self.checkpoints = Checkpoints(ports.disk, ports.workers)
         self.background = Background(self)
+        self.cleaner = Cleaner(self)
         self._listeners: list[OpenListener] = []
         self._waiter_key = 0
         self.cluster_id = ""
@@ -152,6 +154,7 @@ class Broker:
         self.groups.load_what_is_there()
         self.transactions.load_what_is_there()
         self.background.start()
+        self.cleaner.start()
         self.connections.serve_all()
 
     @property

@@ -25,7 +25,7 @@ from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
 from strandline.storage.log import Log
-from strandline.storage.opening import OpenedLog, Opening, open_log
+from strandline.storage.opening import EVERYWHERE, OpenedLog, Opening, open_log
 from strandline.telemetry.events import Events
 
 
@@ -171,6 +171,7 @@ class Replicas:
             start_offset=directory.log_starts.get(partition, 0),
             index_interval_bytes=self._configs.topic(partition.topic).index_interval_bytes,
             new_producers=Producers,
+            gaps_below=self._gaps_below(partition, directory),
         )
         opened: OpenedLog
         if directory.is_clean:
@@ -194,6 +195,13 @@ class Replicas:
         replica = Replica(partition, topic_id, config, directory, log, self._role(partition, state, log), now)
         self.by_topic.setdefault(partition.topic, {})[partition.partition] = replica
         return replica
+
+    def _gaps_below(self, partition: TopicPartition, directory: LogDirectory) -> int:
+        """Up to where compaction may have been: it checkpoints the recovery point before it begins."""
+        known = directory.recovery_points.get(partition)
+        if known is None and "compact" in self._configs.topic(partition.topic).cleanup_policy:
+            return EVERYWHERE  # the checkpoint is lost, and no gap may cost what is behind it
+        return max(known or 0, directory.cleaned_offsets.get(partition, 0))
 
     def _role(
         self, partition: TopicPartition, state: PartitionState, log: Log, known: int = -1

@@ -18,6 +18,9 @@ def expired_by_time(segments: Sequence[Segment], config: TopicConfig, now_ms: in
     count = 0
     for segment in segments:
         timestamp, _ = segment.largest_timestamp()
+        if segment.size == 0 and segment is not segments[-1]:
+            count += 1  # compaction left nothing of it
+            continue
         if segment.size == 0 or timestamp < 0 or now_ms - timestamp <= config.retention_ms:
             break
         count += 1
@@ -31,7 +34,7 @@ def expired_by_size(segments: Sequence[Segment], config: TopicConfig, total_byte
     surplus = total_bytes - config.retention_bytes
     count = 0
     for segment in segments:
-        if surplus < segment.size or segment.size == 0:
+        if surplus < max(segment.size, 1):
             break
         surplus -= segment.size
         count += 1
