@@ -11,7 +11,7 @@ from strandline.sim.workload import create_topic, produce_request
 from strandline.sim.world import SimulatedNode, World
 from strandline.storage import names
 from strandline.wire.api.k00_produce import ProduceResponse
-from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState, DeleteTopicsResponse
+from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from strandline.wire.record_batch import Record, build_batch
 from tests.sim.seeds import seeds
 

@@ -39,6 +39,8 @@ HEAVY_BYTES_MIN: Final = 2 * 1024 * 1024
 COMPILED_BYTES_MIN: Final = 64 * 1024 * 1024
 # Kafka takes half of its buffer for reading; less makes many small reads.
 _READ_BYTES_MIN: Final = 64 * 1024
+# Between two looks at the log. Each costs a turn of the loop and of a worker, which a busy machine lets wait.
+_STEP_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
 class _Overtaken(Exception):
@@ -196,7 +198,11 @@ class Cleaner:
             read_bytes=max(int(self._number("log.cleaner.io.buffer.size") / threads / 2), _READ_BYTES_MIN),
             seed=int.from_bytes(self._broker.random.uuid()[:8], "big"),
         )
-        return plan._replace(may_compile=_bytes_of(plan) >= COMPILED_BYTES_MIN)
+        a_tenth_of_a_second = int(self._number("log.cleaner.io.max.bytes.per.second") / 10)
+        return plan._replace(
+            may_compile=_bytes_of(plan) >= COMPILED_BYTES_MIN,
+            step_bytes=min(_STEP_BYTES_MAX, a_tenth_of_a_second),
+        )
 
     async def _swap(self, replica: Replica, cleaned: Cleaned) -> None:
         broker = self._broker

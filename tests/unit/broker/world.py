@@ -25,8 +25,8 @@ from strandline.node.disk import RealDisk
 from strandline.node.launcher import embedded_settings
 from strandline.ports.disk import File
 from strandline.ports.network import Peer
-from strandline.storage.directory import format_directory, is_formatted
 from strandline.ports.workers import Walk, WalkInWorkers
+from strandline.storage.directory import format_directory, is_formatted
 from strandline.telemetry.events import Events
 from strandline.wire.codec import decode_from, encode, encode_into
 from strandline.wire.headers import (

@@ -13,6 +13,7 @@ memory that others change, so it may run in a worker or in another process.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import Final, NamedTuple
 
 from strandline.base.aborted_transaction import AbortedTransaction
@@ -68,6 +69,8 @@ class Plan(NamedTuple):
     now_ms: int
     key_bytes_max: int
     read_bytes: int
+    step_bytes: int = 0
+    """How much is read and written between two values of `compact`, or a bit more."""
     seed: int = 0
     may_compile: bool = False
     """Whether this runs where heavy packages may be loaded."""
@@ -105,6 +108,10 @@ def compact(disk: Disk, plan: Plan) -> Iterator[Step | Cleaned | Finished]:
 
 
 def key_map_for(plan: Plan) -> KeyMap:
+    if plan.may_compile and find_spec("numba") is not None:
+        from strandline.storage.compaction.compiled import CompiledKeyMap
+
+        return CompiledKeyMap(plan.key_bytes_max, plan.seed)
     return DictKeyMap(plan.key_bytes_max)
 
 
@@ -115,6 +122,7 @@ class _Cleaning:
         self._plan = plan
         self._keys = key_map_for(plan)
         self._bytes_read = self._bytes_written = self._records_read = self._records_written = 0
+        self._moved = 0
 
     def run(self) -> Iterator[Step | Cleaned | Finished]:
         remove_unfinished(self._disk, self._plan.directory)
@@ -131,6 +139,12 @@ class _Cleaning:
             self._records_read,
             self._records_written,
         )
+
+    def _moved_on(self, count: int) -> Iterator[Step]:
+        self._moved += count
+        if self._moved >= self._plan.step_bytes:
+            yield Step(self._moved)
+            self._moved = 0
 
     def _segments_from(self, offset: int) -> list[tuple[int, int, int]]:
         """Base, size and end of each segment from the one that holds `offset` on."""
@@ -157,7 +171,7 @@ class _Cleaning:
                         if not keys.note(body, header.record_count, header.base_offset, plan.first_dirty):
                             return
                     keys.latest_offset = max(keys.latest_offset, header.last_offset)
-                yield Step(len(data))
+                yield from self._moved_on(len(data))
             keys.latest_offset = max(keys.latest_offset, end - 1)
 
     # The second pass
@@ -192,7 +206,7 @@ class _Cleaning:
                         writer.add(kept, header.last_offset)
                         self._records_written += kept.record_count
                 self._bytes_read += len(data)
-                yield Step(len(data) + writer.segment.size - before)
+                yield from self._moved_on(len(data) + writer.segment.size - before)
         writer.finish()
         self._bytes_written += writer.segment.size
         yield Cleaned(tuple(part.base for part in group), writer.segment.size)
