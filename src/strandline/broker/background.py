@@ -134,18 +134,13 @@ class Background:
     def _apply_retention_to(self, replica: Replica) -> None:
         log, config = replica.log, replica.config
         now = self._broker.clock.wall_ms()
-        # Segments above the high watermark stay: they are not committed.
-        visible = [
-            s
-            for s, end in zip(log.segments, log.segment_ends(), strict=True)
-            if end <= replica.high_watermark
-        ]
         count = retention.below_start(log.segments, log.log_start_offset)
         if "delete" in config.cleanup_policy:
+            # Segments above the high watermark stay: they are not committed.
             count = max(
                 count,
-                retention.expired_by_time(visible, config, now),
-                retention.expired_by_size(visible, config, log.size),
+                retention.expired_by_time(log.segments_below(replica.high_watermark), config, now),
+                retention.expired_by_size(log.segments_below(replica.high_watermark), config, log.size),
             )
         if count == 0:
             return

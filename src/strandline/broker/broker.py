@@ -26,6 +26,7 @@ from strandline.broker.metadata_view import Changes
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.quorum_node import QuorumNode
 from strandline.broker.quorum_setup import controller_runtime_of, quorum_of
+from strandline.broker.recovery import Recovery, close_logs
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
@@ -155,6 +156,7 @@ class Broker:
         self.transactions.load_what_is_there()
         self.background.start()
         self.cleaner.start()
+        Recovery(self).start()
         self.connections.serve_all()
 
     @property
@@ -204,16 +206,7 @@ class Broker:
             self.controller_runtime.stop()
         await self.tasks.close()
         self.controllers.stop()
-        clean = True
-        for replica in self.replicas.all_open():
-            if replica.directory.offline_because is not None:
-                continue
-            try:
-                replica.log.close()
-                await self.flush(replica)
-            except (OSError, KafkaError) as error:
-                self.events.error("closing a log", partition=replica.partition, error=error)
-                clean = False
+        clean = await close_logs(self)
         await self.background.checkpoint_recovery_points()
         await self.background.checkpoint_high_watermarks()
         await self.background.checkpoint_log_starts()

@@ -236,7 +236,7 @@ class Replicas:
         online = [directory for directory in self.directories if directory.offline_because is None]
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "Every log directory is offline.")
-        counts = [sum(1 for held, _ in self._on_disk.values() if held is directory) for directory in online]
+        counts = [len(self.partitions_in(directory)) for directory in online]
         return online[counts.index(min(counts))]
 
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
@@ -261,10 +261,11 @@ class Replicas:
     def is_repaired(self, directory: LogDirectory) -> bool:
         """Whether every log in it is whole: after an unclean end only those are that have been opened since."""
         return directory.is_clean or all(
-            self.get(*partition) is not None
-            for partition, (held, _) in self._on_disk.items()
-            if held is directory
+            self.get(*partition) is not None for partition in self.partitions_in(directory)
         )
+
+    def partitions_in(self, directory: LogDirectory) -> list[TopicPartition]:
+        return [partition for partition, (held, _) in self._on_disk.items() if held is directory]
 
     def has_data(self, topic: str, index: int) -> bool:
         return TopicPartition(topic, index) in self._on_disk

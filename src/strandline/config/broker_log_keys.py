@@ -120,8 +120,8 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("log.preallocate", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE).documented(
         "Whether the file of a new segment gets its full size at once."
     ),
-    accepted("num.recovery.threads.per.data.dir", INT, 2, at_least(1), HIGH, CLUSTER_WIDE).documented(
-        "Threads for each log directory that recover logs at start and flush them at shutdown."
+    active("num.recovery.threads.per.data.dir", INT, 2, at_least(1), HIGH, CLUSTER_WIDE).documented(
+        "Logs of each directory that are recovered at a time after an unclean end, and synced at a time at a stop."
     ),
     accepted("num.replica.alter.log.dirs.threads", INT, None, None, HIGH).documented(
         "Threads that move replicas between log directories. Without it, one for each directory."

@@ -83,6 +83,7 @@ class Log:
         self.log_end_offset = opened.end_offset
         self.recovery_point = min(recovery_point, opened.end_offset)
         self.segments = [Segment(disk, files, directory, base, size) for base, size in opened.segments]
+        self._closed_bytes: int | None = None
         self._bases = [base for base, _ in opened.segments]
         self._active_since_ms = now_ms
         self._is_directory_synced = False
@@ -95,16 +96,23 @@ class Log:
 
     @property
     def size(self) -> int:
-        return sum(segment.size for segment in self.segments)
+        """Bytes of all segments. Closed ones do not change, so they are counted once."""
+        if self._closed_bytes is None:
+            self._closed_bytes = sum(segment.size for segment in self.segments[:-1])
+        return self._closed_bytes + self.active.size
 
     @property
     def unflushed_count(self) -> int:
         """Offsets that a power cut could take back; what is being flushed counts until it is flushed."""
         return self.log_end_offset - self.recovery_point
 
-    def segment_ends(self) -> list[int]:
-        """The offset behind each segment's last."""
-        return [*self._bases[1:], self.log_end_offset]
+    def segments_below(self, offset: int) -> Iterator[Segment]:
+        """The oldest segments that end at or below `offset`, for whoever needs a few of them."""
+        for number, segment in enumerate(self.segments):
+            end = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end_offset
+            if end > offset:
+                return
+            yield segment
 
     # Appending
 
@@ -207,6 +215,7 @@ class Log:
         preallocate = self.config.segment_bytes if self.config.preallocate else 0
         segment = Segment.create(self._disk, self._files, self.directory, base_offset, preallocate)
         self.segments.append(segment)
+        self._closed_bytes = None
         self._bases.append(base_offset)
         self._active_since_ms = now_ms
         self.active = segment
@@ -316,6 +325,7 @@ class Log:
             for path in segment.rename_for_deletion():
                 self._disk.remove(path)
         self.active = self.segments[-1]
+        self._closed_bytes = None
         if self.active.base_offset > offset:
             self.restart_at(offset)
             return
@@ -369,6 +379,7 @@ class Log:
         for segment in segments:
             paths += segment.rename_for_deletion()
         del self.segments[: len(segments)]
+        self._closed_bytes = None
         del self._bases[: len(segments)]
         self.advance_start(self._bases[0])
         for name in self._disk.names(self.directory):
@@ -395,6 +406,7 @@ class Log:
             self._disk.remove(f"{self.directory}/{names.segment_file(base, names.SNAPSHOT)}")
         self.segments[first:behind] = [Segment(self._disk, self._files, self.directory, bases[0], size)]
         self._bases[first:behind] = [bases[0]]
+        self._closed_bytes = None
         return renamed
 
     # Flushing and closing

@@ -14,7 +14,7 @@ import numpy as np
 
 from strandline.storage.compaction import kernels as source
 from strandline.storage.compaction.keys import Judged
-from strandline.wire.record_batch import CorruptBatch
+from strandline.wire.record_batch import CorruptBatch, encode_record
 
 _SLOT_BYTES: Final = 8 * source.SLOT
 _SLOTS_FIRST: Final = 1 << 16
@@ -41,7 +41,7 @@ def _kernels() -> Any:
 class CompiledKeyMap:
     def __init__(self, bytes_max: int, seed: int) -> None:
         self._kernels = _kernels()
-        self._slots_max = max(1 << ((bytes_max // _SLOT_BYTES).bit_length() - 1), _SLOTS_FIRST)
+        self._slots_max = max(1 << (max(bytes_max // _SLOT_BYTES, 1).bit_length() - 1), _SLOTS_FIRST)
         # With a sign, as the kernels' integers have.
         self._seed = seed - (1 << 64) if seed >= 1 << 63 else seed
         self._table = np.zeros(_SLOTS_FIRST * source.SLOT, np.int64)
@@ -87,3 +87,12 @@ class CompiledKeyMap:
         ends = runs[: 2 * run_count].tolist()
         kept, tombstones, max_delta = found.tolist()
         return Judged(kept, list(zip(ends[::2], ends[1::2], strict=True)), bool(tombstones), max_delta)
+
+
+def warm_up() -> None:
+    """Has everything compiled, for who does not want the first use to wait for it."""
+    key_map = CompiledKeyMap(0, 1)
+    body = encode_record(0, 0, b"key", b"value")
+    key_map.note(body, 1, 0, 0)
+    key_map.judge(body, 1, 0, keeps_tombstones=True)
+    key_map._kernels.move_keys(key_map._table, np.zeros(2 * len(key_map._table), np.int64))
