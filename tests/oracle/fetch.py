@@ -22,11 +22,14 @@ from tests.oracle.debian import CannotFetchError
 
 # The newest release whose artifacts resolve whole.
 KAFKA_VERSION = "4.3.1"
-KAFKA_COORDINATES = (
+Coordinates = tuple[tuple[str, str, str], ...]
+SLF4J = ("org.slf4j", "slf4j-simple", "1.7.36")
+KAFKA_COORDINATES: Coordinates = (
     ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
     ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
-    ("org.slf4j", "slf4j-simple", "1.7.36"),
+    SLF4J,
 )
+KAFKA_STREAMS_COORDINATES: Coordinates = (("org.apache.kafka", "kafka-streams", KAFKA_VERSION), SLF4J)
 # Kafka's clients run on Java 11, but its broker and tools need 17.
 JAVA_VERSION_MIN = 17
 JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-21-jdk-headless", "default-jdk-headless")
@@ -76,20 +79,41 @@ class JavaOracle(Oracle):
         raise CannotFetchError("; ".join(reasons))
 
 
-class KafkaJarsOracle(Oracle):
-    """A directory with the jars of Apache Kafka's broker, tools and clients."""
+def _pom(coordinates: Coordinates, *, is_transitive: bool) -> str:
+    alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version>{'' if is_transitive else alone}</dependency>"
+        for group, artifact, version in coordinates
+    )
+    return (
+        "<project><modelVersion>4.0.0</modelVersion><groupId>strandline</groupId>"
+        "<artifactId>oracles</artifactId><version>1</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
 
-    name = "kafka-jars"
-    why_missing = f"Apache Kafka {KAFKA_VERSION}'s jars are not in the cache of oracles (Maven fetches them)"
+
+class JarsOracle(Oracle):
+    """A directory with jars from Maven, by their coordinates."""
+
+    def __init__(
+        self, name: str, what: str, version: str, coordinates: Coordinates, *, is_transitive: bool = True
+    ) -> None:
+        self.name = name
+        self.why_missing = (
+            f"the jars of {what} {version} are not in the cache of oracles (Maven fetches them)"
+        )
+        self._directory = f"{name}-{version}"
+        self._project = _pom(coordinates, is_transitive=is_transitive)
 
     def locate(self) -> Path | None:
-        return cache.installed(f"{self.name}-{KAFKA_VERSION}")
+        return cache.installed(self._directory)
 
     def fetch(self) -> None:
         java = JAVA.locate()
         if java is None:
             raise CannotFetchError(f"Maven needs Java, and there is {JAVA.why_missing}")
-        cache.install(f"{self.name}-{KAFKA_VERSION}", lambda into: _copy_dependencies(java, into))
+        cache.install(self._directory, lambda into: _copy_dependencies(java, self._project, into))
 
 
 class KcatOracle(Oracle):
@@ -110,9 +134,10 @@ class KcatOracle(Oracle):
 
 
 JAVA = JavaOracle()
-KAFKA_JARS = KafkaJarsOracle()
+KAFKA_JARS = JarsOracle("kafka-jars", "Apache Kafka", KAFKA_VERSION, KAFKA_COORDINATES)
+KAFKA_STREAMS_JARS = JarsOracle("kafka-streams", "Kafka Streams", KAFKA_VERSION, KAFKA_STREAMS_COORDINATES)
 KCAT = KcatOracle()
-ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KCAT)
+ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KCAT)
 
 
 def oracles_are_required() -> bool:
@@ -171,10 +196,10 @@ def _unpack_java(plan: debian.Plan, into: Path) -> None:
     )
 
 
-def _copy_dependencies(java: Path, into: Path) -> None:
+def _copy_dependencies(java: Path, project: str, into: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         pom = Path(scratch) / "pom.xml"
-        pom.write_text(_pom())
+        pom.write_text(project)
         done = subprocess.run(
             [
                 *(str(_maven()), "-B", "-q", "-ntp", "-Dstyle.color=never", "-f", str(pom)),
@@ -198,19 +223,6 @@ def _maven() -> Path:
         return Path(found)
     with debian.planned("maven") as plan:
         return cache.install(f"maven-{plan.version}", plan.unpack) / "usr/share/maven/bin/mvn"
-
-
-def _pom() -> str:
-    dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version></dependency>"
-        for group, artifact, version in KAFKA_COORDINATES
-    )
-    return (
-        "<project><modelVersion>4.0.0</modelVersion><groupId>strandline</groupId>"
-        "<artifactId>oracles</artifactId><version>1</version>"
-        f"<dependencies>{dependencies}</dependencies></project>"
-    )
 
 
 def _unpack_kcat(plan: debian.Plan, into: Path) -> None:
