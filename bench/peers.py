@@ -167,6 +167,10 @@ class KafkaPeer(Peer):
     def pid(self) -> int:
         return self._kafka.pid
 
+    def change(self, settings: Mapping[str, str]) -> None:
+        """For its next start."""
+        self._kafka.settings.update(settings)
+
     def start(self) -> None:
         self._kafka.start()
 
