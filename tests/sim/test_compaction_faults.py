@@ -111,6 +111,30 @@ def test_damage_that_a_cleaning_meets_is_reported_with_its_place_and_stays_where
     run(act)
 
 
+@pytest.mark.parametrize("fault", ["a read fails", "a length is wrong"])
+def test_a_log_whose_age_cannot_be_told_harms_nobody_else(fault: str) -> None:
+    async def act(world: World, node: SimulatedNode, client: WireClient, writer: Writer) -> None:
+        first = "/data/old-0/00000000000000000000.log"
+        await create_topic(client, "old", configs={**COMPACTED, "max.compaction.lag.ms": "1000"})
+        if fault == "a read fails":
+            node.faults.fail("read", first, errno.EIO)
+        else:
+            node.faults.flip_bit_on_read(first, 8)
+        await write(world, client, Writer("old"), 20)
+        expected = (
+            "log directory offline" if fault == "a read fails" else "log cannot be compacted partition=old-0"
+        )
+        while not said(node, expected):
+            await asyncio.sleep(0.05)
+        assert node.is_running
+        if fault != "a read fails":
+            await write(world, client, writer)
+            while not await is_compacted(client):
+                await asyncio.sleep(0.05)
+
+    run(act)
+
+
 async def _delete_some(client: WireClient) -> int:
     partition = DeleteRecordsPartition(partition_index=0, offset=20)
     topic = DeleteRecordsTopic(name="t", partitions=(partition,))

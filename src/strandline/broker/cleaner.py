@@ -85,6 +85,7 @@ class Cleaner:
                             await broker.replicas.open(topic, index)
                         except KafkaError:
                             continue  # it has said why, and may be gone
+                        await asyncio.sleep(0)  # the loop has its turn between two of many
 
     async def _clean_while_dirty(self) -> None:
         while (found := self._filthiest()) is not None:
@@ -105,17 +106,28 @@ class Cleaner:
                 and replica.partition not in self.under_way
                 and (replica.partition, replica.topic_id) not in self._unreadable
             ):
-                extent = self.extent(replica)
-                if extent.is_worth_it(replica.config.min_cleanable_dirty_ratio):
+                extent = self._extent(replica)
+                if extent is not None and extent.is_worth_it(replica.config.min_cleanable_dirty_ratio):
                     yield replica, extent
 
     def _filthiest(self) -> tuple[Replica, Extent] | None:
         return max(self._candidates(), key=lambda found: found[1].dirty_share, default=None)
 
-    def extent(self, replica: Replica) -> Extent:
+    def _extent(self, replica: Replica) -> Extent | None:
+        """None if that cannot be told, which is said: it takes a look at timestamps in the log."""
         cleaned_to = replica.directory.cleaned_offsets.get(replica.partition)
         now_ms = self._broker.clock.wall_ms()
-        return extent_of(replica.log, cleaned_to, replica.last_stable_offset(), now_ms)
+        try:
+            return extent_of(replica.log, cleaned_to, replica.last_stable_offset(), now_ms)
+        except (CorruptBatch, CorruptIndex) as error:
+            self._cannot_be_read(replica, error)
+        except OSError as error:
+            self._broker.replicas.disk_error(replica.directory, error)
+        return None
+
+    def _cannot_be_read(self, replica: Replica, error: Exception) -> None:
+        self._unreadable[replica.partition, replica.topic_id] = None
+        self._broker.events.error("log cannot be compacted", partition=replica.partition, error=error)
 
     async def clean(self, replica: Replica, extent: Extent) -> bool:
         """Cleans one log; False if that did not come to its end."""
@@ -129,8 +141,7 @@ class Cleaner:
         except (_Overtaken, KafkaError) as error:
             broker.events.info("compaction given up", partition=replica.partition, why=str(error))
         except (CorruptBatch, CorruptIndex) as error:
-            self._unreadable[replica.partition, replica.topic_id] = None
-            broker.events.error("log cannot be compacted", partition=replica.partition, error=error)
+            self._cannot_be_read(replica, error)
         except WorkLost as error:
             broker.events.warn("compaction failed", partition=replica.partition, error=error)
         except OSError as error:
