@@ -27,6 +27,15 @@ KAFKA_COORDINATES = (
     ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
     ("org.slf4j", "slf4j-simple", "1.7.36"),
 )
+# Spark's own connector. Its token provider does not resolve in this version: the one of 4.0.0 is the last that
+# does, and it only matters to clusters with delegation tokens.
+SPARK_VERSION = "4.2.0"
+SPARK_KAFKA_COORDINATES = (
+    ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK_VERSION),
+    ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
+    ("org.apache.kafka", "kafka-clients", "3.9.2"),
+    ("org.apache.commons", "commons-pool2", "2.13.1"),
+)
 # Kafka's clients run on Java 11, but its broker and tools need 17.
 JAVA_VERSION_MIN = 17
 JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-21-jdk-headless", "default-jdk-headless")
@@ -89,7 +98,25 @@ class KafkaJarsOracle(Oracle):
         java = JAVA.locate()
         if java is None:
             raise CannotFetchError(f"Maven needs Java, and there is {JAVA.why_missing}")
-        cache.install(f"{self.name}-{KAFKA_VERSION}", lambda into: _copy_dependencies(java, into))
+        pom = _pom(KAFKA_COORDINATES)
+        cache.install(f"{self.name}-{KAFKA_VERSION}", lambda into: _copy_dependencies(java, pom, into))
+
+
+class SparkKafkaJarsOracle(Oracle):
+    """A directory with the jars of Spark's own connector to Kafka, without what Spark itself brings."""
+
+    name = "spark-kafka-jars"
+    why_missing = f"the jars of Spark {SPARK_VERSION}'s Kafka connector are not in the cache of oracles"
+
+    def locate(self) -> Path | None:
+        return cache.installed(f"{self.name}-{SPARK_VERSION}")
+
+    def fetch(self) -> None:
+        java = JAVA.locate()
+        if java is None:
+            raise CannotFetchError(f"Maven needs Java, and there is {JAVA.why_missing}")
+        pom = _pom(SPARK_KAFKA_COORDINATES, is_transitive=False)
+        cache.install(f"{self.name}-{SPARK_VERSION}", lambda into: _copy_dependencies(java, pom, into))
 
 
 class KcatOracle(Oracle):
@@ -112,7 +139,8 @@ class KcatOracle(Oracle):
 JAVA = JavaOracle()
 KAFKA_JARS = KafkaJarsOracle()
 KCAT = KcatOracle()
-ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KCAT)
+SPARK_KAFKA_JARS = SparkKafkaJarsOracle()
+ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KCAT, SPARK_KAFKA_JARS)
 
 
 def oracles_are_required() -> bool:
@@ -171,10 +199,10 @@ def _unpack_java(plan: debian.Plan, into: Path) -> None:
     )
 
 
-def _copy_dependencies(java: Path, into: Path) -> None:
+def _copy_dependencies(java: Path, project: str, into: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         pom = Path(scratch) / "pom.xml"
-        pom.write_text(_pom())
+        pom.write_text(project)
         done = subprocess.run(
             [
                 *(str(_maven()), "-B", "-q", "-ntp", "-Dstyle.color=never", "-f", str(pom)),
@@ -200,11 +228,12 @@ def _maven() -> Path:
         return cache.install(f"maven-{plan.version}", plan.unpack) / "usr/share/maven/bin/mvn"
 
 
-def _pom() -> str:
+def _pom(coordinates: tuple[tuple[str, str, str], ...], *, is_transitive: bool = True) -> str:
+    alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
     dependencies = "".join(
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version></dependency>"
-        for group, artifact, version in KAFKA_COORDINATES
+        f"<version>{version}</version>{'' if is_transitive else alone}</dependency>"
+        for group, artifact, version in coordinates
     )
     return (
         "<project><modelVersion>4.0.0</modelVersion><groupId>strandline</groupId>"
