@@ -71,9 +71,7 @@ def test_the_beginning_that_is_gone_is_data_loss_or_skipped(bootstrap: str, topi
     assert offsets == list(range(12, 20))
 
 
-def test_an_open_transaction_holds_a_committed_reader_up(
-    bootstrap: str, topic: str, admin: Admin
-) -> None:
+def test_an_open_transaction_holds_a_committed_reader_up(bootstrap: str, topic: str, admin: Admin) -> None:
     admin.create_topic(topic, partitions=1)
     with Producer(bootstrap_servers=bootstrap, transactional_id=topic) as producer:
         producer.init_transactions()
