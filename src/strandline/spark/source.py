@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from strandline.spark.offsets import OffsetRange, ranges_between, split
-from strandline.spark.options import OptionError, ReadOptions, read_options
+from strandline.spark.options import OptionError, ReadOptions, WriteOptions, read_options, write_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import DataSourceStreamReader
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, DataSourceWriter
     from pyspark.sql.types import StructType
 
 
@@ -50,6 +50,30 @@ class StrandlineSource(DataSource):
         from strandline.spark.stream import StreamReader
 
         return StreamReader(read_options(self.options, is_stream=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from strandline.spark.writing import BatchWriter
+
+        return BatchWriter(self._write_options(schema, overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from strandline.spark.writing import HAS_ARROW_STREAM_WRITER, StreamWriter
+
+        if not HAS_ARROW_STREAM_WRITER:
+            raise OptionError(
+                "writing a stream needs PySpark 4.1 or newer: upgrade, or use strandline.spark.exactly_once"
+            )
+        writer: DataSourceStreamWriter = StreamWriter(self._write_options(schema, overwrite))
+        return writer
+
+    def _write_options(self, schema: StructType, overwrite: bool) -> WriteOptions:
+        from strandline.spark.rows import check_columns
+
+        if overwrite:
+            raise OptionError("topics are only ever appended to: use mode append")
+        options = write_options(self.options)
+        check_columns(schema, options.topic)
+        return options
 
 
 class BatchReader(DataSourceReader):
