@@ -38,7 +38,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Any]:
-    with running_broker(auto_create_topics_enable="false") as started:
+    # Transactions that run out of time are looked for every ten seconds as shipped.
+    quick = {"transaction_abort_timed_out_transaction_cleanup_interval_ms": "200"}
+    with running_broker(auto_create_topics_enable="false", **quick) as started:
         yield started
 
 

@@ -5,3 +5,18 @@
 needs nothing but `pip install strandline[spark]`: PySpark finds the format by the name of the module
 `pyspark_strandline`. Everything here reaches brokers through `strandline.client`, so it works with Apache Kafka too.
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["exactly_once", "write_atomically"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loaded when asked for: Spark imports this package wherever it looks for data sources."""
+    if name not in __all__:
+        raise AttributeError(name)
+    from importlib import import_module
+
+    return getattr(import_module("strandline.spark.sinks"), name)
