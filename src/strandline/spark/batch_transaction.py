@@ -54,9 +54,14 @@ class BatchTransaction:
         self._owner.begin_transaction()
         self._ticket = self._owner.ticket
 
-    def write(self, df: DataFrame, topic: str | None) -> int:
+    @property
+    def ticket(self) -> TransactionTicket:
+        """What tasks write with."""
         assert self._ticket is not None, "begin comes first"
-        return write_in_transaction(df, self._ticket, self._settings, topic)
+        return self._ticket
+
+    def write(self, df: DataFrame, topic: str | None) -> int:
+        return write_in_transaction(df, self.ticket, self._settings, topic)
 
     def mark(self, markers: MarkerLog, marker: Marker) -> None:
         assert self._owner is not None, "begin comes first"

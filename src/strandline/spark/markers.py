@@ -34,17 +34,19 @@ class MarkerLog:
     def __init__(self, settings: Mapping[str, str], name: str) -> None:
         self._admin = Admin(admin_settings(settings))
         self._create_topic()
-        count = len(self._admin.describe_topics([TOPIC])[TOPIC].partitions)
-        self._key = name.encode()
-        self.where = TopicPartition(TOPIC, partition_for_key(self._key, count))
         self._consumer = Consumer(
             {
                 **admin_settings(settings),
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
+                "allow.auto.create.topics": False,
             }
         )
+        # The consumer waits where a broker does not know of a topic yet that another has just created.
+        count = len(self._consumer.partitions_for(TOPIC))
+        self._key = name.encode()
+        self.where = TopicPartition(TOPIC, partition_for_key(self._key, count))
         self._consumer.assign([self.where])
         self._consumer.seek_to_beginning(self.where)
         self._last: Marker | None = None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from strandline.client.sync import Admin
 from strandline.spark.cluster import admin_settings
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # Columns that this adds; a DataFrame may have ones of the usual names.
 PLACE: Final = "strandline_partition"
@@ -22,9 +22,6 @@ def placer(settings: Mapping[str, str]) -> Callable[..., pa.Array]:
     common = tuple(sorted(admin_settings(settings).items()))
 
     def place(topics: pa.Array, keys: pa.Array, partitions: pa.Array) -> pa.Array:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         found = pa.nulls(len(topics), pa.int32())
         if topics.null_count:
             raise ValueError("a row has null as its topic: set topic=, or filter such rows out")

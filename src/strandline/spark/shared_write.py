@@ -65,7 +65,7 @@ def check_reports(reports: Sequence[Report], attempts: Mapping[int, int]) -> Non
 def placed(df: DataFrame, settings: Mapping[str, str], topic: str | None) -> DataFrame:
     """The rows with their partitions, shuffled so that each partition is in one task."""
     from pyspark.sql import functions as f
-    from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+    from pyspark.sql.pandas.functions import arrow_udf
 
     def column(name: str, kind: str) -> Any:
         return f.col(name) if name in df.columns else f.lit(None).cast(kind)
@@ -77,7 +77,8 @@ def placed(df: DataFrame, settings: Mapping[str, str], topic: str | None) -> Dat
         column("headers", "array<struct<key: string, value: binary>>").alias("headers"),
         column("partition", "int").alias("partition"),
     )
-    place = arrow_udf(placer(settings), "int", ArrowUDFType.SCALAR).asNondeterministic()
+    make_function: Any = arrow_udf  # its stubs know functions of a fixed number of columns only
+    place = make_function(placer(settings), "int").asNondeterministic()
     rows = rows.withColumn(PLACE, place("topic", "key", "partition")).drop("partition")
     tasks = df.sparkSession.sparkContext.defaultParallelism
     if topic is not None:
