@@ -97,6 +97,23 @@ def test_a_batch_that_fails_after_it_was_written_is_written_again_and_seen_once(
     assert values() == list(range(20))
 
 
+def test_a_batch_that_cannot_be_written_leaves_nothing_open_behind(
+    spark: Any, bootstrap: str, made: str, values: Values, query: Any, admin: Admin, monkeypatch: Any
+) -> None:
+    write, calls = BatchTransaction.write, []
+
+    def fails_always(self: BatchTransaction, df: Any, topic: str | None) -> int:
+        calls.append(write(self, df, topic))
+        raise RuntimeError("an executor was lost")
+
+    monkeypatch.setattr(BatchTransaction, "write", fails_always)
+    with pytest.raises(RuntimeError, match="executor was lost"):
+        ExactlyOnceSink(bootstrap, topic=made, name=made)(numbers(spark, 0, 20), 0)
+    assert calls == [20, 20, 20]
+    assert admin.describe_transactions([made])[made].state != "Ongoing", "readers would wait behind it"
+    assert values() == []
+
+
 def test_a_commit_whose_answer_is_lost_counts(
     spark: Any, bootstrap: str, made: str, values: Values, query: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,14 +65,9 @@ def offsets(topic: str, *numbers: int) -> str:
 
 # Options beside the servers; {name} stands for a topic of the data.
 QUERIES: dict[str, dict[str, str]] = {
-    "a topic": {"subscribe": "{orders}"},
-    "headers": {"subscribe": "{orders}", "includeHeaders": "true"},
-    "several topics": {"subscribe": "{orders},{stamped}, {empty}"},
-    "a pattern": {"subscribePattern": "same-(orders|stam.*)"},
+    "several topics, with headers": {"subscribe": "{orders},{stamped}, {empty}", "includeHeaders": "true"},
     "a pattern that matches in the middle": {"subscribePattern": "orders"},
     "partitions": {"assign": '{"{orders}":[0,2]}'},
-    "the broker's timestamps": {"subscribe": "{stamped}", "includeHeaders": "true"},
-    "an empty topic": {"subscribe": "{empty}"},
     "offsets": {
         "subscribe": "{orders}",
         "startingOffsets": '{"{orders}":{"0":3,"1":-2,"2":20}}',
@@ -176,16 +171,3 @@ def test_both_formats_refuse_and_ours_says_what_to_do(spark: Any, data: Data, na
 def test_a_refusal_comes_out_of_spark(spark: Any, data: Data) -> None:
     with pytest.raises(Exception, match="did you mean startingOffsets"):
         frame(spark, "strandline", data, {"subscribe": "same", "startingOffset": "earliest"}).collect()
-
-
-def test_aggregation_over_both_formats_is_the_same(spark: Any, data: Data) -> None:
-    require(SPARK_KAFKA_JARS)
-
-    def totals(source: str) -> list[Any]:
-        df = frame(spark, source, data, {"subscribePattern": "same-.*"})
-        found = df.groupBy("topic", "partition").agg({"offset": "max", "value": "count", "timestamp": "min"})
-        return sorted(map(tuple, found.where("topic != 'same-stamped'").collect()))
-
-    ours = totals("strandline")
-    assert len(ours) == 5
-    assert ours == totals("kafka")
