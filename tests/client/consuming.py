@@ -18,7 +18,7 @@ from strandline.client import Consumer
 from strandline.client.decode import ConsumerRecord
 from tests.oracle.readiness import wait_until_writable
 
-SECONDS_MAX = 30.0
+SECONDS_MAX = 60.0
 # Short enough for tests, and within what both brokers allow.
 QUICK = {"heartbeat.interval.ms": 200, "session.timeout.ms": 2500, "auto.offset.reset": "earliest"}
 

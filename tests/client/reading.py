@@ -13,7 +13,7 @@ from strandline.client import Admin
 
 T = TypeVar("T")
 
-READ_SECONDS_MAX = 15
+READ_SECONDS_MAX = 60
 
 
 class Seen(NamedTuple):
@@ -76,7 +76,7 @@ async def create(bootstrap: str, topic: str, *, partitions: int = 1, **configs: 
     raise AssertionError(f"topic {topic} did not get leaders")
 
 
-def run(main: Coroutine[Any, Any, T], *, seconds_max: float = 30) -> T:
+def run(main: Coroutine[Any, Any, T], *, seconds_max: float = 120) -> T:
     """One test's coroutine, which must not hang."""
 
     async def bounded() -> T:

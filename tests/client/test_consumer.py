@@ -425,7 +425,7 @@ def test_what_cannot_be_asked_of_a_consumer_says_why(bootstrap: str, topic: str)
         with pytest.raises(ConfigError, match=r"group\.id"):
             await consumer.commit()
         with pytest.raises(UnknownTopicError):
-            await consumer.end_offsets([TopicPartition(f"{topic}-missing", 0)], timeout=1)
+            await consumer.end_offsets([TopicPartition(f"{topic}-missing", 0)], timeout=3)
         waiting = asyncio.get_running_loop().create_task(consumer.poll(20))
         await asyncio.sleep(0.1)
         with pytest.raises(IllegalStateError, match="another task"):

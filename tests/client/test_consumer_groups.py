@@ -64,7 +64,7 @@ def test_members_share_join_and_leave_and_each_record_is_seen_once(
             # Nobody crashed and every member committed before it gave a partition up: nothing is seen twice.
             assert members.all_values() == list(range(900))
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)
 
 
 @TWO_PROTOCOLS
@@ -84,7 +84,7 @@ def test_members_keep_reading_what_they_keep(bootstrap: str, topic: str, setting
         assert diary.entries[1] == ("revoked", sorted({0, 1, 2, 3} - set(kept)))
         assert diary.entries[2] == ("revoked", kept), "at the end, when it was closed"
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)
 
 
 def test_eager_members_give_everything_up_and_get_it_anew(bootstrap: str, topic: str) -> None:
@@ -101,7 +101,7 @@ def test_eager_members_give_everything_up_and_get_it_anew(bootstrap: str, topic:
         assert [entry for entry, _ in diary.entries] == ["assigned", "revoked", "assigned", "revoked"]
         assert diary.entries[1] == ("revoked", [0, 1, 2, 3])
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)
 
 
 @TWO_PROTOCOLS
@@ -130,7 +130,7 @@ def test_partitions_of_a_member_that_died_go_to_the_others(
         await engine._fetcher.close()
         await engine.cluster.close()
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)
 
 
 def test_a_static_member_comes_back_to_its_partitions_without_a_rebalance(bootstrap: str, topic: str) -> None:
@@ -152,7 +152,7 @@ def test_a_static_member_comes_back_to_its_partitions_without_a_rebalance(bootst
             assert len(diary.entries) == told
             assert members.is_shared(4, at_least=2)
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)
 
 
 @TWO_PROTOCOLS
@@ -176,7 +176,7 @@ def test_a_member_that_does_not_poll_leaves_and_comes_back(
             await members.until(lambda: members.is_shared(2), "both share")
         assert ("lost", [0, 1]) in diary.entries
 
-    run(main(), seconds_max=90)
+    run(main(), seconds_max=180)
 
 
 @TWO_PROTOCOLS
@@ -204,7 +204,7 @@ def test_new_partitions_and_new_topics_of_a_pattern_are_found(
                 done.result(10)
             await members.until(lambda: members.is_shared(4), "the new partition")
 
-    run(main(), seconds_max=90)
+    run(main(), seconds_max=180)
 
 
 @TWO_PROTOCOLS
@@ -227,7 +227,7 @@ def test_a_subscription_can_change_and_end(bootstrap: str, topic: str, settings:
         assert await consumer.poll(0.3) == [], "the group has read it all, and committed that"
         await consumer.close()
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)
 
 
 def test_positions_survive_a_member_that_goes_and_one_that_comes(bootstrap: str, topic: str) -> None:
@@ -243,4 +243,4 @@ def test_positions_survive_a_member_that_goes_and_one_that_comes(bootstrap: str,
             await consumer.close()
         assert seen == list(range(100))
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)

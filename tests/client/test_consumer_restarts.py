@@ -43,7 +43,7 @@ def test_reading_goes_on_after_the_broker_comes_back(broker: BrokerProcess, topi
             await asyncio.to_thread(fill, broker.bootstrap, topic, range(10, 20), partitions=2)
             assert sorted(values(await read(consumer, 10))) == list(range(10, 20))
 
-    run(main(), seconds_max=40)
+    run(main(), seconds_max=180)
 
 
 @pytest.mark.parametrize("settings", [{}, {"group_protocol": "consumer"}], ids=["classic", "new"])
@@ -77,4 +77,4 @@ def test_a_group_goes_on_after_its_coordinator_comes_back(
             await members.until(lambda: members.is_shared(2), "two share again")
             assert members.all_values() == list(range(20))
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)

@@ -22,9 +22,9 @@ from tests.client.consuming import Pollers, member, pollers, read, values
 from tests.client.reading import run
 
 PARTITIONS = 3
-SECONDS_MAX = 40.0
+SECONDS_MAX = 60.0
 # In a calm minute it is some tens of milliseconds. A batch that stays in the line of a dead broker takes six seconds.
-ACK_SECONDS_MAX = 4.0
+ACK_SECONDS_MAX = 30.0
 _LATE_ACK_SECONDS = 0.3
 
 
@@ -166,7 +166,7 @@ def test_every_acknowledged_record_is_read_once_and_in_order_although_leaders_ar
                 assert numbers == sorted(set(numbers)), "each promise kept once, in order"
                 assert found[partition] == numbers
 
-    run(main(), seconds_max=90)
+    run(main(), seconds_max=180)
 
 
 def test_a_consumer_reads_from_the_replica_in_its_rack_and_from_the_leader_when_that_dies(
@@ -196,7 +196,7 @@ def test_a_consumer_reads_from_the_replica_in_its_rack_and_from_the_leader_when_
             assert values(found) == list(range(10))
             assert state.preferred_replica != 2
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)
 
 
 def test_a_consumer_notices_that_its_log_was_cut_off_and_reads_what_replaced_it(
@@ -229,4 +229,4 @@ def test_a_consumer_notices_that_its_log_was_cut_off_and_reads_what_replaced_it(
             assert await consumer.position(where) == 8
             assert consumer.metrics()["truncations-total"] == 1
 
-    run(main(), seconds_max=60)
+    run(main(), seconds_max=180)

@@ -53,7 +53,7 @@ def end(group: Group, records: Records, *, exactly_once: bool = True) -> None:
     records.write(MORE)
     group.wait_until_processed(records.ends)
     if exactly_once:
-        assert {place: n for place, n in group.processed().items() if n != 1} == {}, group.errors()
+        assert group.processed_again() == {}, group.errors()
         assert group.errors() == []
     for member in group.alive:
         member.leave()

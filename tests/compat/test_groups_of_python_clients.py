@@ -1,6 +1,6 @@
 """Consumer groups of confluent-kafka, kafka-python and aiokafka, in both protocols: members join, leave, crash.
 
-Every record is processed at least once; as long as nobody crashes, and since members commit what they have processed,
+Every record is processed at least once; as long as nobody crashes, and no commit is refused by a rebalance,
 exactly once.
 """
 

@@ -19,7 +19,7 @@ from strandline.wire.headers import (
 )
 from strandline.wire.schema import Request, Response
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 def every_request_class() -> list[type[Request]]:

@@ -32,8 +32,8 @@ AS_SHIPPED = (
 # Starts in half the time and leaves the second core to the client; slower once warm.
 QUICK_START = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 20.0
+START_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 60.0
 LOG_TAIL_LINES = 40
 
 

@@ -22,15 +22,18 @@ from tests.oracle.debian import CannotFetchError
 
 # The newest release whose artifacts resolve whole.
 KAFKA_VERSION = "4.3.1"
-KAFKA_COORDINATES = (
+Coordinates = tuple[tuple[str, str, str], ...]
+SLF4J = ("org.slf4j", "slf4j-simple", "1.7.36")
+KAFKA_COORDINATES: Coordinates = (
     ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
     ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
-    ("org.slf4j", "slf4j-simple", "1.7.36"),
+    SLF4J,
 )
+KAFKA_STREAMS_COORDINATES: Coordinates = (("org.apache.kafka", "kafka-streams", KAFKA_VERSION), SLF4J)
 # Spark's own connector. Its token provider does not resolve in this version: the one of 4.0.0 is the last that
 # does, and it only matters to clusters with delegation tokens.
 SPARK_VERSION = "4.2.0"
-SPARK_KAFKA_COORDINATES = (
+SPARK_KAFKA_COORDINATES: Coordinates = (
     ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK_VERSION),
     ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
     ("org.apache.kafka", "kafka-clients", "3.9.2"),
@@ -85,38 +88,41 @@ class JavaOracle(Oracle):
         raise CannotFetchError("; ".join(reasons))
 
 
-class KafkaJarsOracle(Oracle):
-    """A directory with the jars of Apache Kafka's broker, tools and clients."""
+def _pom(coordinates: Coordinates, *, is_transitive: bool) -> str:
+    alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version>{'' if is_transitive else alone}</dependency>"
+        for group, artifact, version in coordinates
+    )
+    return (
+        "<project><modelVersion>4.0.0</modelVersion><groupId>strandline</groupId>"
+        "<artifactId>oracles</artifactId><version>1</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
 
-    name = "kafka-jars"
-    why_missing = f"Apache Kafka {KAFKA_VERSION}'s jars are not in the cache of oracles (Maven fetches them)"
+
+class JarsOracle(Oracle):
+    """A directory with jars from Maven, by their coordinates."""
+
+    def __init__(
+        self, name: str, what: str, version: str, coordinates: Coordinates, *, is_transitive: bool = True
+    ) -> None:
+        self.name = name
+        self.why_missing = (
+            f"the jars of {what} {version} are not in the cache of oracles (Maven fetches them)"
+        )
+        self._directory = f"{name}-{version}"
+        self._project = _pom(coordinates, is_transitive=is_transitive)
 
     def locate(self) -> Path | None:
-        return cache.installed(f"{self.name}-{KAFKA_VERSION}")
+        return cache.installed(self._directory)
 
     def fetch(self) -> None:
         java = JAVA.locate()
         if java is None:
             raise CannotFetchError(f"Maven needs Java, and there is {JAVA.why_missing}")
-        pom = _pom(KAFKA_COORDINATES)
-        cache.install(f"{self.name}-{KAFKA_VERSION}", lambda into: _copy_dependencies(java, pom, into))
-
-
-class SparkKafkaJarsOracle(Oracle):
-    """A directory with the jars of Spark's own connector to Kafka, without what Spark itself brings."""
-
-    name = "spark-kafka-jars"
-    why_missing = f"the jars of Spark {SPARK_VERSION}'s Kafka connector are not in the cache of oracles"
-
-    def locate(self) -> Path | None:
-        return cache.installed(f"{self.name}-{SPARK_VERSION}")
-
-    def fetch(self) -> None:
-        java = JAVA.locate()
-        if java is None:
-            raise CannotFetchError(f"Maven needs Java, and there is {JAVA.why_missing}")
-        pom = _pom(SPARK_KAFKA_COORDINATES, is_transitive=False)
-        cache.install(f"{self.name}-{SPARK_VERSION}", lambda into: _copy_dependencies(java, pom, into))
+        cache.install(self._directory, lambda into: _copy_dependencies(java, self._project, into))
 
 
 class KcatOracle(Oracle):
@@ -137,10 +143,13 @@ class KcatOracle(Oracle):
 
 
 JAVA = JavaOracle()
-KAFKA_JARS = KafkaJarsOracle()
+KAFKA_JARS = JarsOracle("kafka-jars", "Apache Kafka", KAFKA_VERSION, KAFKA_COORDINATES)
+KAFKA_STREAMS_JARS = JarsOracle("kafka-streams", "Kafka Streams", KAFKA_VERSION, KAFKA_STREAMS_COORDINATES)
 KCAT = KcatOracle()
-SPARK_KAFKA_JARS = SparkKafkaJarsOracle()
-ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KCAT, SPARK_KAFKA_JARS)
+SPARK_KAFKA_JARS = JarsOracle(
+    "spark-kafka-jars", "Spark's Kafka connector", SPARK_VERSION, SPARK_KAFKA_COORDINATES, is_transitive=False
+)
+ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KCAT, SPARK_KAFKA_JARS)
 
 
 def oracles_are_required() -> bool:
@@ -226,20 +235,6 @@ def _maven() -> Path:
         return Path(found)
     with debian.planned("maven") as plan:
         return cache.install(f"maven-{plan.version}", plan.unpack) / "usr/share/maven/bin/mvn"
-
-
-def _pom(coordinates: tuple[tuple[str, str, str], ...], *, is_transitive: bool = True) -> str:
-    alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
-    dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version>{'' if is_transitive else alone}</dependency>"
-        for group, artifact, version in coordinates
-    )
-    return (
-        "<project><modelVersion>4.0.0</modelVersion><groupId>strandline</groupId>"
-        "<artifactId>oracles</artifactId><version>1</version>"
-        f"<dependencies>{dependencies}</dependencies></project>"
-    )
 
 
 def _unpack_kcat(plan: debian.Plan, into: Path) -> None:

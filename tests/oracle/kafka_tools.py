@@ -13,7 +13,7 @@ from types import TracebackType
 
 from tests.oracle.java_worker import JVM_OPTIONS, JavaWorker
 
-TOOL_TIMEOUT_S = 60.0
+TOOL_TIMEOUT_S = 120.0
 
 # The class behind each of Kafka's scripts.
 MAIN_CLASSES = {

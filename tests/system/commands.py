@@ -14,7 +14,7 @@ from pathlib import Path
 
 from strandline.node.launcher import embedded_settings
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 
 
 class Command:

@@ -91,7 +91,7 @@ class Crowd:
         generations = {member.generation for member in self.members.values()}
         return sorted(held) == list(range(self.partitions)) and len(generations) == 1
 
-    async def settle(self, seconds: float = 30.0) -> float:
+    async def settle(self, seconds: float = 90.0) -> float:
         begun = time.monotonic()
         while not self.is_settled():
             assert time.monotonic() - begun < seconds, "the group did not settle"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -70,9 +69,7 @@ def test_nodes_end_with_whoever_started_them() -> None:
         pids = [int(each.split(":")[1]) for each in value_of(running.wait_for("processes")).split(",")]
         running.signal(signal.SIGKILL)
         running.wait()
-    began = time.monotonic()
-    wait_until(lambda: not any(is_alive(pid) for pid in pids), 20.0)
-    assert time.monotonic() - began < 20.0
+    wait_until(lambda: not any(is_alive(pid) for pid in pids), 60.0)
 
 
 def test_a_directory_keeps_its_number_of_nodes(tmp_path: Path) -> None:

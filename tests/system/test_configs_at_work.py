@@ -57,7 +57,7 @@ def alter(broker: BrokerProcess, kind: int, name: str, key: str, value: str | No
     assert answer.responses[0].error_code == ErrorCode.NONE  # type: ignore[attr-defined]
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 10) -> None:
+def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline

@@ -138,7 +138,7 @@ def coordinator_of(cluster: Cluster, group: str) -> int:
     return -1
 
 
-def wait_until(condition: Callable[[], bool], what: Callable[[], object], seconds: float = 30.0) -> None:
+def wait_until(condition: Callable[[], bool], what: Callable[[], object], seconds: float = 90.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, what()

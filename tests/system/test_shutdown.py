@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -76,10 +75,8 @@ sys.exit(main(["up", "--ephemeral", "--port", "0"]))
                 break
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "stopping now\n"
-        begin = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 130
-        assert time.monotonic() - begin < 2
+        assert process.wait(60) == 130
         assert "second signal" in process.communicate()[1]
     finally:
         process.kill()

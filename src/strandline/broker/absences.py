@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from strandline.base.waiting import within
 from strandline.broker.peers import is_gone
-from strandline.broker.tasks import within
 from strandline.controller.image import BrokerState, TopicState
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
-from strandline.broker.tasks import within
+from strandline.base.waiting import within
 from strandline.controller.controller import SUPPORTED_FEATURES
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, Feature, Listener
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from strandline.broker.tasks import within
+from strandline.base.waiting import within
 from strandline.ports.network import Network
 from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest

@@ -181,7 +181,7 @@ class Replica:
         offset = self.log.log_end_offset
         aborted = self.producers.aborted_by(producer_id, marker, offset)
         self.log.append(memoryview(batch), header, offset, leader.epoch, now_ms, aborted)
-        self.producers.ended(header, marker, offset)
+        self.producers.ended(header, marker, offset, transaction_version)
         self._appended(leader)
         return Appended(offset, offset, -1)
 

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
-
-T = TypeVar("T")
-
-
-async def within(seconds: float, work: Awaitable[T]) -> T:
-    """What it gives, or TimeoutError. asyncio.wait_for swallows a cancellation that comes with the result (3.11)."""
-    async with asyncio.timeout(seconds):
-        return await work
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 
 class TaskScope:

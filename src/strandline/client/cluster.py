@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from strandline.base.errors import ErrorCode
+from strandline.base.waiting import within
 from strandline.client.backoff import Backoff
 from strandline.client.config import ClientConfig
 from strandline.client.connections import Connections, Node, NodeConnection
@@ -34,7 +35,6 @@ from strandline.client.errors import (
     error_for,
 )
 from strandline.client.metadata import Metadata, TopicInfo
-from strandline.client.waiting import within
 from strandline.client.world import ClientWorld
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from strandline.wire.schema import Request, Response

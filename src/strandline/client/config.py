@@ -20,20 +20,16 @@ from strandline.client.config_producer import PRODUCER_KEYS
 from strandline.client.errors import ConfigError
 from strandline.config.addresses import parse_address
 from strandline.config.definition import CLASS, LIST, ConfigKey, Required
+from strandline.config.typed_values import TypedValues, nearest
 from strandline.config.values import InvalidConfig, parse, render
-
-# Inside the class these names are its methods.
-_int = int
-_float = float
-_object = object
 
 _MAX_IN_FLIGHT_IDEMPOTENT: Final = 5  # how many batches of a producer a broker remembers
 
 
-class ClientConfig:
+class ClientConfig(TypedValues):
     """Immutable; `given` holds the names that the user set."""
 
-    __slots__ = ("_values", "bootstrap", "given")
+    __slots__ = ("bootstrap", "given")
 
     def __init__(
         self, keys: tuple[ConfigKey, ...], settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]
@@ -42,7 +38,7 @@ class ClientConfig:
         given = dict(settings or {})
         given.update((name.replace("_", "."), value) for name, value in keywords.items())
         self.given = frozenset(given)
-        self._values: dict[str, Any] = {}
+        self._values = {}
         for name in given:
             if name not in known and not name.startswith(SECURITY_PREFIXES):
                 raise ConfigError(_unknown(name, known), key=name)
@@ -76,46 +72,17 @@ class ClientConfig:
         """Whether this kind of client knows the setting at all."""
         return name in self._values
 
-    def value(self, name: str) -> Any:
-        return self._values[name]
-
-    def int(self, name: str) -> _int:
-        value = self._values[name]
-        assert isinstance(value, int), f"{name} is no integer: {value!r}"
-        return value
-
-    def seconds(self, name: str) -> _float:
+    def seconds(self, name: str) -> float:
         """A setting in milliseconds, as asyncio wants it."""
         return self.int(name) / 1000
 
-    def flag(self, name: str) -> bool:
-        value = self._values[name]
-        assert isinstance(value, bool), f"{name} is no flag: {value!r}"
-        return value
-
-    def text(self, name: str) -> str:
-        value = self._values[name]
-        assert isinstance(value, str), f"{name} is no text: {value!r}"
-        return value
-
-    def optional_text(self, name: str) -> str | None:
-        return None if self._values[name] is None else self.text(name)
-
-    def strings(self, name: str) -> tuple[str, ...]:
-        value = self._values[name]
-        assert isinstance(value, tuple), f"{name} is no list: {value!r}"
-        return value
-
-    def objects(self, name: str) -> tuple[_object, ...]:
+    def objects(self, name: str) -> tuple[object, ...]:
         """The entries of a list that may hold objects."""
         return tuple(self._values[name])
 
 
 def _unknown(name: str, known: Mapping[str, ConfigKey]) -> str:
-    import difflib  # Only a slip of the pen needs it.
-
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"{name} is no setting of this client" + (f"; did you mean {close[0]}?" if close else "")
+    return f"{name} is no setting of this client{nearest(name, known)}"
 
 
 def _value(key: ConfigKey, given: Any) -> Any:
@@ -135,7 +102,7 @@ def _value(key: ConfigKey, given: Any) -> Any:
         raise ConfigError(str(error), key=key.name) from error
 
 
-def _addresses(servers: tuple[str, ...]) -> tuple[tuple[str, _int], ...]:
+def _addresses(servers: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     found = []
     for server in servers:
         address = parse_address(server)

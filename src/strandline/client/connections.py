@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from strandline.base.errors import ErrorCode
+from strandline.base.waiting import within
 from strandline.client.backoff import Backoff
 from strandline.client.config import ClientConfig
 from strandline.client.errors import (
@@ -29,7 +30,6 @@ from strandline.client.errors import (
     UnsupportedVersionError,
     error_for,
 )
-from strandline.client.waiting import within
 from strandline.client.world import ClientWorld
 from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse

@@ -15,11 +15,11 @@ from contextlib import suppress
 from typing import Any
 
 from strandline.base.ids import TopicPartition
+from strandline.base.waiting import within
 from strandline.client.cluster import Cluster
 from strandline.client.errors import ConfigError, KafkaError
 from strandline.client.offsets_committed import CommittedOffsets, Membership, Offsets
 from strandline.client.subscription import OffsetAndMetadata
-from strandline.client.waiting import within
 from strandline.telemetry.counters import Counters
 
 

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from strandline.base.topics import INTERNAL_TOPICS
+from strandline.base.waiting import within
 from strandline.client.assignors import Assignor
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
@@ -34,7 +35,6 @@ from strandline.client.offsets import LogOffsets
 from strandline.client.offsets_committed import Membership, Offsets
 from strandline.client.offsets_positions import Positions
 from strandline.client.subscription import Mode, Subscription
-from strandline.client.waiting import within
 from strandline.client.world import ClientWorld
 from strandline.telemetry.counters import Counters
 

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from strandline.base.ids import TopicPartition
+from strandline.base.waiting import within
 from strandline.client.cluster import Cluster
 from strandline.client.coordinators import GROUP, MOVED
 from strandline.client.errors import ConnectionFailedError, KafkaTimeoutError
 from strandline.client.offsets_committed import Membership
-from strandline.client.waiting import within
 from strandline.wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)

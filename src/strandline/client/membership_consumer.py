@@ -22,13 +22,13 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition, uuid_text
+from strandline.base.waiting import within
 from strandline.client.assignors import by_topic
 from strandline.client.cluster import Cluster
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.membership import CommitBeforeRevocation, GroupLink, tell
 from strandline.client.offsets_committed import Membership
 from strandline.client.subscription import Mode, Subscription
-from strandline.client.waiting import within
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

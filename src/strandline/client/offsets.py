@@ -122,7 +122,8 @@ class LogOffsets:
         except KafkaError as error:
             if not error.retriable:
                 raise
-            return error
+            # Time ran out while asking: what the cluster said before is the better reason.
+            return failure if failure is not None and isinstance(error, KafkaTimeoutError) else error
         for where in wanted:
             refusal = self._cluster.metadata.topic_errors.get(where.topic)
             if refusal is not None and not refusal.retriable:

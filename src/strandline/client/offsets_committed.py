@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicPartition
+from strandline.base.waiting import within
 from strandline.client.assignors import by_topic
 from strandline.client.cluster import Cluster
 from strandline.client.connections import NodeConnection
@@ -30,7 +31,6 @@ from strandline.client.errors import (
     error_for,
 )
 from strandline.client.subscription import OffsetAndMetadata
-from strandline.client.waiting import within
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

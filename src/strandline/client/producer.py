@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
+from strandline.base.waiting import within
 from strandline.client.accumulator import Accumulator, PartitionQueue
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
@@ -39,7 +40,6 @@ from strandline.client.producer_settings import accumulator_settings, sender_set
 from strandline.client.producer_topics import TopicQueues, TopicRouter
 from strandline.client.sender import Sender
 from strandline.client.transactions import Transactions
-from strandline.client.waiting import within
 from strandline.client.world import ClientWorld, real_world
 from strandline.telemetry.counters import Counters
 from strandline.wire.record_batch import HEADER_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from strandline.client.waiting import within
+from strandline.base.waiting import within
 
 
 class MemoryLine:

@@ -14,17 +14,14 @@ from typing import Final, NamedTuple
 from strandline.config import startup_checks
 from strandline.config.addresses import parse_voter
 from strandline.config.broker_keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS, find_key
-from strandline.config.definition import ConfigValue, Required
+from strandline.config.definition import Required
 from strandline.config.listeners import EVERY_INTERFACE, Listener, parse_listeners, protocol_map
 from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
+from strandline.config.typed_values import TypedValues, nearest
 from strandline.config.values import InvalidConfig, parse
 
 BROKER: Final = "broker"
 CONTROLLER: Final = "controller"
-
-# Inside the class these names are its methods.
-_int = int
-_float = float
 
 # What a key begins with that a plug-in reads itself, so that nobody here can know its name.
 _PLUGIN_PREFIXES = ("config.providers.",)
@@ -38,9 +35,8 @@ class ConfigWarning(NamedTuple):
     message: str
 
 
-class BrokerConfig:
+class BrokerConfig(TypedValues):
     __slots__ = (
-        "_values",
         "advertised_controller_listeners",
         "advertised_listeners",
         "given",
@@ -70,7 +66,7 @@ class BrokerConfig:
     def __init__(self, given: Mapping[str, str]) -> None:
         self.given = MappingProxyType(dict(given))
         self.static = MappingProxyType(_with_node_id(given))
-        self._values: dict[str, ConfigValue] = {}
+        self._values = {}
         for key in BROKER_KEYS.values():
             if key.name in self.static:
                 self._values[key.name] = parse(key, self.static[key.name])
@@ -94,45 +90,8 @@ class BrokerConfig:
         """The configuration of a node, checked; raises InvalidConfig."""
         return cls(given)
 
-    def value(self, name: str) -> ConfigValue:
-        """The value of any key that a file can set; None where Kafka has null."""
-        return self._values[name]
-
-    def int(self, name: str) -> _int:
-        value = self._values[name]
-        assert isinstance(value, int), f"{name} is no integer: {value!r}"
-        assert not isinstance(value, bool), f"{name} is a flag"
-        return value
-
-    def optional_int(self, name: str) -> _int | None:
-        return None if self._values[name] is None else self.int(name)
-
-    def double(self, name: str) -> _float:
-        value = self._values[name]
-        assert isinstance(value, float), f"{name} is no double: {value!r}"
-        return value
-
-    def flag(self, name: str) -> bool:
-        value = self._values[name]
-        assert isinstance(value, bool), f"{name} is no boolean: {value!r}"
-        return value
-
-    def text(self, name: str) -> str:
-        value = self._values[name]
-        assert isinstance(value, str), f"{name} is no text: {value!r}"
-        return value
-
-    def optional_text(self, name: str) -> str | None:
-        return None if self._values[name] is None else self.text(name)
-
-    def strings(self, name: str) -> tuple[str, ...]:
-        """The entries of a list; none where the list is null."""
-        value = self._values[name]
-        assert value is None or isinstance(value, tuple), f"{name} is no list: {value!r}"
-        return value or ()
-
     @property
-    def node_id(self) -> _int:
+    def node_id(self) -> int:
         return self.int("node.id")
 
     @property
@@ -221,7 +180,4 @@ def _advice(name: str) -> str:
         synonyms = SYNONYMS.get(name)
         default = f"; its default for all topics is {synonyms[0].name}" if synonyms else ""
         return f"{name} is a key of topics, not of brokers{default}"
-    import difflib  # Costs more to load than all the rest; only a slip of the pen needs it.
-
-    close = difflib.get_close_matches(name, BROKER_KEYS, n=1)
-    return f"{name} is no key that Strandline knows" + (f"; did you mean {close[0]}?" if close else "")
+    return f"{name} is no key that Strandline knows{nearest(name, BROKER_KEYS)}"

@@ -140,7 +140,7 @@ class DynamicConfigs:
                 if name in values:
                     values[name] = parse(BROKER_KEYS.get(name) or DYNAMIC_ONLY_KEYS[name], text)
         _clamp(values)
-        self._broker_values = values
+        self._broker_values: dict[str, ConfigValue] = values
         self._topic_values = {name: _topic_default(key, values) for name, key in TOPIC_KEYS.items()}
         self._topic_defaults = TopicConfig(self._topic_values)
         self._resolved.clear()

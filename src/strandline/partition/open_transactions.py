@@ -4,7 +4,8 @@
    one, and never above the high watermark.
 2. One whose marker is not below the high watermark yet counts as open: a failover could take the marker back.
 3. A batch may open a transaction only if the coordinator knows that the partition is in it (KIP-890). Asking takes a
-   while; a marker that comes meanwhile makes the answer worthless. A guard stands for "asked, and nothing came since".
+   while; the marker of that transaction, if it comes meanwhile, makes the answer worthless. A guard stands for "asked,
+   and nothing came since".
 """
 
 from __future__ import annotations
@@ -69,12 +70,23 @@ class OpenTransactions:
             guard = self._guards[producer_id] = Guard(epoch, sequence, begins_with_zero)
             if len(self._guards) > GUARDS_MAX:
                 del self._guards[next(iter(self._guards))]
-        else:
+        elif guard.epoch == epoch:
             guard.lowest_sequence = min(guard.lowest_sequence, sequence)
         return guard
 
     def holds(self, producer_id: int, guard: Guard | None) -> bool:
         return guard is not None and self._guards.get(producer_id) is guard
+
+    def end_guard(self, producer_id: int, marker_epoch: int, transaction_version: int) -> None:
+        """A marker has come: what was asked about the transaction that it ends is worth nothing now."""
+        guard = self._guards.get(producer_id)
+        if guard is None:
+            return
+        # From version 2 on a marker has the epoch of the *next* transaction, whose first batch may be waiting here
+        # already: its producer hears of the decision before every partition has the marker.
+        is_of_the_next = transaction_version >= 2 and guard.epoch >= marker_epoch
+        if not is_of_the_next:
+            del self._guards[producer_id]
 
     def forget_guard(self, producer_id: int) -> None:
         self._guards.pop(producer_id, None)

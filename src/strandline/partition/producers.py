@@ -12,10 +12,12 @@
 6. A transactional batch opens a transaction, unless one is open; a marker ends it. While one is open, a batch that is
    not transactional is refused (INVALID_TXN_STATE). Batches without sequences come from a coordinator: only their epoch
    is checked.
-7. A marker of an epoch below the producer's is refused; of transaction version 2, where every transaction ends with an
+7. Of batches that wait together for the coordinator's word on their transaction, none may go ahead of the one with the
+   lowest sequence: if that one has to be sent again, those behind it must wait for it.
+8. A marker of an epoch below the producer's is refused; of transaction version 2, where every transaction ends with an
    epoch of its own, also one of the same epoch while a transaction is open: it is a late marker of an earlier one.
    A marker of an older coordinator is refused (TRANSACTION_COORDINATOR_FENCED).
-8. State is a function of the log: `appended` and `replay` do the same, so that every replica and every restart
+9. State is a function of the log: `appended` and `replay` do the same, so that every replica and every restart
    arrives at it.
 """
 
@@ -83,6 +85,7 @@ class Producers:
                 raise _out_of_order(
                     header, "it is the first of its transaction, and nothing is known of before"
                 )
+            _check_turn(header, guard)
             refused = self._refused.get(header.producer_id)
             if (
                 refused is not None
@@ -103,6 +106,7 @@ class Producers:
             return None
         newest = producer.batches[-1]
         if first == next_sequence(newest.last_sequence, 1):
+            _check_turn(header, guard)
             return None
         last = next_sequence(first, header.last_offset_delta)
         for batch in producer.batches:
@@ -159,7 +163,7 @@ class Producers:
         stable = self.transactions.stable_without(producer_id, offset)
         return AbortedTransaction(producer_id, producer.txn_first_offset, offset, stable)
 
-    def ended(self, header: BatchHeader, marker: Marker, offset: int) -> None:
+    def ended(self, header: BatchHeader, marker: Marker, offset: int, transaction_version: int = 1) -> None:
         """Notes a marker that has been appended at `offset`."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
@@ -172,7 +176,7 @@ class Producers:
         producer.last_timestamp = header.max_timestamp
         producer.txn_first_offset = -1
         self.transactions.end(header.producer_id, offset)
-        self.transactions.forget_guard(header.producer_id)
+        self.transactions.end_guard(header.producer_id, header.producer_epoch, transaction_version)
 
     def refused(self, header: BatchHeader) -> None:
         """Notes a batch that could not be appended, if it is the producer's first."""
@@ -274,6 +278,13 @@ class Producers:
         for producer_id in stale:
             del self._producers[producer_id]
         return len(stale)
+
+
+def _check_turn(header: BatchHeader, guard: Guard | None) -> None:
+    if guard is not None and header.base_sequence > guard.lowest_sequence:
+        raise _out_of_order(
+            header, f"the one with sequence {guard.lowest_sequence} was asked about before it"
+        )
 
 
 def _out_of_order(header: BatchHeader, why: str) -> KafkaError:

@@ -8,6 +8,7 @@ with cluster(nodes=3) as c:
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -15,10 +16,14 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from strandline.base.ids import uuid_text
+from strandline.client.cluster import Cluster as ClientCluster
+from strandline.client.config import ClientConfig
+from strandline.client.world import real_world
 from strandline.config import BrokerConfig
 from strandline.node import launcher
 from strandline.storage.directory import UnusableDirectory
@@ -99,11 +104,30 @@ class Cluster:
             node.launch()
         for node in self.nodes:
             node.wait_until_ready()
+        # A client drops a broker that is missing in another's answer, and what it had asked of it fails.
+        expected = {node.node_id for node in self.brokers}
+        wait_until(lambda: all(_brokers_known_to(node) == expected for node in self.brokers))
 
     def stop(self) -> None:
         """One after the other: each hands over what it leads while there is somebody to take it."""
         for node in self.nodes:
             node.stop()
+
+
+def _brokers_known_to(node: ClusterNode) -> set[int]:
+    async def ask() -> set[int]:
+        world = real_world()
+        client = ClientCluster(ClientConfig.admin(bootstrap_servers=node.bootstrap), world)
+        try:
+            await client.start()
+            return set(client.metadata.nodes)
+        finally:
+            await client.close()
+            world.close()
+
+    # In a thread of its own: whoever starts a cluster may be on a loop already.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, ask()).result()
 
 
 def _cluster_of(home: Path, nodes: int) -> str | None:

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from tests.compat.records import Received, Sample, Written
 
-CALL_TIMEOUT_S = 30.0
+CALL_TIMEOUT_S = 60.0
 # Some consumers wait for their last fetch when they close; the default of half a second would be most of a test.
 READ_WAIT_MS = 50
 # Above the largest record of a test, so that it is the broker who refuses an oversized one.

@@ -15,11 +15,12 @@ from tests.compat.clients.interface import eventually
 from tests.compat.members.journal import Journal
 from tests.oracle.java_worker import JavaWorker, LineWorker
 
-CALL_TIMEOUT_S = 45.0
+CALL_TIMEOUT_S = 90.0
+WAIT_SECONDS_MAX = 90.0
 _numbers = itertools.count()
 
 # Short enough for a test to wait for a crash to be noticed, long enough for a busy machine.
-SESSION_TIMEOUT_MS = 3000
+SESSION_TIMEOUT_MS = 6000
 HEARTBEAT_MS = 300
 # What a broker needs so that members may ask for that.
 QUICK_SESSIONS = {
@@ -109,6 +110,13 @@ class Group:
             found += member.journal.processed
         return found
 
+    def processed_again(self) -> dict[tuple[int, int], int]:
+        """What was processed more than once although no commit of it was refused."""
+        refused = set().union(*(member.journal.refused for member in self.members))
+        return {
+            place: count for place, count in self.processed().items() if count > 1 and place not in refused
+        }
+
     def errors(self) -> list[str]:
         return [f"{member.name}: {error}" for member in self.members for error in member.journal.errors]
 
@@ -132,7 +140,7 @@ class Group:
 
     def _wait(self, ask: Callable[[], Any], holds: Callable[[Any], bool]) -> None:
         try:
-            eventually(ask, holds, timeout_s=30.0)
+            eventually(ask, holds, timeout_s=WAIT_SECONDS_MAX)
         except AssertionError as error:
             raise AssertionError(f"{error}; errors {self.errors()}") from error
 

@@ -4,6 +4,7 @@ A line is written before the commit of what it tells, so the journals of a group
 
     r 3 120 129        records of partition 3 with offsets 120 to 129 were processed
     c 3 130            their commit succeeded
+    f 3 120 129        their commit was refused, because the group had gone on to the next generation meanwhile
     a 0,1,2 / v 0      partitions were assigned, revoked
     e TEXT             an error that the application saw
     x                  the consumer was closed
@@ -29,6 +30,9 @@ class JournalWriter:
     def committed(self, partition: int, offset: int) -> None:
         self._write(f"c {partition} {offset}")
 
+    def refused(self, partition: int, first: int, last: int) -> None:
+        self._write(f"f {partition} {first} {last}")
+
     def assigned(self, partitions: Iterable[int]) -> None:
         self._write("a " + ",".join(map(str, sorted(partitions))))
 
@@ -50,6 +54,7 @@ class Journal:
     """What one or several members did."""
 
     processed: Counter[tuple[int, int]] = field(default_factory=Counter)
+    refused: set[tuple[int, int]] = field(default_factory=set)
     assignments: list[set[int]] = field(default_factory=list)
     revocations: list[set[int]] = field(default_factory=list)
     held: set[int] = field(default_factory=set)
@@ -64,6 +69,9 @@ class Journal:
             if kind == "r":
                 partition, first, last = map(int, rest.split())
                 self.processed.update((partition, offset) for offset in range(first, last + 1))
+            elif kind == "f":
+                partition, first, last = map(int, rest.split())
+                self.refused.update((partition, offset) for offset in range(first, last + 1))
             elif kind in ("a", "v"):
                 partitions = {int(number) for number in rest.split(",") if number}
                 (self.assignments if kind == "a" else self.revocations).append(partitions)

@@ -48,7 +48,7 @@ class Shown:
     in_sync: tuple[int, ...]
 
 
-def eventually(condition: Callable[[], object], seconds: float = 20.0, what: object = "") -> None:
+def eventually(condition: Callable[[], object], seconds: float = 60.0, what: object = "") -> None:
     """Until it is true; what raised last, or what was false, is in the failure."""
     deadline = time.monotonic() + seconds
     while True:
@@ -78,6 +78,11 @@ def is_awake(node: ClusterNode) -> bool:
 
 def anyone(cluster: Cluster) -> ClusterNode:
     return next(node for node in cluster.brokers if is_awake(node))
+
+
+def told(cluster: Cluster, text: str) -> int:
+    """How often the nodes have said so in their logs."""
+    return sum(node.log_text.count(text) for node in cluster.nodes)
 
 
 def shown(cluster: Cluster, topic: str, partition: int = 0, node: ClusterNode | None = None) -> Shown:
@@ -140,10 +145,16 @@ def write(
     acks: int = -1,
     timeout_ms: int = 5000,
     partition: int = 0,
+    **identity: int,
 ) -> tuple[int, int]:
-    """One batch to one node, whether it leads or not: error code and base offset."""
+    """One batch to one node, whether it leads or not: error code and base offset.
+
+    `identity` is producer_id, producer_epoch and base_sequence of an idempotent producer.
+    """
     now_ms = int(time.time() * 1000)
-    batch = build_batch([Record(n, now_ms, None, value.encode()) for n, value in enumerate(values)])
+    batch = build_batch(
+        [Record(n, now_ms, None, value.encode()) for n, value in enumerate(values)], **identity
+    )
     data = (PartitionProduceData(index=partition, records=batch),)
     request = ProduceRequest(
         acks=acks, timeout_ms=timeout_ms, topic_data=(TopicProduceData(name=topic, partition_data=data),)
@@ -229,7 +240,6 @@ class Load:
         self.acknowledged: dict[int, int] = {}  # number to offset
         self.failed: dict[int, str] = {}
         self.last_s = time.monotonic()
-        self.longest_gap_s = 0.0
         self.sent = 0
         self._pause_s = pause_s
         self._ends = threading.Event()
@@ -253,10 +263,9 @@ class Load:
             return
         self.acknowledged[number] = message.offset() or 0
         now_s = time.monotonic()
-        self.longest_gap_s = max(self.longest_gap_s, now_s - self.last_s)
         self.last_s = now_s
 
-    def until_more(self, count: int = 50, seconds: float = 30.0) -> None:
+    def until_more(self, count: int = 50, seconds: float = 90.0) -> None:
         """Until that many more are acknowledged."""
         goal = len(self.acknowledged) + count
         eventually(lambda: len(self.acknowledged) >= goal, seconds, lambda: (goal, len(self.acknowledged)))

@@ -40,7 +40,7 @@ from tests.compat.wire import response_class
 from tests.disks import QuickDisk
 
 T = TypeVar("T")
-WAIT_SECONDS_MAX = 10.0
+WAIT_SECONDS_MAX = 30.0
 
 
 class Halted(BaseException):

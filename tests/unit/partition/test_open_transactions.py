@@ -129,3 +129,42 @@ def test_a_marker_makes_the_coordinators_answer_worthless() -> None:
     transactions.forget_guard(1)
     assert not transactions.holds(1, guard)
     assert not transactions.holds(1, None)
+
+
+def test_a_batch_waits_for_the_one_before_it_that_the_coordinator_has_to_be_asked_about_again() -> None:
+    producers = Producers()
+    guard = producers.transactions.begin_check(1, 0, 5, begins_with_zero=False)
+    assert producers.transactions.begin_check(1, 0, 3, begins_with_zero=False) is guard
+    with pytest.raises(KafkaError, match="sequence 3 was asked about before it") as refused:
+        producers.check(data(1, 5), guard)
+    assert refused.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producers.check(data(1, 3), guard) is None
+
+
+def test_a_batch_of_an_older_epoch_does_not_hold_back_those_of_the_newer() -> None:
+    producers = Producers()
+    guard = producers.transactions.begin_check(1, 4, 7, begins_with_zero=False)
+    producers.transactions.begin_check(1, 3, 2, begins_with_zero=False)
+    assert producers.check(data(1, 7, epoch=4), guard) is None
+
+
+def test_the_marker_of_one_transaction_leaves_alone_what_the_next_one_asked() -> None:
+    """KIP-890: EndTxn is answered, with the next epoch, before all markers are written; a batch may overtake one."""
+    producers = Producers()
+    producers.appended(data(1), 10)
+    guard = producers.transactions.begin_check(1, 1, 0, begins_with_zero=True)
+    written, _ = marker_batch(1, 1, COMMIT, 5)
+    producers.ended(read_header(written), COMMIT, 11, transaction_version=2)
+    assert producers.transactions.holds(1, guard)
+    assert producers.check(data(1, 0, epoch=1), guard) is None
+    # With version 1 the marker has the epoch of its own transaction.
+    producers.ended(read_header(written), COMMIT, 12, transaction_version=1)
+    assert not producers.transactions.holds(1, guard)
+
+
+def test_a_marker_ends_what_was_asked_for_its_transaction() -> None:
+    producers = Producers()
+    guard = producers.transactions.begin_check(1, 0, 0, begins_with_zero=True)
+    written, _ = marker_batch(1, 1, ABORT, 5)
+    producers.ended(read_header(written), ABORT, 11, transaction_version=2)
+    assert not producers.transactions.holds(1, guard)

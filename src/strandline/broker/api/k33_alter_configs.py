@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.config_targets import sorted_out
+from strandline.broker.config_targets import alter, refusal
 from strandline.broker.connection import RequestContext
 from strandline.wire.api.k33_alter_configs import (
     AlterConfigsRequest,
-    AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
@@ -27,27 +26,16 @@ REQUEST = AlterConfigsRequest
 async def handle(
     broker: Broker, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
-    passed, refused = sorted_out(broker.node_id, request.resources)
-    answers = [_refusal(resource, error) for resource, error in refused]
-    if passed or not refused:
-        asked = AlterConfigsRequest(resources=passed, validate_only=request.validate_only)
-        response = await broker.decide(context, asked)
-        assert isinstance(response, AlterConfigsResponse)
-        answers += response.responses
-    return AlterConfigsResponse(throttle_time_ms=0, responses=tuple(answers))
+    answers = await alter(
+        broker,
+        context,
+        request.resources,
+        lambda passed: AlterConfigsRequest(resources=passed, validate_only=request.validate_only),
+        AlterConfigsResourceResponse,
+    )
+    return AlterConfigsResponse(throttle_time_ms=0, responses=answers)
 
 
 def refuse(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:
-    return AlterConfigsResponse(
-        throttle_time_ms=0,
-        responses=tuple(_refusal(resource, error) for resource in request.resources),
-    )
-
-
-def _refusal(resource: AlterConfigsResource, error: KafkaError) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=error.code,
-        error_message=error.message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
+    answers = tuple(refusal(each, error, AlterConfigsResourceResponse) for each in request.resources)
+    return AlterConfigsResponse(throttle_time_ms=0, responses=answers)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.config_targets import sorted_out
+from strandline.broker.config_targets import alter, refusal
 from strandline.broker.connection import RequestContext
 from strandline.wire.api.k44_incremental_alter_configs import (
-    AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -28,27 +27,16 @@ REQUEST = IncrementalAlterConfigsRequest
 async def handle(
     broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    passed, refused = sorted_out(broker.node_id, request.resources)
-    answers = [_refusal(resource, error) for resource, error in refused]
-    if passed or not refused:
-        asked = IncrementalAlterConfigsRequest(resources=passed, validate_only=request.validate_only)
-        response = await broker.decide(context, asked)
-        assert isinstance(response, IncrementalAlterConfigsResponse)
-        answers += response.responses
-    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=tuple(answers))
+    answers = await alter(
+        broker,
+        context,
+        request.resources,
+        lambda passed: IncrementalAlterConfigsRequest(resources=passed, validate_only=request.validate_only),
+        AlterConfigsResourceResponse,
+    )
+    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=answers)
 
 
 def refuse(request: IncrementalAlterConfigsRequest, error: KafkaError) -> IncrementalAlterConfigsResponse:
-    return IncrementalAlterConfigsResponse(
-        throttle_time_ms=0,
-        responses=tuple(_refusal(resource, error) for resource in request.resources),
-    )
-
-
-def _refusal(resource: AlterConfigsResource, error: KafkaError) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=error.code,
-        error_message=error.message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
+    answers = tuple(refusal(each, error, AlterConfigsResourceResponse) for each in request.resources)
+    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=answers)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from strandline.client.waiting import within
+from strandline.base.waiting import within
 
 
 def test_a_cancellation_that_comes_with_the_result_is_not_lost() -> None:

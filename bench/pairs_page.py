@@ -1,4 +1,4 @@
-"""docs/benchmarks/groups.md, made from the results of a run."""
+"""The page of a benchmark of `bench.pairs`, made from the results of a run."""
 
 from __future__ import annotations
 
@@ -11,27 +11,24 @@ _HOW = """Each scenario runs on both brokers one right after the other, whoever 
 brackets the lowest and highest round. Speed is the median of
 the rounds' ratios, above 1 where Strandline is quicker; CPU is what the broker's process
 used in the scenario, as a share of Kafka's. A rate has a fixed duration, so there CPU has to be read with the speed."""
-_SETTINGS = """Both brokers have `group.initial.rebalance.delay.ms=0`, ten partitions of `__consumer_offsets` and one
-node; Kafka runs with the heap and options of its own scripts, after a warm-up, and with
-`group.consumer.assignment.interval.ms=0`: its default would make consumer groups wait up to a second before they
-assign, which Strandline does not do. Members are connections of one process that speak the protocol on raw sockets;
-where it says so they are librdkafka's, whose ten members need two seconds in some rounds and a third of one in others,
-with either broker: why was not looked into. A Strandline node is one thread; Kafka uses more than one core where many
-connections commit at once, as its CPU seconds in groups.json show."""
 
 
-def render(results: Results) -> str:
+# What a figure's name stands for.
+UNITS = {"ms": " ms", "p99_ms": " ms", "per_s": "/s", "bytes": " bytes"}
+
+
+def render(results: Results, *, name: str, title: str, about: str) -> str:
     run, facts = results.run, results.run["machine"]
     rows, slower, faster = [], [], []
-    for name, scenario in results.scenarios.items():
+    for key, scenario in results.scenarios.items():
         figure = scenario["figure"]
-        ours, theirs = results.spread(name, STRANDLINE, figure), results.spread(name, KAFKA, figure)
-        ratio = results.ratio(name, figure, STRANDLINE, KAFKA)
+        ours, theirs = results.spread(key, STRANDLINE, figure), results.spread(key, KAFKA, figure)
+        ratio = results.ratio(key, figure, STRANDLINE, KAFKA)
         assert ours is not None
         assert theirs is not None
         assert ratio is not None
         speed = ratio.median if scenario["more_is_better"] else 1 / ratio.median
-        cpu = results.ratio(name, "broker_cpu_s", STRANDLINE, KAFKA)
+        cpu = results.ratio(key, "broker_cpu_s", STRANDLINE, KAFKA)
         (faster if speed >= 1 else slower).append(f"{scenario['what']} ({speed:.2f}×)")
         rows.append(
             f"| {scenario['what']} | {_shown(ours, figure)} | {_shown(theirs, figure)} | {speed:.2f}× | "
@@ -44,9 +41,9 @@ def render(results: Results) -> str:
     )
     return "\n".join(
         [
-            "# Groups beside Apache Kafka",
+            f"# {title}",
             "",
-            f"Made by `python -m bench.groups` on {run['date']}, {run['rounds']} rounds.",
+            f"Made by `python -m bench.{name}` on {run['date']}, {run['rounds']} rounds.",
             _HOW,
             "",
             "| | Strandline | Apache Kafka | speed | CPU |",
@@ -55,11 +52,11 @@ def render(results: Results) -> str:
             "",
             verdict,
             "",
-            _SETTINGS,
+            about,
             "",
             _machine(facts, run["revision"]),
             f"Other programs used up to {_others(results):.1f} cores during a step.",
-            "Every sample is in [groups.json](groups.json).",
+            f"Every sample is in [{name}.json]({name}.json).",
             "",
         ]
     )
@@ -81,5 +78,5 @@ def _shown(spread: Spread, figure: str) -> str:
     def text(value: float) -> str:
         return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
-    unit = " ms" if figure == "ms" else "/s"
+    unit = UNITS[figure]
     return f"{text(spread.median)}{unit} ({text(spread.low)}–{text(spread.high)})"

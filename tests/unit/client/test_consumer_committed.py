@@ -1,0 +1,109 @@
+"""Committed offsets: what a refusal leads to. The coordinator is a list of answers; what is tested is our decision."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.client.backoff import Backoff
+from strandline.client.config import ClientConfig
+from strandline.client.errors import CommitFailedError, KafkaError, KafkaTimeoutError
+from strandline.client.offsets_committed import CommittedOffsets, Membership
+from strandline.client.subscription import OffsetAndMetadata
+from strandline.wire.api.k08_offset_commit import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+PLACE = TopicPartition("orders", 0)
+
+
+class Coordinator:
+    """Answers commits with these codes, then with success."""
+
+    def __init__(self, *codes: ErrorCode) -> None:
+        self.codes = list(codes)
+        self.epochs: list[int] = []
+
+    def version(self, _request: object, at_most: int | None = None) -> int:
+        return 9
+
+    async def call(self, request: Any, _answer: object, *, version: int) -> OffsetCommitResponse:
+        self.epochs.append(request.generation_id_or_member_epoch)
+        code = self.codes.pop(0) if self.codes else ErrorCode.NONE
+        partition = OffsetCommitResponsePartition(partition_index=0, error_code=code)
+        return OffsetCommitResponse(
+            topics=(OffsetCommitResponseTopic(name="orders", partitions=(partition,)),)
+        )
+
+    async def connection(self, _kind: object, _name: str, _deadline: float) -> Coordinator:
+        return self
+
+    def forget(self, _kind: object, _name: str) -> None:
+        pass
+
+
+def commit(coordinator: Coordinator, memberships: list[Membership], seconds: float = 20) -> None:
+    """Each attempt sees the next of these memberships, and then the last one."""
+
+    async def main() -> None:
+        now = asyncio.get_running_loop().time
+        asked = iter(memberships)
+        latest = memberships[0]
+
+        def membership() -> Membership:
+            nonlocal latest
+            latest = next(asked, latest)
+            return latest
+
+        cluster: Any = SimpleNamespace(
+            config=ClientConfig.consumer(bootstrap_servers="127.0.0.1:1"),
+            coordinators=coordinator,
+            metadata=SimpleNamespace(topics={}),
+            now=now,
+            backoff=lambda: Backoff(1, 2, lambda below: below // 2),
+        )
+        offsets = CommittedOffsets(cluster, "g", membership)
+        await offsets.commit({PLACE: OffsetAndMetadata(7)}, now() + seconds)
+
+    asyncio.run(main())
+
+
+def test_a_stale_epoch_is_tried_again_until_the_heartbeat_has_brought_the_next() -> None:
+    coordinator = Coordinator(ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.STALE_MEMBER_EPOCH)
+    old, new = Membership(3, "m"), Membership(4, "m")
+    # Before a request, in it, and (twice) after its refusal: the second request is built before the answer came.
+    commit(coordinator, [old] * 8 + [new])
+    assert coordinator.epochs == [3, 3, 4]
+
+
+def test_a_stale_epoch_that_stays_is_told_when_time_is_over() -> None:
+    coordinator = Coordinator(*[ErrorCode.STALE_MEMBER_EPOCH] * 1000)
+    with pytest.raises(KafkaTimeoutError, match="STALE_MEMBER_EPOCH"):
+        commit(coordinator, [Membership(3, "m")], seconds=0.05)
+
+
+def test_who_is_no_member_has_no_next_epoch_to_wait_for() -> None:
+    coordinator = Coordinator(*[ErrorCode.STALE_MEMBER_EPOCH] * 10)
+    with pytest.raises(KafkaError, match="STALE_MEMBER_EPOCH"):
+        commit(coordinator, [Membership()])
+    assert len(coordinator.epochs) == 1
+
+
+def test_a_member_that_the_group_has_left_behind_is_not_tried_again() -> None:
+    coordinator = Coordinator(ErrorCode.ILLEGAL_GENERATION)
+    with pytest.raises(CommitFailedError, match="moved on"):
+        commit(coordinator, [Membership(3, "m")])
+    assert len(coordinator.epochs) == 1
+
+
+def test_a_coordinator_that_moved_is_asked_again() -> None:
+    coordinator = Coordinator(ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    commit(coordinator, [Membership(3, "m")])
+    assert coordinator.epochs == [3, 3, 3]
