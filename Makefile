@@ -50,7 +50,7 @@ test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests
 
 soak: $(VENV)/.dev
-	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim
+	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/spark/test_exactly_once_kills.py
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch
