@@ -18,6 +18,7 @@ _HERE = Path(__file__).parent
 _numbers = itertools.count()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
