@@ -60,7 +60,7 @@ sim: $(VENV)/.dev
 	@$(BIN)/python -m tests.sim.search_mutants --seconds $(SIM_MUTANT_SECONDS)
 
 soak: $(VENV)/.dev
-	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim
+	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/spark/test_exactly_once_kills.py
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch
