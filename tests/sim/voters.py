@@ -13,13 +13,15 @@ from strandline.controller.image_records import records_of
 from strandline.quorum.messages import ReplicaKey
 from strandline.quorum.roles import Leader
 from strandline.quorum.voters import VoterSet
+from strandline.sim.checks.log import log_of
+from strandline.sim.faults import start_again
 from strandline.sim.wire_client import Disconnected, WireClient
 from strandline.sim.workload import Refused, create_topic
 from strandline.sim.world import CONTROLLER_PORT, DATA, SimulatedNode, World
 from strandline.storage import names
 from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
 from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
-from tests.sim.cluster import log_of, start_again, until
+from tests.sim.cluster import until
 
 _CONTROLLERS = 4
 _ANSWER_SECONDS_MAX = 10.0

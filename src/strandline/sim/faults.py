@@ -113,7 +113,7 @@ class Faults:
 
     def _start(self, node: SimulatedNode) -> None:
         if not node.is_running:
-            self._world.start_task(_start_again(node))
+            self._world.start_task(start_again(node))
 
     # Kinds: each returns whether it did anything
 
@@ -234,7 +234,7 @@ class Faults:
         return False
 
 
-async def _start_again(node: SimulatedNode) -> None:
+async def start_again(node: SimulatedNode) -> None:
     if not node.is_running:
         with suppress(NodeHalted):
             await node.start()

@@ -25,7 +25,7 @@ def difference(world: World, topics: list[str]) -> str | None:
     for topic in topics:
         for index, state in sorted(nodes[0].broker.image.topics[topic].partitions.items()):
             copies = {
-                node.node_id: _log_of(node, f"{DATA}/{topic}-{index}")
+                node.node_id: log_of(node, f"{DATA}/{topic}-{index}")
                 for node in nodes
                 if node.node_id in state.replicas
             }
@@ -35,7 +35,7 @@ def difference(world: World, topics: list[str]) -> str | None:
     return None
 
 
-def _log_of(node: SimulatedNode, directory: str) -> bytes:
+def log_of(node: SimulatedNode, directory: str) -> bytes:
     """All of it: each replica rolls its segments where it likes."""
     found = sorted(name for name in node.disk.names(directory) if name.endswith(names.LOG))
     return b"".join(bytes(node.disk.read(f"{directory}/{name}")) for name in found)
