@@ -12,6 +12,7 @@ from strandline.broker.absences import Absences
 from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
 from strandline.broker.checkpoints import Checkpoints
+from strandline.broker.cleaner import Cleaner
 from strandline.broker.connection import ClientConnection, RequestContext
 from strandline.broker.controller_registration import SECURITY_PROTOCOLS, register_controller
 from strandline.broker.controller_requests import decide
@@ -27,6 +28,7 @@ from strandline.broker.metadata_view import Changes
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.quorum_node import QuorumNode
 from strandline.broker.quorum_setup import controller_runtime_of, has_others, quorum_of
+from strandline.broker.recovery import Recovery, close_logs
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
@@ -106,6 +108,7 @@ class Broker:
         self.directory_reports = DirectoryReports(self)
         self.checkpoints = Checkpoints(ports.disk, ports.workers)
         self.background = Background(self)
+        self.cleaner = Cleaner(self)
         self._listeners: list[OpenListener] = []
         self._waiter_key = 0
         self.cluster_id = ""
@@ -159,6 +162,8 @@ class Broker:
         self.groups.load_what_is_there()
         self.transactions.load_what_is_there()
         self.background.start()
+        self.cleaner.start()
+        Recovery(self).start()
         self.connections.serve_all()
 
     @property
@@ -208,16 +213,7 @@ class Broker:
             self.controller_runtime.stop()
         await self.tasks.close()
         self.controllers.stop()
-        clean = True
-        for replica in self.replicas.all_open():
-            if replica.directory.offline_because is not None:
-                continue
-            try:
-                replica.log.close()
-                await self.flush(replica)
-            except (OSError, KafkaError) as error:
-                self.events.error("closing a log", partition=replica.partition, error=error)
-                clean = False
+        clean = await close_logs(self)
         await self.background.checkpoint_recovery_points()
         await self.background.checkpoint_high_watermarks()
         await self.background.checkpoint_log_starts()

@@ -276,12 +276,8 @@ class MetadataStore:
             self._log.restart_at(snapshot.offset)
         else:
             self._log.advance_start(snapshot.offset)
-            keep = [
-                s
-                for s, end in zip(self._log.segments, self._log.segment_ends(), strict=True)
-                if end > snapshot.offset
-            ]
-            count = len(self._log.segments) - max(len(keep), 1)
+            below = sum(1 for _ in self._log.segments_below(snapshot.offset))
+            count = min(below, len(self._log.segments) - 1)
             if count > 0:
                 for path in self._log.drop_segments(self._log.segments[:count]):
                     self._disk.remove(path)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from strandline import __version__
-from strandline.cli import dlq
+from strandline.cli import dlq, logs, sim
 
 _NODES_MAX = 15
 
@@ -86,8 +86,9 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
         "docs", help="print the reference pages, or write them", formatter_class=Formatter
     )
     docs.add_argument("--write", metavar="DIRECTORY", help="write the pages there instead of printing them")
-    letters = dlq.add_commands(commands, Formatter)
-    return parser, {"up": up, "server": server, "format": format_, "docs": docs, **letters}
+    more = logs.add_commands(commands, Formatter)
+    more |= dlq.add_commands(commands, Formatter) | sim.add_commands(commands, Formatter)
+    return parser, {"up": up, "server": server, "format": format_, "docs": docs, **more}
 
 
 def _add_log_options(parser: argparse.ArgumentParser) -> None:
@@ -132,8 +133,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from strandline.cli.docs import docs
 
             return docs(options)
+        case "log":
+            return logs.log(options)
         case "dlq":
             return dlq.dlq(options)
+        case "sim":
+            return sim.sim(options)
         case _:
             raise AssertionError(f"no such command: {options.command}")
 

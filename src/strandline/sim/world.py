@@ -222,6 +222,7 @@ class SimulatedNode:
         world, number = self._world, self._lives
         self._lives += 1
         life = self.life = Life(f"{self.host}, life {number}")
+        life.clock_rate = self.clock.rate
         life.on_end(self._ended)
         self.workers = SimulatedWorkers(world.loop, world.generator("workers", self.node_id, number))
         self.disk = SimulatedDisk(
@@ -285,6 +286,21 @@ class SimulatedNode:
         """The machine is off at once; what was not synced is kept or lost by chance."""
         self._world.trace.note("power cut", self.host)
         self.life.end("power cut", power_cut=True)
+
+    def pause(self) -> None:
+        """SIGSTOP: it stands still, its sockets stay."""
+        self._world.trace.note("pause", self.host)
+        self.life.is_paused = True
+
+    def resume(self) -> None:
+        self._world.trace.note("resume", self.host)
+        self._world.loop.resume(self.life)
+
+    def set_clock_rate(self, rate: float) -> None:
+        """Its clocks and timers run this much faster than those of the others; a restart keeps that."""
+        self._world.trace.note("clock rate", f"{self.host} {rate}")
+        self.clock.set_rate(rate)
+        self.life.clock_rate = rate
 
     def kill_amid_disk_operation(self, number: int) -> None:
         """Killed during the disk operation that comes after `number` others."""
