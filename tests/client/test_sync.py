@@ -134,3 +134,24 @@ def test_a_forked_child_makes_its_own_client_and_cannot_use_its_parents(bootstra
         b"child",
         b"parent again",
     ]
+
+
+def test_a_commit_has_every_record_that_was_sent_before_it_or_raises(bootstrap: str, topic: str) -> None:
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        admin.create_topic(topic, partitions=1)
+    with Producer(bootstrap_servers=bootstrap, transactional_id=topic, max_block_ms=5000) as producer:
+        producer.init_transactions()
+        for _ in range(5):
+            producer.begin_transaction()
+            for number in range(50):
+                producer.send(topic, b"%d" % number)
+            producer.commit_transaction()
+        producer.begin_transaction()
+        producer.send(topic, 5)  # no bytes, so it is not taken
+        with pytest.raises(SerializationError):
+            producer.commit_transaction()
+        producer.abort_transaction()
+        producer.begin_transaction()
+        producer.commit_transaction()
+    committed = [each.value for each in read_all(bootstrap, topic, count=250)]
+    assert committed == [b"%d" % number for number in range(50)] * 5

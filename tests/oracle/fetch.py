@@ -30,6 +30,15 @@ KAFKA_COORDINATES: Coordinates = (
     SLF4J,
 )
 KAFKA_STREAMS_COORDINATES: Coordinates = (("org.apache.kafka", "kafka-streams", KAFKA_VERSION), SLF4J)
+# Spark's own connector. Its token provider does not resolve in this version: the one of 4.0.0 is the last that
+# does, and it only matters to clusters with delegation tokens.
+SPARK_VERSION = "4.2.0"
+SPARK_KAFKA_COORDINATES: Coordinates = (
+    ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK_VERSION),
+    ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
+    ("org.apache.kafka", "kafka-clients", "3.9.2"),
+    ("org.apache.commons", "commons-pool2", "2.13.1"),
+)
 # Kafka's clients run on Java 11, but its broker and tools need 17.
 JAVA_VERSION_MIN = 17
 JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-21-jdk-headless", "default-jdk-headless")
@@ -137,7 +146,10 @@ JAVA = JavaOracle()
 KAFKA_JARS = JarsOracle("kafka-jars", "Apache Kafka", KAFKA_VERSION, KAFKA_COORDINATES)
 KAFKA_STREAMS_JARS = JarsOracle("kafka-streams", "Kafka Streams", KAFKA_VERSION, KAFKA_STREAMS_COORDINATES)
 KCAT = KcatOracle()
-ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KCAT)
+SPARK_KAFKA_JARS = JarsOracle(
+    "spark-kafka-jars", "Spark's Kafka connector", SPARK_VERSION, SPARK_KAFKA_COORDINATES, is_transitive=False
+)
+ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KCAT, SPARK_KAFKA_JARS)
 
 
 def oracles_are_required() -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Callable
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
@@ -59,6 +60,8 @@ class Replicas:
         self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
         self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
         self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
+        self.on_placed: Callable[[TopicPartition, LogDirectory], None] = lambda partition, directory: None
+        self.on_offline: Callable[[], None] = lambda: None
 
     def load(self) -> None:
         """Finds out which partitions have a directory; deals with those that the image does not know."""
@@ -80,6 +83,7 @@ class Replicas:
                 topic_id = topic.topic_id
             if topic.topic_id == topic_id:
                 self._on_disk[partition] = (directory, path)
+                self.on_placed(partition, directory)
                 return
         stray = directory.set_stray(partition, path, self._random.uuid().hex())
         self._events.warn(
@@ -146,6 +150,7 @@ class Replicas:
             except OSError as error:
                 raise self.disk_error(directory, error) from error
             self._on_disk[partition] = (directory, path)
+            self.on_placed(partition, directory)
         return self._on_disk[partition]
 
     def _check_present(self, partition: TopicPartition, path: str) -> None:
@@ -250,6 +255,7 @@ class Replicas:
             for replica in self.all_open():
                 if replica.directory is directory:
                     replica.wake_all()
+            self.on_offline()
         return KafkaError(
             ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline: {error}."
         )

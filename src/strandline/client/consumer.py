@@ -333,18 +333,18 @@ class Consumer:
         *,
         max_rows: int = TABLE_ROWS_MAX,
         max_bytes: int = TABLE_BYTES_MAX,
+        with_timestamp_type: bool = False,
     ) -> pyarrow.RecordBatch:
         """Like `poll`, as a pyarrow RecordBatch of whole batches: topic, partition, offset, timestamp, key, value and
-        headers. Rows may be more than `max_rows` by those of the last batch. Deserializers do not apply."""
-        from strandline.client.columnar.consuming import EMPTY, to_table
+        headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of the last
+        batch. Deserializers do not apply."""
+        from strandline.client.columnar.consuming import to_table
 
         engine = self._started()
         if self._unread_start < len(self._unread):
             raise IllegalStateError(None, "records of an iteration are not read yet; poll() gives them")
         parts = await engine.poll(timeout, lambda: engine.buffer.take_batches(max_rows, max_bytes))
-        if not parts:
-            return EMPTY
-        table = await to_table(parts, engine.cluster.world)
+        table = await to_table(parts, engine.cluster.world, with_timestamp_type)
         self._counters.add("records-consumed-total", table.num_rows)
         return table
 

@@ -165,6 +165,19 @@ class Transactions(Identity):
         await self._renew_identity(deadline, ProducerIdentity(-1, -1))
         self.state = State.READY
 
+    def join(self, identity: ProducerIdentity, *, is_version_2: bool) -> None:
+        """Takes part in the open transaction of another producer, as that producer (see `transaction_shared`)."""
+        if self.state is not State.UNINITIALIZED:
+            raise IllegalStateError(None, "transactions are initialized already")
+        self._identity = identity
+        self.is_transaction_v2 = is_version_2
+        self.state = State.READY
+        self.begin()
+
+    def expect_members(self) -> None:
+        """Others write in this transaction, so that its end must be told even if this producer writes nothing."""
+        self._is_begun = True
+
     def begin(self) -> None:
         if self.state is State.FATAL:
             self._raise()

@@ -9,7 +9,7 @@ a clean one.
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Final, NamedTuple
 
 from strandline.base.ids import TopicPartition, parse_uuid, uuid_text
 from strandline.ports.disk import Disk
@@ -39,6 +39,24 @@ def is_formatted(disk: Disk, path: str) -> bool:
     return disk.exists(f"{path}/{names.META_PROPERTIES}")
 
 
+class DirectoryIdentity(NamedTuple):
+    cluster_id: str
+    directory_id: bytes
+
+
+def identity_of(disk: Disk, path: str, node_id: int) -> DirectoryIdentity:
+    """What meta.properties says; UnusableDirectory if it cannot be read, or is another node's."""
+    try:
+        meta = checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))
+        if meta.get("node.id") != str(node_id):
+            raise UnusableDirectory(
+                f"{path} belongs to node {meta.get('node.id')}, and this is node {node_id}"
+            )
+        return DirectoryIdentity(meta["cluster.id"], parse_uuid(meta["directory.id"]))
+    except (OSError, KeyError, ValueError) as error:
+        raise UnusableDirectory(f"{path}/{names.META_PROPERTIES} cannot be used: {error!r}") from error
+
+
 class LogDirectory:
     def __init__(self, disk: Disk, path: str, node_id: int) -> None:
         """Takes the directory for this node; raises UnusableDirectory if it is another's or in use."""
@@ -49,16 +67,7 @@ class LogDirectory:
                 f"{path} is in use by another process; stop it or choose another directory"
             )
         try:
-            meta = checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))
-            if meta.get("node.id") != str(node_id):
-                raise UnusableDirectory(
-                    f"{path} belongs to node {meta.get('node.id')}, and this is node {node_id}"
-                )
-            self.cluster_id = meta["cluster.id"]
-            self.directory_id = parse_uuid(meta["directory.id"])
-        except (OSError, KeyError, ValueError) as error:
-            self.release()
-            raise UnusableDirectory(f"{path}/{names.META_PROPERTIES} cannot be used: {error!r}") from error
+            self.cluster_id, self.directory_id = identity_of(disk, path, node_id)
         except UnusableDirectory:
             self.release()
             raise

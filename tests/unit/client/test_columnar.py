@@ -14,9 +14,9 @@ pa = pytest.importorskip("pyarrow")
 
 from strandline.client.columnar import kernels as plain  # noqa: E402
 from strandline.client.columnar.compiled import Kernels, kernels  # noqa: E402
-from strandline.client.columnar.reading import SCHEMA, table_of  # noqa: E402
+from strandline.client.columnar.reading import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, table_of  # noqa: E402
 from strandline.client.columnar.warming import warm_up  # noqa: E402
-from strandline.client.columnar.writing import RecordTooLarge, TableColumns, batches_of  # noqa: E402
+from strandline.client.columnar.writing import RecordTooLarge, TableColumns, batches_of, partitions_of  # noqa: E402
 from strandline.client.partitioners import murmur2, partition_for_key  # noqa: E402
 from strandline.client.producer_records import seal  # noqa: E402
 from strandline.wire.record_batch import (  # noqa: E402
@@ -100,6 +100,15 @@ def test_append_time_stands_in_for_every_timestamp(compiled: bool) -> None:
     batch = build_batch([Record(n, n, None, b"") for n in range(5)], attributes=LOG_APPEND_TIME_FLAG)
     table = table_of([part(batch)], kernels(compiled))
     assert table.column("timestamp").cast(pa.int64()).to_pylist() == [4] * 5
+
+
+@BOTH
+def test_a_column_says_whose_clock_a_timestamp_is_of_if_asked(compiled: bool) -> None:
+    records = [Record(n, n, None, b"") for n in range(3)]
+    parts = [part(build_batch(records)), part(build_batch(records, attributes=LOG_APPEND_TIME_FLAG), 1)]
+    table = table_of(parts, kernels(compiled), with_timestamp_type=True)
+    assert table.schema == SCHEMA_WITH_TIMESTAMP_TYPE
+    assert table.column("timestamp_type").to_pylist() == [0, 0, 0, 1, 1]
 
 
 @BOTH
@@ -223,6 +232,19 @@ def test_a_column_can_say_the_partition(compiled: bool) -> None:
     ]  # fmt: skip
     with pytest.raises(ValueError, match="from 0 to 2"):
         written(kernels(compiled), columns(rows, partition=pa.array([3] * 6)))
+
+
+@BOTH
+def test_rows_whose_partition_is_null_go_by_their_keys(compiled: bool) -> None:
+    keys = [b"key-%d" % n for n in range(6)]
+    rows = [(1, n, key, b"", ()) for n, key in enumerate(keys)]
+    table = columns(rows, partition=pa.array([2, None, None, 0, None, 1]))
+    placed = partitions_of(table, partition_count=3, sticky=(0,), kernels=kernels(compiled)).to_pylist()
+    expected = [partition_for_key(key, 3) for key in keys]
+    expected[0], expected[3], expected[5] = 2, 0, 1
+    assert placed == expected
+    found = sorted((record.key, where) for where, record in written(kernels(compiled), table))
+    assert found == sorted(zip(keys, expected, strict=True))
 
 
 @BOTH

@@ -66,6 +66,12 @@ class SentTable:
     def done(self) -> bool:
         return all(batch.outcome is not None or batch.split is not None for batch in self._batches)
 
+    def check(self) -> None:
+        """Raises the first error of those that are known."""
+        for batch in self._batches:
+            if isinstance(batch.outcome, KafkaError):
+                raise batch.outcome
+
     async def _wait(self) -> SentTable:
         waiting = list(self._batches)
         while waiting:

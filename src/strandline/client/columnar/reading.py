@@ -2,7 +2,8 @@
 
 A `TableBuilder` is told how many rows and bytes are to come at most, so its columns are allocated once; each batch is
 then one call of a kernel. Columns: topic (dictionary), partition, offset, timestamp (milliseconds, UTC), key, value,
-headers (a list of name and value, which keeps order and repetition as Kafka does).
+headers (a list of name and value, which keeps order and repetition as Kafka does). A column `timestamp_type` behind
+them is made for who asks: 0 where the producer gave the time, 1 where the broker did.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ SCHEMA: Final = pa.schema(
     ]
 )
 
+SCHEMA_WITH_TIMESTAMP_TYPE: Final = SCHEMA.append(pa.field("timestamp_type", pa.int32(), nullable=False))
+
 # The smallest record: size, attributes, two deltas, two null fields, no headers.
 RECORD_BYTES_MIN: Final = 7
 # Offsets within a binary column have 32 bits.
@@ -48,7 +51,7 @@ Part = tuple[str, int, int, BatchHeader, memoryview]
 """Topic, partition, the position to read from, a batch's header and its bytes."""
 
 
-def table_of(parts: Sequence[Part], kernels: Kernels) -> pa.RecordBatch:
+def table_of(parts: Sequence[Part], kernels: Kernels, with_timestamp_type: bool = False) -> pa.RecordBatch:
     """The records of these batches from their positions on. Raises CorruptBatch."""
     bodies = [body_of(header, batch) for _, _, _, header, batch in parts]
     rows = 0
@@ -59,7 +62,8 @@ def table_of(parts: Sequence[Part], kernels: Kernels) -> pa.RecordBatch:
     builder = TableBuilder(rows, sum(map(len, bodies)), kernels)
     for (topic, partition, position, header, _), body in zip(parts, bodies, strict=True):
         builder.add(topic, partition, position, header, body)
-    return builder.finish()
+    table = builder.finish()
+    return builder.add_timestamp_types(table) if with_timestamp_type else table
 
 
 class TableBuilder:
@@ -79,6 +83,7 @@ class TableBuilder:
         self._header_key = _BinaryColumn(0, 0)
         self._header_value = _BinaryColumn(0, 0)
         self._topic_numbers: dict[str, int] = {}
+        self._timestamp_types: list[tuple[int, int]] = []  # how many rows have it, by batch
         view = kernels.view
         self._record_columns = (
             *map(view, (self._offsets, self._timestamps)),
@@ -106,6 +111,7 @@ class TableBuilder:
         last = int(self._state[ROWS])
         self._topics[first:last] = self._topic_numbers.setdefault(topic, len(self._topic_numbers))
         self._partitions[first:last] = partition
+        self._timestamp_types.append((last - first, int(header.uses_log_append_time)))
         if found:
             self._add_headers(first, last, found, body, data)
 
@@ -143,6 +149,11 @@ class TableBuilder:
             self._headers(rows),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+    def add_timestamp_types(self, table: pa.RecordBatch) -> pa.RecordBatch:
+        counts, types = zip(*self._timestamp_types, strict=True) if self._timestamp_types else ((), ())
+        column = pa.array(np.repeat(np.array(types, np.int32), np.array(counts, np.int64)))
+        return pa.RecordBatch.from_arrays([*table.columns, column], schema=SCHEMA_WITH_TIMESTAMP_TYPE)
 
     def _headers(self, rows: int) -> pa.Array:
         count = int(self._state[HEADERS])

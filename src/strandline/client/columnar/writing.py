@@ -1,8 +1,8 @@
 """An Arrow table into the bodies of record batches, by partition.
 
 Rows with a key go where Java's producer would put them (murmur2), rows without one to the sticky partitions in turn,
-each for about a batch; a column can also say the partition. The order of rows is kept within each partition. Each
-batch is one call of a kernel that writes the records of as many rows as fit.
+each for about a batch; a column can also say the partition, of all rows or where it is not null. The order of rows is
+kept within each partition. Each batch is one call of a kernel that writes the records of as many rows as fit.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from strandline.client.columnar.compiled import Kernels
 
 # What a batch may take beyond its bound, because one record is always written: the largest record is looked for then.
 _ROOM_BYTES: Final = 4096
+# How many bytes of rows without a key stay together where rows are only placed, not written.
+PLACING_BYTES: Final = 256 * 1024
 
 
 class BatchBody(NamedTuple):
@@ -178,11 +180,16 @@ def _partitions(
     batch_bytes: int,
     kernels: Kernels,
 ) -> Any:
-    if columns.partition is not None:
-        found = columns.partition.cast(pa.int32()).to_numpy(zero_copy_only=False)
-        if len(found) and not 0 <= int(found.min()) <= int(found.max()) < partition_count:
+    given = columns.partition
+    if given is not None and given.null_count < len(given):
+        given = given.cast(pa.int32())
+        limits = pc.min_max(given).as_py()
+        if not 0 <= limits["min"] <= limits["max"] < partition_count:
             raise ValueError(f"partitions must be from 0 to {partition_count - 1}")
-        return _read_only(np.ascontiguousarray(found))
+        if not given.null_count:
+            return _read_only(np.ascontiguousarray(given.to_numpy(zero_copy_only=False)))
+    else:
+        given = None
     found = np.empty(columns.rows, np.int32)
     view = kernels.view
     turns = np.array(sticky, np.int32)
@@ -195,7 +202,19 @@ def _partitions(
         batch_bytes,
         view(found),
     )
+    if given is not None:
+        chosen = pc.coalesce(given, pa.array(found))
+        found = np.ascontiguousarray(chosen.to_numpy(zero_copy_only=False))
     return _read_only(found)
+
+
+def partitions_of(
+    columns: TableColumns, *, partition_count: int, sticky: Sequence[int], kernels: Kernels
+) -> pa.Array:
+    """Where `batches_of` would put each row."""
+    key, value = _Binary(columns.key, columns.rows), _Binary(columns.value, columns.rows)
+    found = _partitions(columns, key, value, partition_count, sticky, PLACING_BYTES, kernels)
+    return pa.array(np.array(found, np.int32))
 
 
 def _read_only(array: Any) -> Any:

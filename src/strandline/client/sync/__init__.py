@@ -14,6 +14,14 @@ from __future__ import annotations
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaError
 from strandline.client.sync.faces import Admin, Consumer
-from strandline.client.sync.producer import Producer
+from strandline.client.sync.producer import Producer, TransactionMember, TransactionOwner
 
-__all__ = ["Admin", "Consumer", "KafkaError", "Producer", "TopicPartition"]
+__all__ = [
+    "Admin",
+    "Consumer",
+    "KafkaError",
+    "Producer",
+    "TopicPartition",
+    "TransactionMember",
+    "TransactionOwner",
+]

@@ -13,6 +13,8 @@ from strandline.client.producer import Headers
 from strandline.client.producer import Producer as Engine
 from strandline.client.producer_batch import RecordMetadata, RecordPromise
 from strandline.client.sync.faces import Face
+from strandline.client.transaction_shared import TransactionMember as MemberEngine
+from strandline.client.transaction_shared import TransactionOwner as OwnerEngine
 
 # How far a thread may be ahead of the loop; memory as such is bounded by buffer.memory.
 _AHEAD_MAX: Final = 10_000
@@ -83,9 +85,11 @@ class Producer(Face):
     order. Errors, those before a record is taken too, are in what `send` gives."""
 
     _engine: Engine
+    _engine_class: type[Engine] = Engine
 
     def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        super().__init__(lambda: Engine(settings, **keywords))
+        super().__init__(lambda: self._engine_class(settings, **keywords))
+        self._not_taken: KafkaError | None = None  # why a record of this transaction was not taken
         self._handoff = self._thread.handoff(self._take, _AHEAD_MAX)
         self._waiters: list[asyncio.Future[None]] = []
 
@@ -116,7 +120,35 @@ class Producer(Face):
         if self._thread.is_of_this_process:
             self._thread.run(self._close(timeout))
 
+    def begin_transaction(self) -> None:
+        self._check_process()
+        self._thread.run(self._begin())
+
+    def commit_transaction(self) -> None:
+        """Everything sent since the transaction began is in it, or this raises: a record that was not taken too."""
+        self._check_process()
+        self._thread.run(self._commit())
+
+    def abort_transaction(self) -> None:
+        self._check_process()
+        self._thread.run(self._abort())
+
     # On the loop
+
+    async def _begin(self) -> None:
+        await self._line_is_taken()
+        self._engine.begin_transaction()
+        self._not_taken = None
+
+    async def _commit(self) -> None:
+        await self._line_is_taken()
+        if self._not_taken is not None:
+            raise self._not_taken
+        await self._engine.commit_transaction()
+
+    async def _abort(self) -> None:
+        await self._line_is_taken()
+        await self._engine.abort_transaction()
 
     async def _take(self, line: deque[Any]) -> None:
         """Empties the line, in order, waiting where the engine must."""
@@ -134,6 +166,7 @@ class Producer(Face):
                 result._error = error
             except Exception as error:
                 result._error = KafkaError(None, f"{type(error).__name__}: {error}")
+            self._not_taken = self._not_taken or result._error
             taken += 1
             if taken >= _AT_ONCE_MAX:
                 break
@@ -167,3 +200,15 @@ class Producer(Face):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._line_is_taken(), timeout)
         await self._engine.close(timeout)
+
+
+class TransactionOwner(Producer):
+    """`client.transaction_shared.TransactionOwner`, blocking."""
+
+    _engine_class = OwnerEngine
+
+
+class TransactionMember(Producer):
+    """`client.transaction_shared.TransactionMember`, blocking: it takes a `ticket`."""
+
+    _engine_class = MemberEngine

@@ -1,0 +1,231 @@
+"""Strandline's Spark source and sinks beside Spark's own connector, on one Strandline broker, in one run.
+
+    python -m bench.spark_run [--rounds N] [--scale F] [--dry]
+
+Writes docs/benchmarks/spark.json and spark.md; `--dry` only prints the page. Formats alternate within each round and
+are warmed once before; a ratio is of figures of the same round, which had the same noise around them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench import machine, payloads, spark_page
+from bench.peers import StrandlinePeer
+from bench.results import DIRECTORY, Results
+from strandline.client.sync import Admin, Producer
+from strandline.spark import exactly_once, write_atomically
+from tests.oracle.fetch import JAVA, SPARK_KAFKA_JARS
+from tests.oracle.require import require
+from tests.spark.sessions import session
+
+# Large fetches: what a page of advice on Spark's connector says to raise.
+TUNED = {
+    "kafka.max.partition.fetch.bytes": str(16 * 1024 * 1024),
+    "kafka.fetch.max.bytes": str(128 * 1024 * 1024),
+    "kafka.max.poll.records": "50000",
+    "kafka.receive.buffer.bytes": str(1024 * 1024),
+}
+READS = {"kafka": ("kafka", {}), "kafka, tuned": ("kafka", TUNED), "strandline": ("strandline", {})}
+RECORDS = {100: 2_000_000, 1000: 300_000}
+PARTITIONS = 4
+SINK_RECORDS = 400_000
+STREAM_BATCHES = 8
+QUERY_SECONDS_MAX = 600
+
+
+class Run:
+    def __init__(self, spark: Any, bootstrap: str, scratch: Path, results: Results, scale: float) -> None:
+        self._spark = spark
+        self._bootstrap = bootstrap
+        self._scratch = scratch
+        self._results = results
+        self._scale = scale
+        self._topics = 0
+
+    def everything(self, rounds: int) -> None:
+        for size in RECORDS:
+            for codec in ("none", "zstd"):
+                self._read(size, codec, rounds)
+        self._write(rounds)
+        self._stream(rounds)
+
+    def _alternate(
+        self, scenario: str, doc: str, peers: dict[str, Callable[[], dict[str, float]]], rounds: int
+    ) -> None:
+        self._results.scenarios[scenario] = {"doc": doc, "peers": list(peers)}
+        for measure in peers.values():
+            measure()
+        for number in range(rounds):
+            for peer, measure in peers.items():
+                self._results.add(scenario, peer, number, measure())
+            print(scenario, number, file=sys.stderr, flush=True)
+
+    def _new_topic(self, partitions: int = PARTITIONS) -> str:
+        self._topics += 1
+        topic = f"bench-{self._topics}"
+        with Admin(bootstrap_servers=self._bootstrap) as admin:
+            admin.create_topic(topic, partitions=partitions)
+        return topic
+
+    # Reading
+
+    def _read(self, size: int, codec: str, rounds: int) -> None:
+        count = int(RECORDS[size] * self._scale)
+        topic = self._filled(size, codec, count)
+
+        def measured(source: str, options: dict[str, str]) -> Callable[[], dict[str, float]]:
+            def once() -> dict[str, float]:
+                began = time.monotonic()
+                frame = self._spark.read.format(source).option("kafka.bootstrap.servers", self._bootstrap)
+                found = frame.options(**options).option("subscribe", topic).load()
+                total = found.selectExpr("sum(length(value)) as bytes", "count(1) as rows").collect()[0]
+                seconds = time.monotonic() - began
+                assert total.rows == count, f"{total.rows} rows instead of {count}"
+                return {"mb_per_s": total.bytes / seconds / 1e6}
+
+            return once
+
+        peers = {name: measured(source, options) for name, (source, options) in READS.items()}
+        doc = f"batch read, {count:,} records of {size} B, {codec}: MB/s of values"
+        self._alternate(f"read-{size}-{codec}", doc, peers, rounds)
+
+    def _filled(self, size: int, codec: str, count: int) -> str:
+        import pyarrow as pa
+
+        topic = self._new_topic()
+        values = (
+            payloads.compressible(size) if codec != "none" and size >= 400 else payloads.incompressible(size)
+        )
+        with Producer(bootstrap_servers=self._bootstrap, compression_type=codec) as producer:
+            for start in range(0, count, len(values)):
+                part = values[: min(len(values), count - start)]
+                sent = producer.send_table(topic, pa.table({"value": part}))
+                assert sent.rows == len(part)
+            producer.flush()
+        return topic
+
+    # Writing
+
+    def _write(self, rounds: int) -> None:
+        count = int(SINK_RECORDS * self._scale)
+        rows = self._spark.range(count).selectExpr(
+            "cast(id as string) as key", "cast(rpad(cast(id as string), 100, 'x') as binary) as value"
+        )
+        rows = rows.cache()
+        assert rows.count() == count
+
+        def timed(write: Callable[[str], object]) -> Callable[[], dict[str, float]]:
+            def once() -> dict[str, float]:
+                topic = self._new_topic()
+                began = time.monotonic()
+                write(topic)
+                return {"krecords_per_s": count / (time.monotonic() - began) / 1000}
+
+            return once
+
+        def at_least_once(source: str) -> Callable[[str], object]:
+            def write(topic: str) -> None:
+                writer = rows.write.format(source).option("kafka.bootstrap.servers", self._bootstrap)
+                writer.option("topic", topic).mode("append").save()
+
+            return write
+
+        peers = {
+            "kafka": timed(at_least_once("kafka")),
+            "strandline": timed(at_least_once("strandline")),
+            "strandline, one transaction": timed(
+                lambda topic: write_atomically(rows, self._bootstrap, name="bench", topic=topic)
+            ),
+        }
+        doc = f"batch write, {count:,} keyed records of 100 B from memory: thousand records/s"
+        self._alternate("write-100", doc, peers, rounds)
+        rows.unpersist()
+
+    # Streaming from topic to topic
+
+    def _stream(self, rounds: int) -> None:
+        count = int(SINK_RECORDS * self._scale)
+        source_topic = self._filled(100, "none", count)
+        limit = str(-(-count // STREAM_BATCHES))
+
+        def measured(source: str, is_exactly_once: bool) -> Callable[[], dict[str, float]]:
+            def once() -> dict[str, float]:
+                topic = self._new_topic()
+                stream = self._spark.readStream.format(source).option(
+                    "kafka.bootstrap.servers", self._bootstrap
+                )
+                stream = stream.option("subscribe", source_topic).option("startingOffsets", "earliest")
+                frame = stream.option("maxOffsetsPerTrigger", limit).load().select("key", "value")
+                if is_exactly_once:
+                    writer = exactly_once(frame, self._bootstrap, topic=topic)
+                else:
+                    writer = frame.writeStream.format(source).option("topic", topic)
+                    writer = writer.option("kafka.bootstrap.servers", self._bootstrap)
+                query = (
+                    writer.option("checkpointLocation", str(self._scratch / f"checkpoint-{topic}"))
+                    .trigger(availableNow=True)
+                    .start()
+                )
+                assert query.awaitTermination(QUERY_SECONDS_MAX), "the query did not end"
+                times = [
+                    json.loads(each.json)["durationMs"]["triggerExecution"] for each in query.recentProgress
+                ]
+                return {"batch_ms": median(times[1:])}
+
+            return once
+
+        peers = {
+            "kafka": measured("kafka", False),
+            "strandline": measured("strandline", False),
+            "strandline, exactly once": measured("strandline", True),
+        }
+        doc = f"topic to topic, micro-batches of {int(limit):,} records of 100 B: median ms of a micro-batch"
+        self._alternate("stream-100", doc, peers, rounds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--dry", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="strandline-bench-") as directory:
+        scratch = Path(directory)
+        peer = StrandlinePeer(scratch / "broker")
+        run = {
+            "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+            "rounds": options.rounds,
+            "scale": options.scale,
+            "revision": machine.revision(),
+            "machine": machine.facts(scratch, require(JAVA)),
+        }
+        results = Results(run=run)
+        peer.start()
+        try:
+            more = {"spark_driver_memory": "2g", "spark_driver_extraJavaOptions": "-XX:+UseParallelGC"}
+            spark = session(scratch / "spark", require(SPARK_KAFKA_JARS), **more)
+            Run(spark, peer.bootstrap, scratch, results, options.scale).everything(options.rounds)
+            spark.stop()
+        finally:
+            peer.stop()
+    page = spark_page.page(results)
+    if options.dry:
+        print(page)
+        return
+    (DIRECTORY / "spark.json").write_text(json.dumps(asdict(results), indent=1) + "\n")
+    (DIRECTORY / "spark.md").write_text(page)
+
+
+if __name__ == "__main__":
+    main()

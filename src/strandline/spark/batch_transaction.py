@@ -1,0 +1,114 @@
+"""One transaction of a sink, as the driver conducts it: take over, write, mark, commit; or abort.
+
+Steps, and what is left if the driver dies after each:
+    begin     InitProducerId under the sink's name: whoever had it is fenced, what it left open is aborted
+    write     rows are in their topics, uncommitted: the next `begin` aborts them
+    mark      the marker too: the same
+    commit    rows and marker are visible together, or neither is
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, ProducerFencedError
+from strandline.client.sync import Admin, TransactionOwner
+from strandline.client.transaction_shared import TransactionTicket
+from strandline.spark.cluster import admin_settings
+from strandline.spark.lineage import Marker
+from strandline.spark.markers import MarkerLog
+from strandline.spark.shared_write import write_in_transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class TakenOverError(RuntimeError):
+    """Another driver uses the sink's name: this one must not go on."""
+
+
+class TransactionTooLongError(RuntimeError):
+    """The coordinator aborted the batch because it took longer than the transaction's timeout."""
+
+
+class BatchTransaction:
+    def __init__(self, settings: Mapping[str, str], name: str, timeout_ms: int) -> None:
+        self._settings = dict(settings)
+        self._name = name
+        self._timeout_ms = timeout_ms
+        self._owner: TransactionOwner | None = None
+        self._ticket: TransactionTicket | None = None
+        self._began_at = 0.0
+
+    def begin(self) -> None:
+        owner_settings: dict[str, Any] = {
+            **self._settings,
+            "transactional.id": self._name,
+            "transaction.timeout.ms": self._timeout_ms,
+        }
+        self._owner = TransactionOwner(owner_settings)
+        self._owner.init_transactions()
+        self._began_at = time.monotonic()
+        self._owner.begin_transaction()
+        self._ticket = self._owner.ticket
+
+    @property
+    def ticket(self) -> TransactionTicket:
+        """What tasks write with."""
+        assert self._ticket is not None, "begin comes first"
+        return self._ticket
+
+    def write(self, df: DataFrame, topic: str | None) -> int:
+        return write_in_transaction(df, self.ticket, self._settings, topic)
+
+    def mark(self, markers: MarkerLog, marker: Marker) -> None:
+        assert self._owner is not None, "begin comes first"
+        self._owner.send_and_wait(**markers.record(marker))
+
+    def commit(self) -> None:
+        assert self._owner is not None, "begin comes first"
+        self._owner.commit_transaction()
+
+    def explain(self, error: BaseException) -> Exception | None:
+        """What a failure means where writing again cannot help; None where it can.
+
+        A commit whose answer did not come may have been carried out: then the next attempt finds its marker.
+        """
+        if isinstance(error, KafkaTimeoutError | ConnectionFailedError):
+            return None
+        try:
+            with Admin(admin_settings(self._settings)) as admin:
+                found = admin.describe_transactions([self._name])[self._name]
+        except KafkaError:
+            return None
+        ticket = self._ticket
+        is_ours = ticket is not None and (found.producer_id, found.epoch) == (
+            ticket.producer_id,
+            ticket.epoch,
+        )
+        if ticket is None or (is_ours and not isinstance(error, ProducerFencedError)):
+            return None
+        seconds = time.monotonic() - self._began_at
+        if seconds * 1000 >= self._timeout_ms:
+            return TransactionTooLongError(
+                f"the batch took {seconds:.1f} s and was aborted whole, because a transaction of sink {self._name} may "
+                f"take {self._timeout_ms / 1000:.1f} s: raise transaction_timeout_ms (up to the brokers' "
+                "transaction.max.timeout.ms), or make batches smaller with maxOffsetsPerTrigger"
+            )
+        return TakenOverError(
+            f"another driver has taken over sink {self._name}: the batch was aborted whole. Stop one of the two, or "
+            "give them different names"
+        )
+
+    def abort(self) -> None:
+        """Fences the transaction: brokers drop what was written, and refuse tasks that are still running."""
+        self.close()
+        with Admin(admin_settings(self._settings)) as admin:
+            admin.fence_producers([self._name])
+
+    def close(self) -> None:
+        if self._owner is not None:
+            self._owner.close(0)
+            self._owner = None

@@ -1,0 +1,153 @@
+"""What the driver asks the cluster: which partitions there are, and where they begin and end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from strandline.base.ids import TopicPartition
+from strandline.client.config_admin import ADMIN_KEYS
+from strandline.client.config_common import SECURITY_PREFIXES
+from strandline.client.errors import UnknownTopicError
+from strandline.client.sync import Admin, Consumer
+from strandline.spark.offsets import Offsets
+from strandline.spark.options import EARLIEST, LATEST, Bound, OptionError, ReadOptions, Subscription
+
+# How a consumer of the source reads, unless kafka.* says otherwise. Large fetches: a task reads long ranges.
+READING: Final[dict[str, Any]] = {"max.partition.fetch.bytes": 8 * 1024 * 1024}
+# Never otherwise: Spark keeps the offsets, and an offset that is gone must be noticed.
+_FIXED: Final[dict[str, Any]] = {
+    "auto.offset.reset": "none",
+    "enable.auto.commit": False,
+    "allow.auto.create.topics": False,
+}
+
+
+def consumer_settings(given: Mapping[str, str]) -> dict[str, Any]:
+    return {**READING, **given, **_FIXED}
+
+
+def admin_settings(given: Mapping[str, str]) -> dict[str, str]:
+    """Those of a consumer's or producer's settings that concern every client."""
+    known = {key.name for key in ADMIN_KEYS}
+    return {
+        name: value for name, value in given.items() if name in known or name.startswith(SECURITY_PREFIXES)
+    }
+
+
+class ClusterView:
+    """Connects when it is first asked; `close` ends that, and asking again connects again."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._admin: Admin | None = None
+        self._consumer: Consumer | None = None
+
+    def __enter__(self) -> ClusterView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for client in (self._admin, self._consumer):
+            if client is not None:
+                client.close()
+        self._admin = self._consumer = None
+
+    @property
+    def admin(self) -> Admin:
+        if self._admin is None:
+            self._admin = Admin(admin_settings(self._options.consumer))
+        return self._admin
+
+    @property
+    def consumer(self) -> Consumer:
+        if self._consumer is None:
+            self._consumer = Consumer(consumer_settings(self._options.consumer))
+        return self._consumer
+
+    # Partitions
+
+    def partitions(self) -> list[TopicPartition]:
+        """What the subscription stands for now. Topics of a pattern come and go; those that are named must exist."""
+        wanted: Subscription = self._options.subscription
+        if wanted.partitions is not None:
+            return list(wanted.partitions)
+        if wanted.pattern is not None:
+            pattern = re.compile(wanted.pattern)
+            # Anywhere in the name, as Spark's format does.
+            names = [name for name in self.admin.list_topics() if pattern.search(name)]
+            return self._partitions_of(names) if names else []
+        return self._partitions_of(list(wanted.topics or ()))
+
+    def _partitions_of(self, names: list[str]) -> list[TopicPartition]:
+        try:
+            found = self.admin.describe_topics(names)
+        except UnknownTopicError as error:
+            error.advice = "create the topic first, or correct the option subscribe"
+            raise
+        return [
+            TopicPartition(name, each.partition) for name in sorted(found) for each in found[name].partitions
+        ]
+
+    # Offsets
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        return dict(self.consumer.beginning_offsets(list(partitions)))
+
+    def latest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """The ends that can be read: with isolation.level=read_committed the last stable offsets."""
+        return dict(self.consumer.end_offsets(list(partitions)))
+
+    def resolve(self, bound: Bound, which: str) -> Offsets:
+        """The offsets that an option stands for; `which` is starting or ending."""
+        partitions = self.partitions()
+        if bound.offset == EARLIEST:
+            return self.earliest(partitions)
+        if bound.offset == LATEST:
+            return self.latest(partitions)
+        if bound.offsets is not None:
+            return self._specific(bound.offsets, partitions, which)
+        times = bound.timestamps_ms
+        if times is None:
+            assert bound.timestamp_ms is not None
+            times = dict.fromkeys(partitions, bound.timestamp_ms)
+        _check_complete(times, partitions, f"{which}OffsetsByTimestamp", "")
+        return self._by_time(times, which)
+
+    def _specific(
+        self, offsets: Mapping[TopicPartition, int], partitions: list[TopicPartition], which: str
+    ) -> Offsets:
+        _check_complete(offsets, partitions, f"{which}Offsets", "; -1 stands for latest and -2 for earliest")
+        found = dict(offsets)
+        ends = [where for where, offset in offsets.items() if offset == LATEST]
+        begins = [where for where, offset in offsets.items() if offset == EARLIEST]
+        found |= self.latest(ends) if ends else {}
+        found |= self.earliest(begins) if begins else {}
+        return found
+
+    def _by_time(self, times: Mapping[TopicPartition, int], which: str) -> Offsets:
+        found = self.consumer.offsets_for_times(times)
+        missing = [where for where, each in found.items() if each is None]
+        if missing and which == "starting" and self._options.when_no_later_record == "error":
+            raise OptionError(
+                f"{', '.join(map(str, missing[:5]))}: no record is as late as the starting timestamp; choose an "
+                "earlier one, or set startingOffsetsByTimestampStrategy=latest to begin with what comes next"
+            )
+        ends = self.latest(missing) if missing else {}
+        return {where: ends[where] if each is None else each.offset for where, each in found.items()}
+
+
+def _check_complete(
+    given: Mapping[TopicPartition, int], partitions: list[TopicPartition], name: str, hint: str
+) -> None:
+    if set(given) != set(partitions):
+        raise OptionError(
+            f"{name} must name every partition that is read{hint}. Named: {_named(given)}; read: {_named(partitions)}"
+        )
+
+
+def _named(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(str(where) for where in sorted(partitions)) or "none"

@@ -1,0 +1,54 @@
+"""The columns of the source: those of Spark's `kafka` format, for Spark and for Arrow."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+SCHEMA: Final = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+    "timestampType int"
+)
+HEADERS_SCHEMA: Final = SCHEMA + ", headers array<struct<key: string, value: binary>>"
+
+_FIELDS: Final = [
+    ("key", pa.binary()),
+    ("value", pa.binary()),
+    ("topic", pa.string()),
+    ("partition", pa.int32()),
+    ("offset", pa.int64()),
+    ("timestamp", pa.timestamp("us", tz="UTC")),
+    ("timestampType", pa.int32()),
+]
+_HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+ARROW: Final = pa.schema(_FIELDS)
+ARROW_WITH_HEADERS: Final = pa.schema([*_FIELDS, ("headers", _HEADERS)])
+
+
+def spark_batch(table: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
+    """Rows as the client's columnar reader gives them, in the columns that Spark expects."""
+    columns = [
+        table["key"],
+        table["value"],
+        table["topic"].dictionary_decode(),
+        table["partition"],
+        table["offset"],
+        table["timestamp"].cast(_FIELDS[5][1]),
+        table["timestamp_type"],
+    ]
+    if include_headers:
+        columns.append(_headers(table["headers"]))
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_WITH_HEADERS if include_headers else ARROW)
+
+
+def _headers(column: pa.ListArray) -> pa.ListArray:
+    """A record without headers has null there, as in Spark's format."""
+    is_empty = pc.equal(pc.list_value_length(column), 0)
+    items = column.flatten()
+    plain = pa.StructArray.from_arrays(
+        [items.field(0), items.field(1)], fields=list(_HEADERS.value_type), mask=None
+    )
+    starts = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(pc.list_value_length(column))])
+    return pa.ListArray.from_arrays(starts, plain, type=_HEADERS, mask=is_empty)

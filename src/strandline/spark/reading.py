@@ -1,0 +1,112 @@
+"""Reads a range of one partition's offsets as Arrow record batches; this is what a task does.
+
+Leaders that change, brokers that restart: the consumer goes on by itself, for as long as `kafkaConsumer.pollTimeoutMs`
+without a single record allows. Offsets that the log has no more are data loss: an error, or skipped where
+`failOnDataLoss` is false.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from strandline.base.ids import TopicPartition
+from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError
+from strandline.client.sync import Consumer
+from strandline.spark.cluster import consumer_settings
+from strandline.spark.columns import spark_batch
+from strandline.spark.offsets import OffsetRange
+from strandline.spark.options import ReadOptions
+
+_log = logging.getLogger(__name__)
+
+# What goes to Spark's JVM at once; larger batches cost memory there and gain nothing.
+_BATCH_BYTES: Final = 4 * 1024 * 1024
+_POLL_SECONDS: Final = 1.0
+# For how long a log must end before the range does until that is believed: a new leader learns of its end late.
+_LOSS_SECONDS: Final = 10.0
+
+
+class DataLossError(RuntimeError):
+    """Records that were to be read are not there any more."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}: they were deleted by retention, or the topic was deleted and created again, before they were "
+            "read. To go on without them set the option failOnDataLoss to false"
+        )
+
+
+def read_range(wanted: OffsetRange, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    with Consumer(consumer_settings(options.consumer)) as consumer:
+        yield from _RangeReader(consumer, wanted, options).batches()
+
+
+class _RangeReader:
+    def __init__(self, consumer: Consumer, wanted: OffsetRange, options: ReadOptions) -> None:
+        self._consumer = consumer
+        self._wanted = wanted
+        self._options = options
+        self._where = TopicPartition(wanted.topic, wanted.partition)
+        self._position = wanted.start
+        self._progress_at = time.monotonic()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        consumer, wanted = self._consumer, self._wanted
+        consumer.assign([self._where])
+        consumer.seek(self._where, wanted.start)
+        while self._position < wanted.end:
+            try:
+                table = consumer.poll_table(_POLL_SECONDS, max_bytes=_BATCH_BYTES, with_timestamp_type=True)
+            except OffsetOutOfRangeError as error:
+                self._skip(f"offset {self._position}: {error.message}")
+                continue
+            position = consumer.position(self._where)
+            if position > self._position:
+                self._position, self._progress_at = position, time.monotonic()
+            elif not table.num_rows:
+                self._check_progress()
+            table = _before(table, wanted.end)
+            if table.num_rows:
+                yield spark_batch(table, include_headers=self._options.include_headers)
+
+    def _check_progress(self) -> None:
+        """Nothing came: the log may have become shorter than the range, or no broker can give it now."""
+        idle = time.monotonic() - self._progress_at
+        patience = self._options.poll_timeout_seconds
+        if idle < min(_LOSS_SECONDS, patience):
+            return
+        end = self._consumer.end_offsets([self._where])[self._where]
+        if end < self._wanted.end and self._position >= end:
+            self._skip(f"the log ends at offset {end}")
+        elif idle >= patience:
+            raise KafkaTimeoutError(
+                None,
+                f"no record of {self._where} at offset {self._position} in {patience:.0f} s",
+                advice="see whether its leader is there; kafkaConsumer.pollTimeoutMs says how long to wait",
+            )
+
+    def _skip(self, why: str) -> None:
+        """Goes on behind what is lost, if that is allowed."""
+        wanted = self._wanted
+        lost = f"records of {self._where} from offset {self._position} up to {wanted.end} are not in the log ({why})"
+        if self._options.fail_on_data_loss:
+            raise DataLossError(lost)
+        first = self._consumer.beginning_offsets([self._where])[self._where]
+        self._position = first if self._position < first < wanted.end else wanted.end
+        self._progress_at = time.monotonic()
+        _log.warning("%s; going on at offset %d because failOnDataLoss is false", lost, self._position)
+        if self._position < wanted.end:
+            self._consumer.seek(self._where, self._position)
+
+
+def _before(table: pa.RecordBatch, end: int) -> pa.RecordBatch:
+    """The rows before an offset; offsets grow from row to row."""
+    rows = table.num_rows
+    if not rows or table["offset"][rows - 1].as_py() < end:
+        return table
+    return table.slice(0, int(table["offset"].to_numpy().searchsorted(end)))

@@ -1,0 +1,47 @@
+"""The columns of a DataFrame that is written: key, value, headers, topic, partition, as in Spark's `kafka` format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from strandline.spark.options import OptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+# By column: its types as Spark names them, and how to say it in words.
+_TYPES: Final = {
+    "key": (("string", "binary"), "a string or binary"),
+    "value": (("string", "binary"), "a string or binary"),
+    "topic": (("string",), "a string"),
+    "partition": (("int",), "an int"),
+    "headers": (("array<struct<key:string,value:binary>>",), "an array<struct<key: string, value: binary>>"),
+}
+
+
+def check_columns(schema: StructType, topic: str | None) -> None:
+    """Raises unless rows of this schema can be written."""
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    if "value" not in types:
+        raise OptionError(f"there is no column value to write: the columns are {', '.join(types) or 'none'}")
+    if topic is None and "topic" not in types:
+        raise OptionError("where to is not said: set the option topic, or add a column topic")
+    for name, (allowed, words) in _TYPES.items():
+        if name in types and types[name] not in allowed:
+            raise OptionError(f"the column {name} must be {words}, and is {types[name]}: cast it")
+
+
+def by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of each topic: all of one where the option says it, otherwise by the column."""
+    if topic is not None:
+        yield topic, batch
+        return
+    import pyarrow.compute as pc
+
+    names = batch.column("topic")
+    if names.null_count:
+        raise ValueError("a row has null as its topic: set the option topic, or filter such rows out")
+    for name in pc.unique(names).to_pylist():
+        yield name, batch.filter(pc.equal(names, name))

@@ -1,0 +1,138 @@
+"""Exactly once from Spark into topics: each micro-batch is one transaction, and a replayed one is recognised.
+
+    from strandline.spark import exactly_once
+
+    query = exactly_once(df, bootstrap_servers="localhost:9092", topic="out").option("checkpointLocation", …).start()
+
+A sink for foreachBatch, because the tasks of a Python stream writer do not learn the batch's number. The sink's name is
+its transactional id. Without one it is made from the query's id, which lives in the checkpoint: a deleted checkpoint
+begins a new lineage under a new name. With a name of your own a deleted checkpoint is an error instead.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.spark.batch_transaction import BatchTransaction
+from strandline.spark.lineage import Decision, LineageError, Marker, decide
+from strandline.spark.markers import MarkerLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+_log = logging.getLogger(__name__)
+
+# Ten minutes: long for a batch, and how long readers of committed data wait behind a driver that died for good.
+TRANSACTION_TIMEOUT_MS: Final = 600_000
+# How often a batch is written before the query is given up.
+_ATTEMPTS: Final = 3
+_QUERY_ID_PROPERTY: Final = "sql.streaming.queryId"
+
+
+def exactly_once(df: DataFrame, bootstrap_servers: str, **arguments: Any) -> DataStreamWriter:
+    """A writer of this stream into topics, exactly once; give it a checkpoint and a trigger, and start it.
+
+    The columns are those of `format("strandline")`. The arguments are those of `ExactlyOnceSink`.
+    """
+    sink = ExactlyOnceSink(bootstrap_servers, **arguments)
+    return df.writeStream.foreachBatch(sink)
+
+
+class ExactlyOnceSink:
+    """What `foreachBatch` calls, in the driver."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        *,
+        topic: str | None = None,
+        name: str | None = None,
+        new_lineage: bool = False,
+        transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`settings` are those of the client's producer, by Kafka's names. `new_lineage` lets this run begin anew where
+        the checkpoint does not belong to what was written last."""
+        self._settings = {**(settings or {}), "bootstrap.servers": bootstrap_servers}
+        self._topic = topic
+        self._name = name
+        self._may_begin = new_lineage
+        self._timeout_ms = transaction_timeout_ms
+        self._markers: MarkerLog | None = None
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        query_id = df.sparkSession.sparkContext.getLocalProperty(_QUERY_ID_PROPERTY)
+        if query_id is None:
+            raise LineageError(
+                "the query's id is not known: use this as a sink of foreachBatch, in a streaming query"
+            )
+        name = self._name or f"strandline-spark-{query_id}"
+        for attempt in range(1, _ATTEMPTS + 1):
+            transaction = BatchTransaction(self._settings, name, self._timeout_ms)
+            try:
+                transaction.begin()
+                if self._is_written(name, query_id, batch_id):
+                    _log.info("batch %d of %s was committed before: skipped", batch_id, name)
+                else:
+                    self._write(transaction, df, query_id, batch_id)
+                self._may_begin = False
+                return
+            except LineageError:
+                raise
+            except Exception as error:
+                final = transaction.explain(error)
+                if final is not None:
+                    raise final from error
+                transaction.abort()
+                if attempt == _ATTEMPTS:
+                    raise
+                _log.warning("batch %d of %s is aborted and written again: %s", batch_id, name, error)
+            finally:
+                transaction.close()
+
+    def _is_written(self, name: str, query_id: str, batch_id: int) -> bool:
+        """Asked after the transaction has begun: nobody else can commit under the name any more."""
+        if self._markers is None:
+            self._markers = MarkerLog(self._settings, name)
+        marker = self._markers.last()
+        found = decide(marker, query_id=query_id, batch_id=batch_id, name=name, may_begin=self._may_begin)
+        return found is Decision.SKIP
+
+    def _write(self, transaction: BatchTransaction, df: DataFrame, query_id: str, batch_id: int) -> None:
+        assert self._markers is not None
+        rows = transaction.write(df, self._topic)
+        transaction.mark(self._markers, Marker(query_id=query_id, batch_id=batch_id, rows=rows))
+        transaction.commit()
+
+
+def write_atomically(
+    df: DataFrame,
+    bootstrap_servers: str,
+    *,
+    name: str,
+    topic: str | None = None,
+    transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS,
+    settings: Mapping[str, str] | None = None,
+) -> int:
+    """Writes a batch DataFrame into topics, all rows or none; the number of rows. `name` is the transactional id: a job
+    that runs under it again aborts what a dead one left. Run twice to success it writes twice: it has no checkpoint."""
+    transaction = BatchTransaction(
+        {**(settings or {}), "bootstrap.servers": bootstrap_servers}, name, transaction_timeout_ms
+    )
+    try:
+        transaction.begin()
+        rows = transaction.write(df, topic)
+        if rows:
+            transaction.commit()
+        return rows
+    except Exception as error:
+        final = transaction.explain(error)
+        if final is not None:
+            raise final from error
+        transaction.abort()
+        raise
+    finally:
+        transaction.close()

@@ -1,0 +1,115 @@
+"""`format("strandline")`: what Spark calls, for batches and streams, reading and writing.
+
+Spark makes these objects in one Python process and uses copies of them in others, so they hold options and nothing
+that is open; `stream` keeps connections only in the process in which Spark asks for offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from strandline.spark.offsets import OffsetRange, ranges_between, split
+from strandline.spark.options import OptionError, ReadOptions, WriteOptions, read_options, write_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, DataSourceWriter
+    from pyspark.sql.types import StructType
+
+
+class RangePartition(InputPartition):
+    """A range of offsets for one task."""
+
+    def __init__(self, wanted: OffsetRange) -> None:
+        super().__init__((wanted.topic, wanted.partition, wanted.start, wanted.end))
+
+    @property
+    def wanted(self) -> OffsetRange:
+        topic, partition, start, end = self.value
+        return OffsetRange(topic=topic, partition=partition, start=start, end=end)
+
+
+class StrandlineSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "strandline"
+
+    def schema(self) -> str:
+        from strandline.spark.columns import HEADERS_SCHEMA, SCHEMA
+
+        include = str(self.options.get("includeHeaders", "false")).strip().lower() == "true"
+        return HEADERS_SCHEMA if include else SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return BatchReader(read_options(self.options, is_stream=False))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from strandline.spark.stream import StreamReader
+
+        return StreamReader(read_options(self.options, is_stream=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from strandline.spark.writing import BatchWriter
+
+        return BatchWriter(self._write_options(schema, overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from strandline.spark.writing import HAS_ARROW_STREAM_WRITER, StreamWriter
+
+        if not HAS_ARROW_STREAM_WRITER:
+            raise OptionError(
+                "writing a stream needs PySpark 4.1 or newer: upgrade, or use strandline.spark.exactly_once"
+            )
+        writer: DataSourceStreamWriter = StreamWriter(self._write_options(schema, overwrite))
+        return writer
+
+    def _write_options(self, schema: StructType, overwrite: bool) -> WriteOptions:
+        from strandline.spark.rows import check_columns
+
+        if overwrite:
+            raise OptionError("topics are only ever appended to: use mode append")
+        options = write_options(self.options)
+        check_columns(schema, options.topic)
+        return options
+
+
+class BatchReader(DataSourceReader):
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        from strandline.spark.cluster import ClusterView
+
+        with ClusterView(self._options) as cluster:
+            start = cluster.resolve(self._options.start, "starting")
+            end = cluster.resolve(self._options.end, "ending")
+        for where in sorted(end):
+            if where in start and start[where] > end[where] and self._options.end.offset is None:
+                raise OptionError(
+                    f"{where}: the starting offset {start[where]} is behind the ending offset {end[where]}"
+                )
+        return partitions_of(start, end, self._options)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_partition(partition, self._options)
+
+
+def partitions_of(start: dict, end: dict, options: ReadOptions) -> list[InputPartition]:  # type: ignore[type-arg]
+    ranges = split(
+        ranges_between(start, end),
+        partitions_min=options.partitions_min,
+        records_max=options.records_per_partition_max,
+    )
+    return [RangePartition(each) for each in ranges]
+
+
+def read_partition(partition: InputPartition, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of a task. Spark makes an empty partition of its own where there is nothing to read."""
+    if not isinstance(partition, RangePartition):
+        return iter(())
+    from strandline.spark.reading import read_range
+
+    return read_range(partition.wanted, options)

@@ -1,0 +1,163 @@
+"""Micro-batches of a stream: where each begins and ends, and what a consumer group is told of them.
+
+Spark asks for offsets in one long-lived Python process of the driver; the connections are kept there. A batch ends
+where the partitions ended when it was asked for, or earlier where `maxOffsetsPerTrigger` says so. With
+`minOffsetsPerTrigger` it waits for that many, but not for longer than `maxTriggerDelay`. Partitions that are new begin
+with their first offset; those that are gone, and new ones whose first records are gone, are data loss.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from strandline.spark.offsets import Offsets, count_between, from_json, limited, to_json
+from strandline.spark.options import OptionError, ReadOptions
+from strandline.spark.source import partitions_of, read_partition
+
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxRows,
+        ReadMinRows,
+        SupportsTriggerAvailableNow,
+    )
+
+    HAS_ADMISSION_CONTROL = True
+except ImportError:  # PySpark before 4.2 asks for the latest offset and nothing else.
+    HAS_ADMISSION_CONTROL = False
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Stands in for what PySpark 4.2 brings."""
+
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from strandline.spark.cluster import ClusterView
+
+_log = logging.getLogger(__name__)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: ReadOptions) -> None:
+        if not HAS_ADMISSION_CONTROL and (options.offsets_per_trigger_max or options.offsets_per_trigger_min):
+            raise OptionError(
+                "maxOffsetsPerTrigger and minOffsetsPerTrigger need PySpark 4.2 or newer: remove them, or upgrade"
+            )
+        self._options = options
+        self._cluster: ClusterView | None = None
+        self._target: Offsets | None = None  # where a query with Trigger.AvailableNow ends
+        self._batch_at = time.monotonic()  # when the last batch was let go
+
+    def _view(self) -> ClusterView:
+        if self._cluster is None:
+            from strandline.spark.cluster import ClusterView
+
+            self._cluster = ClusterView(self._options)
+        return self._cluster
+
+    # Offsets
+
+    def initialOffset(self) -> dict[str, Any]:
+        return to_json(self._view().resolve(self._options.start, "starting"))
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
+        end = self._ends()
+        if start is None:
+            return to_json(end)
+        begin = self._begin(from_json(start), end)
+        end = {where: max(offset, begin.get(where, 0)) for where, offset in end.items()}
+        if isinstance(limit, ReadAllAvailable):
+            return to_json(end)
+        if self._must_wait(count_between(begin, end)):
+            return start
+        self._batch_at = time.monotonic()
+        if isinstance(limit, ReadMaxRows):
+            end = limited(begin, end, limit.max_rows)
+        return to_json(end)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        most, least = self._options.offsets_per_trigger_max, self._options.offsets_per_trigger_min
+        if most is not None:
+            return ReadMaxRows(most)
+        if least is not None:
+            return ReadMinRows(least)
+        return ReadAllAvailable()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return to_json(self._latest())
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._latest()
+
+    def _ends(self) -> Offsets:
+        return dict(self._target) if self._target is not None else self._latest()
+
+    def _latest(self) -> Offsets:
+        view = self._view()
+        return view.latest(view.partitions())
+
+    def _must_wait(self, available: int) -> bool:
+        least = self._options.offsets_per_trigger_min
+        if least is None or available >= least or self._target is not None:
+            return False
+        return time.monotonic() - self._batch_at < self._options.trigger_delay_max_seconds
+
+    def _begin(self, start: Offsets, end: Offsets) -> Offsets:
+        """Where the batch begins: `start`, and the first offsets of partitions that are new since."""
+        gone = [where for where in start if where not in end]
+        if gone:
+            self._data_lost(f"{', '.join(map(str, gone))}: partitions are gone")
+        moved_back = [where for where in start if where in end and end[where] < start[where]]
+        if moved_back:
+            where = moved_back[0]
+            self._data_lost(
+                f"{where}: the log ends at {end[where]}, and was read up to {start[where]} already"
+            )
+        new = [where for where in end if where not in start]
+        first = self._view().earliest(new) if new else {}
+        late = [where for where in new if first[where] > 0]
+        if late:
+            self._data_lost(f"{late[0]}: a new partition begins at offset {first[late[0]]} instead of 0")
+        return {**{where: start[where] for where in end if where in start}, **first}
+
+    def _data_lost(self, what: str) -> None:
+        if self._options.fail_on_data_loss:
+            from strandline.spark.reading import DataLossError
+
+            raise DataLossError(what)
+        _log.warning("%s; going on because failOnDataLoss is false", what)
+
+    # Batches
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        begin, until = from_json(start), from_json(end)
+        new = [where for where in until if where not in begin]
+        if new:
+            begin |= self._view().earliest(new)
+        return partitions_of(begin, until, self._options)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_partition(partition, self._options)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Shows the group how far the query is; Spark's checkpoint stays what counts."""
+        group = self._options.commit_group
+        if group is None:
+            return
+        try:
+            self._view().admin.alter_group_offsets(group, from_json(end))
+        except Exception as error:
+            # Progress that is not shown must not end a query that makes it; the next batch shows more.
+            _log.warning("offsets of group %s were not committed: %s", group, error)
+
+    def stop(self) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None

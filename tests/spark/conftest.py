@@ -1,0 +1,64 @@
+"""One Spark session and one broker for all Spark tests: they are in one xdist group, so that one worker has the JVM."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strandline.client.sync import Admin
+from strandline.testing import running_broker
+from tests.oracle.fetch import SPARK_KAFKA_JARS
+
+_HERE = Path(__file__).parent
+_numbers = itertools.count()
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+            # A JVM that starts on a busy machine can take a minute by itself.
+            item.add_marker(pytest.mark.timeout(600))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from tests.spark.sessions import session
+
+    jars = SPARK_KAFKA_JARS.locate()
+    started = session(tmp_path_factory.mktemp("spark"), jars)
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Any]:
+    # Transactions that run out of time are looked for every ten seconds as shipped.
+    quick = {"transaction_abort_timed_out_transaction_cleanup_interval_ms": "200"}
+    with running_broker(auto_create_topics_enable="false", **quick) as started:
+        yield started
+
+
+@pytest.fixture
+def bootstrap(broker: Any) -> str:
+    found: str = broker.bootstrap
+    return found
+
+
+@pytest.fixture
+def admin(bootstrap: str) -> Iterator[Admin]:
+    with Admin(bootstrap_servers=bootstrap) as opened:
+        yield opened
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A name that nobody has used; the test creates the topic."""
+    claim = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
+    return f"{claim[:50]}-{next(_numbers)}"

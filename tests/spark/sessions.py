@@ -1,0 +1,39 @@
+"""Spark sessions for tests: small, on loopback, without a web page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from strandline.spark.java import use_java
+
+
+def session(directory: Path, jars: Path | None = None, **more: str) -> Any:
+    """A session on two cores; `jars` are those of Spark's own connector, for tests that compare."""
+    use_java()
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # otherwise whichever python3 is first on PATH
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.local.dir": str(directory / "local"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+        "spark.driver.memory": "700m",
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+    if jars is not None:
+        settings["spark.jars"] = ",".join(str(path) for path in sorted(jars.glob("*.jar")))
+    builder = SparkSession.builder.master("local[2]").appName("strandline-tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    started = builder.getOrCreate()
+    started.sparkContext.setLogLevel("ERROR")
+    return started

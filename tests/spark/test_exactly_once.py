@@ -1,0 +1,209 @@
+"""The exactly-once sink as foreachBatch calls it: replays, foreign checkpoints, failures between the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from strandline.client.errors import KafkaTimeoutError
+from strandline.client.sync import Admin, Producer, TransactionOwner
+from strandline.spark import markers, write_atomically
+from strandline.spark.batch_transaction import BatchTransaction, TakenOverError, TransactionTooLongError
+from strandline.spark.lineage import LineageError
+from strandline.spark.markers import MarkerLog
+from strandline.spark.shared_write import RepeatedWriteError, write_task
+from strandline.spark.sinks import ExactlyOnceSink
+from strandline.testing.clusters import wait_until
+from tests.spark.topics import rows_of
+
+Values = Callable[[], list[int]]
+
+
+@pytest.fixture
+def made(topic: str, admin: Admin) -> str:
+    admin.create_topic(topic, partitions=3)
+    return topic
+
+
+@pytest.fixture
+def values(bootstrap: str, made: str) -> Values:
+    """What readers of committed data see."""
+    return lambda: sorted(int(row.value) for row in rows_of(bootstrap, made, 3))
+
+
+@pytest.fixture
+def query(spark: Any, made: str) -> Any:
+    """Gives the thread the id of a query, as Spark does when it calls foreachBatch."""
+
+    def become(name: str) -> None:
+        spark.sparkContext.setLocalProperty("sql.streaming.queryId", f"{made}-{name}")
+
+    become("query")
+    yield become
+    spark.sparkContext.setLocalProperty("sql.streaming.queryId", None)
+
+
+def numbers(spark: Any, start: int, end: int) -> Any:
+    return spark.range(start, end).selectExpr("cast(id as string) as key", "cast(id as string) as value")
+
+
+def test_a_replayed_batch_is_skipped_by_this_driver_and_the_next(
+    spark: Any, bootstrap: str, made: str, values: Values, query: Any
+) -> None:
+    sink = ExactlyOnceSink(bootstrap, topic=made)
+    sink(numbers(spark, 0, 20), 0)
+    sink(numbers(spark, 0, 20), 0)
+    sink(numbers(spark, 0, 0), 1)
+    successor = ExactlyOnceSink(bootstrap, topic=made)
+    successor(numbers(spark, 100, 120), 1)
+    assert values() == list(range(20)), "batch 1 was empty, and is committed"
+    successor(numbers(spark, 20, 30), 2)
+    assert values() == list(range(30))
+    with pytest.raises(LineageError, match="marker is of batch 2"):
+        successor(numbers(spark, 30, 40), 4)
+
+
+def test_a_deleted_checkpoint_is_an_error_under_a_name_and_a_new_lineage_without(
+    spark: Any, bootstrap: str, made: str, values: Values, query: Any
+) -> None:
+    ExactlyOnceSink(bootstrap, topic=made, name=made)(numbers(spark, 0, 5), 0)
+    query("another")
+    with pytest.raises(LineageError, match="checkpoint was deleted"):
+        ExactlyOnceSink(bootstrap, topic=made, name=made)(numbers(spark, 0, 5), 0)
+    assert values() == list(range(5))
+    again = ExactlyOnceSink(bootstrap, topic=made, name=made, new_lineage=True)
+    again(numbers(spark, 5, 8), 0)
+    ExactlyOnceSink(bootstrap, topic=made)(numbers(spark, 8, 9), 0)
+    assert values() == list(range(9))
+
+
+def test_a_batch_that_fails_after_it_was_written_is_written_again_and_seen_once(
+    spark: Any, bootstrap: str, made: str, values: Values, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, calls = BatchTransaction.write, []
+
+    def fails_first(self: BatchTransaction, df: Any, topic: str | None) -> int:
+        found = write(self, df, topic)
+        calls.append(found)
+        if len(calls) == 1:
+            raise RuntimeError("an executor was lost")
+        return found
+
+    monkeypatch.setattr(BatchTransaction, "write", fails_first)
+    ExactlyOnceSink(bootstrap, topic=made)(numbers(spark, 0, 20), 0)
+    assert calls == [20, 20]
+    assert values() == list(range(20))
+
+
+def test_a_batch_that_cannot_be_written_leaves_nothing_open_behind(
+    spark: Any, bootstrap: str, made: str, values: Values, query: Any, admin: Admin, monkeypatch: Any
+) -> None:
+    write, calls = BatchTransaction.write, []
+
+    def fails_always(self: BatchTransaction, df: Any, topic: str | None) -> int:
+        calls.append(write(self, df, topic))
+        raise RuntimeError("an executor was lost")
+
+    monkeypatch.setattr(BatchTransaction, "write", fails_always)
+    with pytest.raises(RuntimeError, match="executor was lost"):
+        ExactlyOnceSink(bootstrap, topic=made, name=made)(numbers(spark, 0, 20), 0)
+    assert calls == [20, 20, 20]
+    assert admin.describe_transactions([made])[made].state != "Ongoing", "readers would wait behind it"
+    assert values() == []
+
+
+def test_a_commit_whose_answer_is_lost_counts(
+    spark: Any, bootstrap: str, made: str, values: Values, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, calls = BatchTransaction.commit, []
+
+    def loses_answer(self: BatchTransaction) -> None:
+        commit(self)
+        calls.append(1)
+        raise KafkaTimeoutError(None, "the coordinator did not answer")
+
+    monkeypatch.setattr(BatchTransaction, "commit", loses_answer)
+    ExactlyOnceSink(bootstrap, topic=made)(numbers(spark, 0, 20), 0)
+    assert calls == [1]
+    assert values() == list(range(20))
+
+
+def test_a_driver_that_was_taken_over_writes_nothing_more_and_says_so(
+    spark: Any, bootstrap: str, made: str, values: Values, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = BatchTransaction.write
+
+    def taken_over(self: BatchTransaction, df: Any, topic: str | None) -> int:
+        found = write(self, df, topic)
+        with TransactionOwner(bootstrap_servers=bootstrap, transactional_id=made) as other:
+            other.init_transactions()
+        return found
+
+    monkeypatch.setattr(BatchTransaction, "write", taken_over)
+    with pytest.raises(TakenOverError, match="another driver"):
+        ExactlyOnceSink(bootstrap, topic=made, name=made)(numbers(spark, 0, 20), 0)
+    assert values() == []
+
+
+def test_a_batch_longer_than_its_transaction_may_take_is_refused_whole(
+    spark: Any,
+    bootstrap: str,
+    made: str,
+    values: Values,
+    query: Any,
+    admin: Admin,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write = BatchTransaction.write
+
+    def slow(self: BatchTransaction, df: Any, topic: str | None) -> int:
+        found = write(self, df, topic)
+        wait_until(lambda: admin.describe_transactions([made])[made].state != "Ongoing", 60)
+        return found
+
+    monkeypatch.setattr(BatchTransaction, "write", slow)
+    sink = ExactlyOnceSink(bootstrap, topic=made, name=made, transaction_timeout_ms=1000)
+    with pytest.raises(TransactionTooLongError, match="transaction_timeout_ms"):
+        sink(numbers(spark, 0, 20), 0)
+    assert values() == []
+
+
+def test_a_batch_job_writes_all_or_nothing_into_the_topics_that_its_rows_name(
+    spark: Any, bootstrap: str, made: str, admin: Admin, values: Values
+) -> None:
+    admin.create_topic(f"{made}-2", partitions=1)
+    rows = numbers(spark, 0, 20).selectExpr("value", f"if(value % 2 = 0, '{made}', '{made}-2') as topic")
+    bad = rows.selectExpr("value", "topic", "if(value = '19', 7, 0) as partition")  # there is no partition 7
+    with pytest.raises(Exception, match="partitions must be from 0"):
+        write_atomically(bad, bootstrap, name=made)
+    assert values() == []
+    assert write_atomically(rows, bootstrap, name=made) == 20
+    assert values() == list(range(0, 20, 2))
+    assert sorted(int(row.value) for row in rows_of(bootstrap, f"{made}-2", 1)) == list(range(1, 20, 2))
+
+
+# What needs no Spark
+
+
+def test_a_task_that_runs_again_refuses_to_write() -> None:
+    with pytest.raises(RepeatedWriteError, match="attempt 1"):
+        next(write_task(iter(()), None, {}, stage=1, attempt=1))  # type: ignore[arg-type]
+
+
+def test_a_marker_behind_an_open_transaction_of_another_sink_is_waited_for(
+    bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = MarkerLog({"bootstrap.servers": bootstrap}, topic)
+    with Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-other") as other:
+        other.init_transactions()
+        other.begin_transaction()
+        other.send_and_wait(log.where.topic, b"{}", b"other", partition=log.where.partition)
+        monkeypatch.setattr(markers, "_PATIENCE_SECONDS", 0.5)
+        with pytest.raises(KafkaTimeoutError, match="transaction is open"):
+            log.last()
+        other.abort_transaction()
+    monkeypatch.undo()
+    assert log.last() is None
+    log.close()

@@ -1,0 +1,100 @@
+"""Micro-batches: limits, checkpoints, new partitions, lost data, and what a consumer group sees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strandline.base.ids import TopicPartition
+from strandline.client.sync import Admin, Producer
+
+QUERY_SECONDS_MAX = 90
+
+
+def produce(bootstrap: str, topic: str, numbers: range, partitions: int = 2) -> None:
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for number in numbers:
+            producer.send(topic, b"%d" % number, None, number % partitions)
+
+
+class Run:
+    """A query that reads a topic to its present end and writes into Parquet."""
+
+    def __init__(self, spark: Any, bootstrap: str, topic: str, directory: Path) -> None:
+        self._spark = spark
+        self._options = {
+            "kafka.bootstrap.servers": bootstrap,
+            "subscribe": topic,
+            "startingOffsets": "earliest",
+        }
+        self._out = str(directory / "out")
+        self._checkpoint = str(directory / "checkpoint")
+
+    def to_end(self, source: str = "strandline", **options: str) -> list[dict[str, Any]]:
+        """The progress of each batch that had rows."""
+        stream = self._spark.readStream.format(source).options(**self._options, **options).load()
+        query = (
+            stream.writeStream.format("parquet")
+            .option("path", self._out)
+            .option("checkpointLocation", self._checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(QUERY_SECONDS_MAX), "the query did not end"
+        return [json.loads(each.json) for each in query.recentProgress if each.numInputRows]
+
+    def values(self) -> list[int]:
+        found = self._spark.read.parquet(self._out).selectExpr("cast(value as string) as v").collect()
+        return sorted(int(row.v) for row in found)
+
+
+@pytest.fixture
+def run(spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path) -> Run:
+    admin.create_topic(topic, partitions=2)
+    return Run(spark, bootstrap, topic, tmp_path)
+
+
+def test_limited_batches_end_where_the_topic_ended_and_a_restart_goes_on_there(
+    run: Run, bootstrap: str, topic: str, admin: Admin
+) -> None:
+    produce(bootstrap, topic, range(100))
+    batches = run.to_end(maxOffsetsPerTrigger="40", commitGroup=f"{topic}-group")
+    assert [batch["numInputRows"] for batch in batches] == [40, 40, 20]
+    assert batches[-1]["sources"][0]["endOffset"] == {topic: {"0": 50, "1": 50}}
+    assert batches[0]["sources"][0]["latestOffset"] == {topic: {"0": 50, "1": 50}}
+    # Spark tells a source of a batch's end when it plans the next one, so the group may be one batch behind.
+    committed = admin.list_group_offsets(f"{topic}-group")
+    assert sum(each.offset for each in committed.values()) in (80, 100)
+
+    admin.create_partitions({topic: 3})
+    produce(bootstrap, topic, range(100, 130), partitions=3)
+    batches = run.to_end(commitGroup=f"{topic}-group")
+    assert sum(batch["numInputRows"] for batch in batches) == 30
+    assert run.values() == list(range(130))
+
+
+def test_records_that_retention_took_are_an_error_or_skipped(
+    run: Run, bootstrap: str, topic: str, admin: Admin
+) -> None:
+    produce(bootstrap, topic, range(20))
+    run.to_end()
+    produce(bootstrap, topic, range(20, 60))
+    admin.delete_records({TopicPartition(topic, 0): 20, TopicPartition(topic, 1): 10})
+    with pytest.raises(Exception, match="failOnDataLoss"):
+        run.to_end()
+    run.to_end(failOnDataLoss="false")
+    lost = set(range(20, 40, 2))
+    assert run.values() == sorted(set(range(60)) - lost)
+
+
+def test_a_topic_that_was_made_again_is_an_error(run: Run, bootstrap: str, topic: str, admin: Admin) -> None:
+    produce(bootstrap, topic, range(20))
+    run.to_end()
+    admin.delete_topics([topic])
+    admin.create_topic(topic, partitions=2)
+    produce(bootstrap, topic, range(4))
+    with pytest.raises(Exception, match="failOnDataLoss"):
+        run.to_end()

@@ -1,0 +1,64 @@
+"""Which batch is written, which skipped, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from strandline.spark.lineage import Decision, LineageError, Marker, decide
+from strandline.spark.shared_write import RepeatedWriteError, Report, check_reports
+
+
+def decided(
+    marker: Marker | None, batch_id: int, *, query_id: str = "q", may_begin: bool = False
+) -> Decision:
+    return decide(marker, query_id=query_id, batch_id=batch_id, name="sink", may_begin=may_begin)
+
+
+def marker(batch_id: int) -> Marker:
+    return Marker(query_id="q", batch_id=batch_id, rows=5)
+
+
+def test_a_marker_survives_its_bytes() -> None:
+    assert Marker.from_bytes(marker(7).to_bytes()) == marker(7)
+
+
+def test_the_marked_batch_is_skipped_and_the_one_behind_it_written() -> None:
+    assert decided(marker(4), 4) is Decision.SKIP
+    assert decided(marker(4), 5) is Decision.WRITE
+    assert decided(None, 0) is Decision.WRITE
+
+
+@pytest.mark.parametrize(
+    ("found", "batch_id", "words"),
+    [
+        (marker(4), 3, "checkpoint is older"),
+        (marker(4), 6, "marker is of batch 4"),
+        (None, 3, "there is no marker"),
+        (Marker(query_id="other", batch_id=4, rows=0), 0, "checkpoint was deleted"),
+        (Marker(query_id="other", batch_id=4, rows=0), 4, "checkpoint was deleted"),
+        (Marker(query_id="other", batch_id=4, rows=0), 5, "checkpoint was deleted"),
+    ],
+)
+def test_what_cannot_be_known_is_refused(found: Marker | None, batch_id: int, words: str) -> None:
+    with pytest.raises(LineageError, match=words):
+        decided(found, batch_id)
+
+
+def test_a_new_lineage_begins_where_the_user_says_so_but_never_repeats_its_own_batches() -> None:
+    assert decided(Marker(query_id="other", batch_id=4, rows=0), 4, may_begin=True) is Decision.WRITE
+    assert decided(None, 3, may_begin=True) is Decision.WRITE
+    assert decided(marker(4), 4, may_begin=True) is Decision.SKIP
+    with pytest.raises(LineageError):
+        decided(marker(4), 3, may_begin=True)
+
+
+def test_a_stage_that_ran_twice_is_not_committed() -> None:
+    reports = [Report("t", 0, 5, 3), Report("t", 1, 5, 3)]
+    check_reports(reports, {3: 0})
+    with pytest.raises(RepeatedWriteError, match="stage 3"):
+        check_reports(reports, {3: 1})
+
+
+def test_two_tasks_of_one_partition_are_not_committed() -> None:
+    with pytest.raises(RepeatedWriteError, match="one partition"):
+        check_reports([Report("t", 0, 5, 3), Report("t", 0, 1, 3)], {3: 0})
