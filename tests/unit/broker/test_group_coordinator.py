@@ -161,7 +161,8 @@ async def test_offsets_expire_when_their_group_has_been_empty_for_so_long_also_o
     world.clock.ms += HOUR_MS // 2
     await world.restart(clean=False)
     client = world.connect()
-    await asyncio.sleep(0.01)
+    while world.broker.groups.is_loading:
+        await asyncio.sleep(0.001)
     await world.broker.background.expire_offsets()
     assert (await offsets(client))[0] == 5
     world.clock.ms += HOUR_MS // 2
