@@ -17,10 +17,10 @@ _AIMS: Final = (
 # What a run on an idle machine adds to the load by itself, at most.
 _OWN_LOAD: Final = 3
 _NOTES: Final = (
-    "Client CPU, streams into Parquet and Avro were not measured. A micro-batch of a Python source or sink has Spark start",
-    "Python processes in the driver to plan it, and the exactly-once sink shuffles rows by output partition and sends them",
-    "through Python twice (to place them, then to write them); that is where its time goes, not into the transaction: in a",
-    "warm process asking for offsets takes about 12 ms, reading 1,000 records 15 to 30 ms, writing 5,000 some 40 ms.",
+    "Not measured: client CPU, streams into Parquet, Avro, and how the time of a micro-batch divides. From reading the",
+    "source of PySpark and ours: Spark starts Python processes in the driver to plan each micro-batch of a Python source",
+    "or sink, and the exactly-once sink shuffles rows by output partition and sends them through Python twice, to place",
+    "and to write them.",
 )
 
 
@@ -40,8 +40,8 @@ def page(results: Results) -> str:
     began, ended = run["load_average"]
     if max(began, ended) > facts["cores"] + _OWN_LOAD:
         lines += [
-            f"**Other work ran on the machine**: the load average was {began:.0f} when the run began and {ended:.0f} when "
-            "it ended, so figures are low and far apart. Ratios are worth more than figures, and neither is worth much.",
+            f"**Other work ran on the machine**: the load average was {began:.0f} at the beginning, {ended:.0f} at the end.",
+            "Figures are low and far apart: ratios are worth more than figures, and neither is worth much.",
             "",
         ]
     for scenario, about in results.scenarios.items():
