@@ -17,10 +17,10 @@ _AIMS: Final = (
 # What a run on an idle machine adds to the load by itself, at most.
 _OWN_LOAD: Final = 3
 _NOTES: Final = (
-    "Not measured: client CPU, streams into Parquet, Avro, and how the time of a micro-batch divides. From reading the",
-    "source of PySpark and ours: Spark starts Python processes in the driver to plan each micro-batch of a Python source",
-    "or sink, and the exactly-once sink shuffles rows by output partition and sends them through Python twice, to place",
-    "and to write them.",
+    "Not measured: client CPU, streams into Parquet, Avro, and how the time of a micro-batch divides. From reading",
+    "the source of PySpark and ours: Spark starts Python processes in the driver to plan each micro-batch of a Python",
+    "source or sink, and the exactly-once sink shuffles rows by output partition and sends them through Python twice,",
+    "to place and to write them.",
 )
 
 
@@ -40,7 +40,7 @@ def page(results: Results) -> str:
     began, ended = run["load_average"]
     if max(began, ended) > facts["cores"] + _OWN_LOAD:
         lines += [
-            f"**Other work ran on the machine**: the load average was {began:.0f} at the beginning, {ended:.0f} at the end.",
+            f"**Other work ran on the machine**: the load average was {began:.0f} at first and {ended:.0f} at last.",
             "Figures are low and far apart: ratios are worth more than figures, and neither is worth much.",
             "",
         ]
