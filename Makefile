@@ -6,7 +6,7 @@ CONSTRAINTS := .ci/constraints.txt
 # Two workers: more only compete for the cores that the brokers under test need.
 WORKERS ?= 2
 
-.PHONY: help demo test check up bench soak docs clean
+.PHONY: help demo test check up bench sim soak docs clean
 
 help:
 	@echo "make demo    start a broker, write and read with real clients, print figures and a verdict"
@@ -14,6 +14,7 @@ help:
 	@echo "make check   formatting, lint, types, layers, tidiness"
 	@echo "make up      start a broker on port 9092 and stay"
 	@echo "make bench   Strandline beside Apache Kafka, into docs/benchmarks"
+	@echo "make sim     random simulated clusters under faults, for SIM_SECONDS"
 	@echo "make soak    the long versions of the random tests"
 	@echo "make docs    regenerate docs/reference"
 
@@ -48,6 +49,15 @@ check: $(VENV)/.dev
 test: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests
+
+# make sim SIM_SECONDS=3600 searches for an hour; SIM_FIRST=1000 begins with other seeds.
+SIM_SECONDS ?= 120
+SIM_FIRST ?= 0
+SIM_MUTANT_SECONDS ?= 10
+sim: $(VENV)/.dev
+	@$(BIN)/strandline sim run --seeds 1000000 --first $(SIM_FIRST) --seconds $(SIM_SECONDS) --workers $(WORKERS)
+	@echo "switched-off safety rules that the same search finds:"
+	@$(BIN)/python -m tests.sim.search_mutants --seconds $(SIM_MUTANT_SECONDS)
 
 soak: $(VENV)/.dev
 	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/spark/test_exactly_once_kills.py

@@ -55,6 +55,11 @@ class Peer(ABC):
     def stop(self) -> None:
         """A clean stop; does nothing where it is not running."""
 
+    def kill(self) -> None:
+        """An end without warning: what it had not synced is for the next start to look through."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.stop()
+
     def pause(self) -> None:
         """Once it has nothing left to do: work that it was caught in would wait for the next measurement."""
         wait_until_quiet(self.pid)
@@ -161,6 +166,10 @@ class KafkaPeer(Peer):
     @property
     def pid(self) -> int:
         return self._kafka.pid
+
+    def change(self, settings: Mapping[str, str]) -> None:
+        """For its next start."""
+        self._kafka.settings.update(settings)
 
     def start(self) -> None:
         self._kafka.start()

@@ -42,13 +42,13 @@ def prepare(peer: Peer, partitions: int) -> None:
     peer.start()
     try:
         topics.create(peer, TOPIC, partitions=partitions)
-        _write_to_each(peer.bootstrap, partitions)
+        write_to_each(peer.bootstrap, partitions)
         wait_until_quiet(peer.pid)
     finally:
         peer.stop()
 
 
-def _write_to_each(bootstrap: str, partitions: int) -> None:
+def write_to_each(bootstrap: str, partitions: int) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0})
     for partition in range(partitions):
         producer.produce(TOPIC, b"first", partition=partition)
@@ -61,7 +61,7 @@ def measure(peer: Peer) -> Figures:
     others = OthersMeter()
     with ThreadPoolExecutor(max_workers=1) as executor:
         begun_s = time.perf_counter()
-        acknowledged = executor.submit(_produce_until_acknowledged, peer.bootstrap)
+        acknowledged = executor.submit(produce_until_acknowledged, peer.bootstrap)
         peer.start()
         try:
             first_ack_s = acknowledged.result() - begun_s
@@ -77,7 +77,7 @@ def measure(peer: Peer) -> Figures:
     }
 
 
-def _produce_until_acknowledged(bootstrap: str) -> float:
+def produce_until_acknowledged(bootstrap: str) -> float:
     """When that was."""
     host, _, port = bootstrap.rpartition(":")
     request = _request()
@@ -87,7 +87,7 @@ def _produce_until_acknowledged(bootstrap: str) -> float:
             with socket.create_connection((host, int(port)), timeout=_ANSWER_WAIT_S) as connection:
                 while time.monotonic() < deadline:
                     connection.sendall(request)
-                    if _is_acknowledged(connection):
+                    if is_acknowledged(connection):
                         return time.perf_counter()
                     time.sleep(_RETRY_S)
         except (OSError, EOFError):
@@ -99,12 +99,17 @@ def _request() -> bytes:
     batch = build_batch(
         [Record(offset=0, timestamp=int(time.time() * 1000), key=None, value=b"next", headers=())]
     )
+    return produce_request(TOPIC, batch, acks=-1)
+
+
+def produce_request(topic: str, batch: bytes, *, acks: int) -> bytes:
+    """A frame that asks for one batch to be appended to partition 0."""
     body = encode(
         ProduceRequest(
-            acks=-1,
+            acks=acks,
             timeout_ms=int(_ANSWER_WAIT_S * 1000),
             topic_data=(
-                TopicProduceData(name=TOPIC, partition_data=(PartitionProduceData(index=0, records=batch),)),
+                TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=batch),)),
             ),
         ),
         _VERSION,
@@ -114,7 +119,7 @@ def _request() -> bytes:
     return _LENGTH.pack(len(header) + len(body)) + header + bytes(body)
 
 
-def _is_acknowledged(connection: socket.socket) -> bool:
+def is_acknowledged(connection: socket.socket) -> bool:
     (size,) = _LENGTH.unpack(_receive(connection, _LENGTH.size))
     # Behind the correlation id is the body.
     response = decode(ProduceResponse, _VERSION, _receive(connection, size), 4)

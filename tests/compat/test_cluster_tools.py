@@ -120,6 +120,41 @@ def test_partition_is_moved_and_its_factor_raised(run: Run, cluster: Cluster, tm
     assert "No partition reassignments found." in run("ReassignPartitionsCommand", "--list").stdout
 
 
+def test_throttled_reassignment_goes_as_slowly_as_it_is_told_and_its_throttles_are_removed(
+    run: Run, cluster: Cluster, tmp_path: Path
+) -> None:
+    create(cluster, "throttled", [[1, 2]])
+    for _ in range(4):
+        assert write(cluster.node(1), "throttled", ["x" * 700_000])[0] == 0
+    file = ("--reassignment-json-file", plan(tmp_path / "plan.json", "throttled", [3, 4]))
+    done = run("ReassignPartitionsCommand", "--execute", "--throttle", 1, *file)
+    assert "The inter-broker throttle limit was set to 1 B/s" in done.stdout, done.stdout
+    topic = ("ConfigCommand", "--describe", "--entity-type", "topics", "--entity-name", "throttled")
+    told = run(*topic).stdout
+    assert "leader.replication.throttled.replicas=0:1,0:2" in told, told
+    assert "follower.replication.throttled.replicas=0:3,0:4" in told, told
+    broker = ("ConfigCommand", "--describe", "--entity-type", "brokers", "--entity-name")
+    assert "leader.replication.throttled.rate=1 " in run(*broker, 1).stdout
+    under_way = run("ReassignPartitionsCommand", "--verify", *file).stdout
+    assert "throttled-0 is still in progress" in under_way, under_way
+    faster = run("ReassignPartitionsCommand", "--execute", "--additional", "--throttle", 10**9, *file)
+    assert "The inter-broker throttle limit was set to 1000000000 B/s" in faster.stdout, faster.stdout
+    until_in_sync(cluster, "throttled", [3, 4])
+    last = ""
+
+    def is_completed() -> bool:
+        nonlocal last
+        last = run("ReassignPartitionsCommand", "--verify", *file).stdout
+        return "throttled-0 is completed" in last
+
+    eventually(is_completed, 60.0)
+    assert "Clearing broker-level throttles on brokers" in last, last
+    assert "Clearing topic-level throttles on topic throttled" in last, last
+    assert "throttled.replicas" not in run(*topic).stdout
+    assert "throttled.rate" not in run(*broker, 1).stdout
+    assert story.end_offset(cluster.node(3), "throttled") == 4
+
+
 def test_reassignment_is_listed_and_cancelled(run: Run, cluster: Cluster, tmp_path: Path) -> None:
     """The target is silent, so it is under way until it is cancelled."""
     create(cluster, "cancelled", [[1, 2]])
@@ -179,7 +214,13 @@ def test_cluster_tool_tells_id_and_endpoints_and_unregisters(run: Run, cluster: 
 
 def test_features_are_described(run: Run) -> None:
     told = run("FeatureCommand", "describe").succeeded().stdout
-    for feature in ("metadata.version", "group.version"):
+    features = (
+        "metadata.version",
+        "group.version",
+        "transaction.version",
+        "eligible.leader.replicas.version",
+    )
+    for feature in (*features, "kraft.version"):
         assert re.search(
             rf"Feature: {feature}\s+SupportedMinVersion: \S+\s+SupportedMaxVersion: \S+", told
         ), told
@@ -198,3 +239,20 @@ def test_metadata_log_is_decoded(kafka_tools: KafkaTools, cluster: Cluster) -> N
     snapshots = sorted(directory.glob("*.checkpoint"))
     for snapshot in snapshots[-1:]:
         kafka_tools.run("DumpLogSegments", "--cluster-metadata-decoder", "--files", snapshot).succeeded()
+
+
+def test_configured_voters_go_into_the_log(run: Run, cluster: Cluster) -> None:
+    """The last of these: there is no way back."""
+    raised = ("FeatureCommand", "upgrade", "--feature", "kraft.version=1")
+    eventually(lambda: "kraft.version was upgraded to 1" in run(*raised).stdout, 60.0)
+    told = run("FeatureCommand", "describe").succeeded().stdout
+    assert re.search(r"Feature: kraft.version.*FinalizedVersionLevel: 1", told), told
+    lowered = run("FeatureCommand", "downgrade", "--feature", "kraft.version=0")
+    assert "Could not downgrade kraft.version" in lowered.stdout + lowered.stderr
+    status = run("MetadataQuorumCommand", "describe", "--status").succeeded().stdout
+    assert re.search(
+        r'CurrentVoters:.*"id": 4, "directoryId": "[^"]{22}", "endpoints": \["CONTROLLER://', status
+    )
+    cluster.node(story.active_controller(cluster)).kill()
+    heal(cluster)
+    create(cluster, "after-the-upgrade", [[1, 2, 3]])

@@ -101,8 +101,6 @@ def normal(value: Any, name: str = "") -> Any:
     """Plain data that can be compared: own values replaced, order of what has none sorted away."""
     if isinstance(value, Struct):
         plain = {f.name: normal(getattr(value, f.name), f.name) for f in value.FIELDS if f.name not in WORDS}
-        if plain.get("name") == "min.insync.replicas":
-            plain |= {"config_source": "own", "synonyms": "own"}
         if plain.get("error_code") and "log_start_offset" in plain:
             plain["log_start_offset"] = "own"
         return plain

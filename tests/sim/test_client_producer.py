@@ -10,25 +10,13 @@ import pytest
 from strandline.client.errors import KafkaError
 from strandline.client.producer import Producer
 from strandline.client.producer_batch import RecordMetadata, RecordPromise
-from strandline.client.world import ClientWorld
 from strandline.sim.checker import check_offsets, read_partition
-from strandline.sim.clock import SimulatedClock
-from strandline.sim.random import SimulatedRandom
-from strandline.sim.workers import SimulatedWorkers
+from strandline.sim.client_world import client_world
 from strandline.sim.workload import create_topic
 from strandline.sim.world import CLIENT_HOST, PORT, SimulatedNode, World
 from tests.sim.seeds import seeds
 
 PARTITIONS = 2
-
-
-def client_world(world: World) -> ClientWorld:
-    return ClientWorld(
-        network=world.clients,
-        clock=SimulatedClock(world.loop),
-        random=SimulatedRandom(world.generator("client")),
-        workers=SimulatedWorkers(world.loop, world.generator("client workers")),
-    )
 
 
 def producer_for(world: World, node: SimulatedNode, **settings: Any) -> Producer:

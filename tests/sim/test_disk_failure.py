@@ -13,7 +13,8 @@ from strandline.sim.checker import fetch_one, read_partition
 from strandline.sim.wire_client import Disconnected, WireClient
 from strandline.sim.workload import Refused, create_topic, produce
 from strandline.sim.world import SimulatedNode, World
-from tests.sim import scenarios
+from tests.sim import cluster, scenarios
+from tests.sim.load import Load
 from tests.sim.seeds import seeds
 
 TWO_DIRECTORIES = {"log.dirs": "/one,/two"}
@@ -155,3 +156,56 @@ def test_a_sync_beside_the_one_that_failed_vouches_for_nothing(seed: int) -> Non
 
     with World(seed) as world:
         world.run(scenario(world, world.add_node()))
+
+
+@seeds(2)
+def test_leaders_leave_a_failed_directory_of_a_cluster_and_the_others_stay(seed: int) -> None:
+    async def scenario(world: World) -> None:
+        # The metadata log is apart: a node whose metadata cannot be written ends.
+        nodes = world.add_cluster(3, settings={"log.dirs": "/data,/one,/two", "metadata.log.dir": "/data"})
+        await world.start_all()
+        load = Load(world, None, "t", partitions=6)
+        await load.create()
+        load.start()
+        await cluster.until(lambda: all(are_all_assigned(node) for node in nodes))
+        victim = next(n for n in nodes if any(led(n, d) for d in ("/one", "/two")))
+        failed = next(d for d in ("/one", "/two") if led(victim, d))
+        gone = led(victim, failed)
+        kept = [index for d in ("/data", "/one", "/two") if d != failed for index in led(victim, d)]
+        victim.faults.fail("write", f"{failed}/*", errno.EIO)
+        others = [n for n in nodes if n is not victim]
+        for node in others:
+            await cluster.until(
+                lambda node=node: all(leader_of(node, i) not in (-1, victim.node_id) for i in gone)  # type: ignore[misc]
+            )
+        assert [leader_of(others[0], index) for index in kept] == [victim.node_id] * len(kept)
+        assert is_said_offline(victim, failed)
+        await load.finish()
+        await load.check()
+        assert load.acknowledged_count > 0
+        await victim.stop()
+        victim.faults.heal()
+        await victim.start()
+        await cluster.until(lambda: cluster.is_in_sync(world, load))
+
+    scenarios.run(scenario, seed)
+
+
+def are_all_assigned(node: SimulatedNode) -> bool:
+    topic = node.broker.image.topics.get("t")
+    return topic is not None and all(bytes(16) not in p.directories for p in topic.partitions.values())
+
+
+def led(node: SimulatedNode, directory: str) -> list[int]:
+    """Partitions of `t` that a node leads from a directory."""
+    replicas = node.broker.replicas
+    found = [replicas.get("t", index) for index in range(6)]
+    return [
+        replica.partition.partition
+        for replica in found
+        if replica is not None and replica.is_leader and replica.directory.path == directory
+    ]
+
+
+def leader_of(node: SimulatedNode, index: int) -> int:
+    return node.broker.image.topics["t"].partitions[index].leader

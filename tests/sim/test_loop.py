@@ -7,6 +7,7 @@ import contextlib
 
 import pytest
 
+from strandline.sim.clock import EPOCH_MS, SimulatedClock
 from strandline.sim.life import Life, NodeHalted
 from strandline.sim.loop import StuckWorld, simulated_loop
 from strandline.sim.trace import Trace
@@ -144,3 +145,55 @@ def test_work_happens_before_it_is_reported_and_its_exceptions_are_passed_on() -
                 await workers.run(lambda: 1 / 0)
 
         world.run(scenario())
+
+
+def test_a_paused_life_holds_what_falls_due_and_goes_on_in_order() -> None:
+    loop = simulated_loop(Trace())
+    life = Life("paused")
+    seen: list[tuple[str, float]] = []
+
+    async def main() -> None:
+        for delay in (1.0, 2.0, 5.0):
+            loop.call_later(delay, lambda d=delay: seen.append((f"{d}", loop.time())), context=life.context)  # type: ignore[misc]
+        life.is_paused = True
+        await asyncio.sleep(4.0)
+        assert seen == []
+        loop.resume(life)
+        await asyncio.sleep(2.0)
+
+    loop.run_until_complete(main())
+    loop.close()
+    assert seen == [("1.0", 4.0), ("2.0", 4.0), ("5.0", 5.0)]
+
+
+def test_a_life_s_timers_run_at_the_rate_of_its_clock() -> None:
+    loop = simulated_loop(Trace())
+    life = Life("fast")
+    life.clock_rate = 2.0
+    seen: list[float] = []
+
+    async def main() -> None:
+        loop.call_later(3.0, lambda: seen.append(loop.time()), context=life.context)
+        await asyncio.sleep(5.0)
+
+    loop.run_until_complete(main())
+    loop.close()
+    assert seen == [1.5]
+
+
+def test_a_clock_that_changes_its_rate_never_jumps() -> None:
+    loop = simulated_loop(Trace())
+    clock = SimulatedClock(loop)
+
+    async def main() -> None:
+        await asyncio.sleep(10.0)
+        clock.set_rate(0.5)
+        assert clock.monotonic() == 10.0
+        await asyncio.sleep(10.0)
+        clock.set_rate(2.0)
+        await asyncio.sleep(10.0)
+        assert clock.monotonic() == 35.0
+        assert clock.wall_ms() == EPOCH_MS + 35_000
+
+    loop.run_until_complete(main())
+    loop.close()

@@ -24,7 +24,7 @@ from tests.sim import scenarios
 SEEDS_MAX = 40
 # Where to begin looking, for the mutants that few seeds notice.
 FIRST_SEEDS = {
-    "flush_counts_before_it_is_done": 190,
+    "flush_counts_before_it_is_done": 250,
     "failed_sync_is_ignored": 10,
     "stop_is_clean_whatever_was_not_repaired": 28,
 }
@@ -75,7 +75,7 @@ def producers_are_forgotten_at_restart(patch: Patch) -> None:
 
 
 def repeated_batches_are_appended(patch: Patch) -> None:
-    patch.setattr(Producers, "check", lambda self, header: None)
+    patch.setattr(Producers, "check", lambda self, header, guard=None: None)
 
 
 def leader_epoch_stays_after_an_unclean_end(patch: Patch) -> None:
@@ -155,7 +155,7 @@ def test_a_scenario_notices_that_a_rule_is_missing(
     for seed in range(first, first + SEEDS_MAX):
         try:
             scenarios.run(MUTANTS[mutant], seed)
-        except Exception as error:
+        except AssertionError as error:
             print(f"seed {seed}: {type(error).__name__}: {str(error)[:200]}")
             return
     pytest.fail(f"no seed of {SEEDS_MAX} noticed")

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from strandline.quorum import messages as m
 from strandline.quorum.core import Quorum
 from strandline.quorum.messages import Effect, Election, Event, OffsetAndEpoch, ReplicaKey
 from strandline.quorum.settings import QuorumSettings
+from strandline.quorum.voters import (
+    UNKNOWN_DIRECTORY,
+    Endpoint,
+    Voter,
+    VoterHistory,
+    VotersAt,
+    VoterSet,
+)
 
 SETTINGS = QuorumSettings()
 NO_ELECTION = Election(0)
@@ -23,7 +32,15 @@ def voters(count: int = 3) -> list[ReplicaKey]:
     return [key(number) for number in range(1, count + 1)]
 
 
-class Voter:
+def as_voter(node_id: int) -> Voter:
+    return Voter(key=key(node_id), endpoints=(Endpoint("CONTROLLER", f"node-{node_id}", 9093),))
+
+
+def voter_set(*ids: int) -> VoterSet:
+    return VoterSet.of(as_voter(node_id) for node_id in ids)
+
+
+class Node:
     """One core, with every effect that it asked for."""
 
     def __init__(
@@ -34,11 +51,22 @@ class Voter:
         epochs: Sequence[tuple[int, int]] = (),
         end: int = 0,
         election: Election = NO_ELECTION,
+        recorded: VoterSet | None = None,
+        configured_by_id: bool = False,
     ) -> None:
+        """With `recorded` its voters are in its log (kraft.version 1), otherwise they are configured."""
         self.now = 0.0
+        configured = voter_set(*range(1, count + 1)) if recorded is None else VoterSet()
+        if configured_by_id:
+            configured = VoterSet(
+                tuple(
+                    replace(v, key=ReplicaKey(v.key.replica_id, UNKNOWN_DIRECTORY)) for v in configured.voters
+                )
+            )
+        recorded_at = [] if recorded is None else [VotersAt(-1, recorded)]
         self.core = Quorum(
-            own=key(node_id),
-            voters=voters(count),
+            own=as_voter(node_id),
+            history=VoterHistory(configured, recorded_at, [] if recorded is None else [(-1, 1)]),
             settings=SETTINGS,
             election=election,
             log=m.LogSynced(end_offset=end, epochs=tuple(epochs)),
@@ -94,7 +122,8 @@ class Voter:
 
     def lead(self) -> None:
         """Wins the next epoch with as few votes as it takes; its first record is at the end of its log."""
-        helpers = range(2, len(self.core.voters) // 2 + 2)
+        others = [v.replica_id for v in self.core.voters if v.replica_id != self.core.own.replica_id]
+        helpers = others[: len(self.core.voters) // 2 if self.core.is_voter else len(self.core.voters)]
         self.step(m.TimePassed(), after_s=10.0)
         for other in helpers:
             self.answered(other, granted=True, pre=True)
@@ -102,7 +131,37 @@ class Voter:
         for other in helpers:
             self.answered(other, granted=True, pre=False)
         self.sync()
+        change = of(self.effects, m.AppendLeaderChange)[-1]
+        if change.recorded is None:
+            self.append(1)
+            return
+        end = self.core.log_end
+        self.step(m.VotersAppended(offset=end + 2, voters=change.recorded, version=change.version))
+        self.append(3)
+
+    def commit(self) -> None:
+        """Every voter has fetched everything."""
+        for voter in self.core.voters:
+            if voter != self.core.own:
+                self.fetched(voter.replica_id, self.core.log_end)
+
+    def recorded(self, effects: Sequence[Effect]) -> VoterSet:
+        """The set of voters that was asked to be appended is in this node's log, and on its device."""
+        (change,) = of(effects, m.AppendVoters)
+        self.step(m.VotersAppended(offset=self.core.log_end, voters=change.voters, version=change.version))
         self.append(1)
+        assert isinstance(change.voters, VoterSet)
+        return change.voters
+
+    def add(self, node_id: int, *, checked: bool = True) -> list[Effect]:
+        """Asks to add a voter, which answers that it knows kraft.version 1."""
+        effects = self.step(m.AddVoterRequested(voter=as_voter(node_id), token=f"add {node_id}"))
+        if checked and of(effects, m.CheckVoter):
+            effects = self.step(m.VoterChecked(key=key(node_id), version_range=(0, 1)))
+        return effects
+
+    def remove(self, node_id: int) -> list[Effect]:
+        return self.step(m.RemoveVoterRequested(key=key(node_id), token=f"remove {node_id}"))
 
     def append(self, count: int) -> list[Effect]:
         """Records that are on this node's device."""

@@ -10,12 +10,15 @@ import pytest
 from strandline.controller.partitions import UNCLEAN, PartitionChange
 from strandline.partition import follower, leader
 from strandline.partition.leader import Leader
-from strandline.quorum import elections, fetching
+from strandline.quorum import elections, fetching, state
+from strandline.quorum.changes import VoterChanges
 from strandline.quorum.elections import Elections
 from strandline.quorum.messages import Effect
 from strandline.quorum.state import QuorumState
+from strandline.quorum.voters import VoterHistory
 from tests.spec import test_kip_101_497_966_replication as replication
 from tests.spec import test_kip_595_and_996 as kip_996
+from tests.spec import test_kip_853_voters as kip_853
 from tests.spec import test_kip_966_elections as kip_966
 from tests.spec import test_raft_elections as raft_elections
 from tests.spec import test_raft_log as raft_log
@@ -115,7 +118,86 @@ def unclean_ends_stay_eligible(patch: Patch) -> Test:
     return kip_966.test_replica_that_ended_uncleanly_is_not_eligible
 
 
+def changes_overlap(patch: Patch) -> Test:
+    patch.setattr(VoterChanges, "_refusal", lambda self, role: None)
+    return kip_853.test_4_1_one_change_at_a_time
+
+
+def changes_begin_before_the_epoch_is_committed(patch: Patch) -> Test:
+    original = VoterChanges._refusal
+
+    def refusal(self: VoterChanges, role: Any) -> Any:
+        role.epoch_start = -1
+        return original(self, role) if self.history.last_offset < self.high_watermark else None
+
+    patch.setattr(VoterChanges, "_refusal", refusal)
+    return kip_853.test_4_1_no_change_before_the_leader_has_committed_a_record_of_its_epoch
+
+
+def laggards_are_added(patch: Patch) -> Test:
+    patch.setattr(VoterChanges, "_is_caught_up", lambda self, role, key, now: True)
+    return kip_853.test_4_2_1_voter_that_has_not_caught_up_is_not_added
+
+
+def old_sets_count_until_the_new_is_committed(patch: Patch) -> Test:
+    def last(self: VoterHistory) -> Any:
+        return self.before_last if len(self._entries) > 1 else self._entries[-1].voters
+
+    patch.setattr(VoterHistory, "last", property(last))
+    return kip_853.test_4_1_new_set_counts_from_the_moment_it_is_appended
+
+
+def sets_outlive_the_log(patch: Patch) -> Test:
+    patch.setattr(VoterHistory, "truncate", lambda self, end_offset: None)
+    return kip_853.test_4_1_set_goes_with_the_log_that_is_cut_off
+
+
+def removed_leaders_count_themselves(patch: Patch) -> Test:
+    patch.setattr(fetching, "is_same", lambda known, other: True)
+    return kip_853.test_4_2_2_removed_leader_does_not_count_itself_and_resigns_when_it_is_committed
+
+
+def removed_leaders_stay(patch: Patch) -> Test:
+    patch.setattr(VoterChanges, "_resign", lambda self, now: [])
+    return kip_853.test_4_2_2_removed_leader_does_not_count_itself_and_resigns_when_it_is_committed
+
+
+def nobody_that_is_left_out_stands(patch: Patch) -> Test:
+    patch.setattr(QuorumState, "may_stand", QuorumState.is_voter)
+    return kip_853.test_4_2_2_node_that_is_left_out_may_stand_until_that_is_committed
+
+
+def observers_stand(patch: Patch) -> Test:
+    patch.setattr(QuorumState, "may_stand", True)
+    return kip_853.test_853_observer_never_stands
+
+
+def new_disks_vote_for_old_ones(patch: Patch) -> Test:
+    patch.setattr(Elections, "_is_meant", lambda self, asked: True)
+    return kip_853.test_853_vote_for_another_disk_of_this_id_is_not_given
+
+
+def new_disks_count_for_old_ones(patch: Patch) -> Test:
+    def by_id(known: Any, other: Any) -> bool:
+        return bool(known.replica_id == other.replica_id)
+
+    patch.setattr(fetching, "is_same", by_id)
+    patch.setattr(state, "is_same", by_id)
+    return kip_853.test_853_fetches_of_another_disk_of_this_id_do_not_count
+
+
 MUTANTS = (
+    changes_overlap,
+    changes_begin_before_the_epoch_is_committed,
+    laggards_are_added,
+    old_sets_count_until_the_new_is_committed,
+    sets_outlive_the_log,
+    removed_leaders_count_themselves,
+    removed_leaders_stay,
+    nobody_that_is_left_out_stands,
+    observers_stand,
+    new_disks_vote_for_old_ones,
+    new_disks_count_for_old_ones,
     votes_are_answered_before_they_are_on_the_device,
     two_votes_in_an_epoch,
     any_log_may_win,

@@ -54,6 +54,24 @@ def test_a_replica_that_is_being_taken_out_counts_until_that_is_decided() -> Non
     assert role.high_watermark == 10
 
 
+def test_proposal_outlives_the_late_news_of_the_change_before_it() -> None:
+    """The answer to an AlterPartition is faster than the image, which then tells the same again."""
+    role = leader()
+    role.appended(10, 2)
+    fetched(role, 2, 10)
+    role.propose((1, 2))
+    role.decided((1, 2), 1, 2)
+    fetched(role, 3, 10)
+    role.propose((1, 2, 3))
+    role.decided((1, 2), 1, 2)
+    assert role.is_proposing, "it may have been taken"
+    role.appended(20, 2)
+    fetched(role, 2, 20)
+    assert role.high_watermark == 10
+    role.decided((1, 2, 3), 2, 2)
+    assert not role.is_proposing
+
+
 def test_high_watermark_stands_while_the_in_sync_set_is_below_the_minimum() -> None:
     """KIP-966: what is alone on the leader is not committed, and acks=all is refused."""
     role = leader(in_sync=(1,))

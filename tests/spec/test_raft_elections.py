@@ -5,12 +5,12 @@ from __future__ import annotations
 from strandline.quorum import messages as m
 from strandline.quorum.messages import Election, OffsetAndEpoch
 from strandline.quorum.roles import Candidate, Follower, Leader, Unattached
-from tests.spec.quorums import Voter, is_granted, key, of
+from tests.spec.quorums import Node, is_granted, key, of
 
 
 def test_5_1_higher_epoch_ends_leadership() -> None:
     """§5.1: if one discovers that its term is out of date it reverts to follower state."""
-    voter = Voter()
+    voter = Node()
     voter.lead()
     effects = voter.vote(3, voter.core.epoch + 1, OffsetAndEpoch(9, 9))
     assert of(effects, m.StopLeading)
@@ -19,7 +19,7 @@ def test_5_1_higher_epoch_ends_leadership() -> None:
 
 def test_5_1_request_of_a_past_epoch_is_refused() -> None:
     """§5.1: a request with a stale term number is rejected."""
-    voter = Voter(election=Election(7))
+    voter = Node(election=Election(7))
     assert not is_granted(voter.vote(2, 6))
     assert voter.core.epoch == 7
     answer = of(voter.step(m.BeginEpochRequested(leader_id=2, epoch=6, token=object())), m.AnswerEpoch)[0]
@@ -29,7 +29,7 @@ def test_5_1_request_of_a_past_epoch_is_refused() -> None:
 
 def test_5_2_one_vote_in_an_epoch() -> None:
     """§5.2: each server votes for at most one candidate in a term, first come first served."""
-    voter = Voter()
+    voter = Node()
     voter.vote(2, 1)
     assert is_granted(voter.sync())
     assert not is_granted(voter.vote(3, 1))
@@ -38,19 +38,19 @@ def test_5_2_one_vote_in_an_epoch() -> None:
 
 def test_5_2_a_vote_survives_a_restart() -> None:
     """§5.2 and figure 2: votedFor is updated on stable storage before answering."""
-    again = Voter(election=Election(1, -1, key(2)))
+    again = Node(election=Election(1, -1, key(2)))
     assert not is_granted(again.vote(3, 1))
 
 
 def test_5_2_a_vote_is_answered_only_after_it_is_on_the_device() -> None:
     """Figure 2: persistent state is updated before responding to requests."""
-    voter = Voter()
+    voter = Node()
     assert of(voter.vote(2, 1), m.AnswerVote) == []
     assert is_granted(voter.sync())
 
 
 def test_5_2_candidate_asks_only_after_its_own_vote_is_on_the_device() -> None:
-    voter = Voter()
+    voter = Node()
     voter.step(m.TimePassed(), after_s=10.0)
     asked = voter.answered(2, granted=True, pre=True)
     assert isinstance(voter.core.role, Candidate)
@@ -60,7 +60,7 @@ def test_5_2_candidate_asks_only_after_its_own_vote_is_on_the_device() -> None:
 
 def test_5_2_majority_wins_and_one_vote_does_not() -> None:
     """§5.2: a candidate wins if it receives votes from a majority of the servers in the full cluster."""
-    voter = Voter(count=5)
+    voter = Node(count=5)
     voter.step(m.TimePassed(), after_s=10.0)
     for other in (2, 3):
         voter.answered(other, granted=True, pre=True)
@@ -73,7 +73,7 @@ def test_5_2_majority_wins_and_one_vote_does_not() -> None:
 
 def test_5_2_candidate_follows_a_leader_of_its_epoch() -> None:
     """§5.2: if the leader's term is at least as large as the candidate's, the candidate recognizes the leader."""
-    voter = Voter()
+    voter = Node()
     voter.step(m.TimePassed(), after_s=10.0)
     voter.answered(2, granted=True, pre=True)
     voter.sync()
@@ -91,6 +91,6 @@ def test_5_4_1_candidate_whose_log_is_behind_gets_no_vote() -> None:
         (OffsetAndEpoch(99, 2), False),
         (OffsetAndEpoch(1, 4), True),
     ):
-        voter = Voter(epochs=[(1, 0), (3, 5)], end=10, election=Election(3))
+        voter = Node(epochs=[(1, 0), (3, 5)], end=10, election=Election(3))
         voter.vote(2, 5, last)
         assert is_granted(voter.effects + voter.sync()) is expected, last

@@ -6,19 +6,19 @@ import pytest
 
 from strandline.quorum import messages as m
 from strandline.quorum.messages import Election, OffsetAndEpoch
-from tests.spec.quorums import Voter, of
+from tests.spec.quorums import Node, of
 
 
 def test_5_3_replica_whose_log_parts_is_told_where_to_go_back_to() -> None:
     """§5.3, KIP-595 'Fetch': the leader answers with the largest epoch it shares and where that one ended."""
-    voter = Voter(epochs=[(1, 0), (3, 5)], end=8, election=Election(3))
+    voter = Node(epochs=[(1, 0), (3, 5)], end=8, election=Election(3))
     voter.lead()
     answer = of(voter.fetched(2, 7, last_epoch=2), m.AnswerFetch)[0]
     assert answer.diverging == OffsetAndEpoch(5, 1)
 
 
 def test_5_3_replica_that_has_more_of_an_epoch_than_the_leader_goes_back() -> None:
-    voter = Voter(epochs=[(1, 0), (3, 5)], end=8, election=Election(3))
+    voter = Node(epochs=[(1, 0), (3, 5)], end=8, election=Election(3))
     voter.lead()
     answer = of(voter.fetched(2, 7, last_epoch=1), m.AnswerFetch)[0]
     assert answer.diverging == OffsetAndEpoch(5, 1)
@@ -26,7 +26,7 @@ def test_5_3_replica_that_has_more_of_an_epoch_than_the_leader_goes_back() -> No
 
 def test_5_3_follower_truncates_to_where_the_logs_agree_and_not_further() -> None:
     """§5.3: the leader never overwrites its log; the follower deletes what conflicts."""
-    voter = Voter(2, epochs=[(1, 0), (2, 5)], end=9, election=Election(2))
+    voter = Node(2, epochs=[(1, 0), (2, 5)], end=9, election=Election(2))
     voter.follow(1, 3)
     effects = voter.step(
         m.FetchAnswered(leader_id=1, epoch=3, high_watermark=0, diverging=OffsetAndEpoch(5, 1))
@@ -36,7 +36,7 @@ def test_5_3_follower_truncates_to_where_the_logs_agree_and_not_further() -> Non
 
 def test_5_3_what_is_committed_is_never_truncated() -> None:
     """§5.4.3 leader completeness: a leader that asks for it cannot exist, so a node that sees one stops."""
-    voter = Voter(2, epochs=[(1, 0)], end=9, election=Election(1))
+    voter = Node(2, epochs=[(1, 0)], end=9, election=Election(1))
     voter.follow(1, 2)
     voter.step(m.FetchAnswered(leader_id=1, epoch=2, high_watermark=8))
     with pytest.raises(AssertionError, match="committed"):
@@ -45,7 +45,7 @@ def test_5_3_what_is_committed_is_never_truncated() -> None:
 
 def test_5_4_2_records_of_past_epochs_are_committed_only_along_with_one_of_the_own() -> None:
     """§5.4.2 and figure 8: counting replicas commits only entries of the leader's current term."""
-    voter = Voter(epochs=[(1, 0)], end=5, election=Election(1))
+    voter = Node(epochs=[(1, 0)], end=5, election=Election(1))
     voter.lead()
     assert voter.core.log_end == 6
     assert of(voter.fetched(2, 5, last_epoch=1), m.HighWatermarkAdvanced) == []
@@ -54,7 +54,7 @@ def test_5_4_2_records_of_past_epochs_are_committed_only_along_with_one_of_the_o
 
 def test_high_watermark_is_what_a_majority_has_synced() -> None:
     """§5.3 and KIP-595: committed is what is on a majority of voters, the leader's own synced end included."""
-    voter = Voter(count=5)
+    voter = Node(count=5)
     voter.lead()
     voter.append(4)
     assert of(voter.fetched(2, 5), m.HighWatermarkAdvanced) == []
@@ -64,7 +64,7 @@ def test_high_watermark_is_what_a_majority_has_synced() -> None:
 
 
 def test_high_watermark_never_goes_back() -> None:
-    voter = Voter()
+    voter = Node()
     voter.lead()
     voter.append(4)
     voter.fetched(2, 5)
@@ -74,7 +74,7 @@ def test_high_watermark_never_goes_back() -> None:
 
 def test_an_observer_counts_for_nothing() -> None:
     """KIP-595 'Observers': they replicate and do not take part in the quorum."""
-    voter = Voter()
+    voter = Node()
     voter.lead()
     voter.append(4)
     voter.fetched(9, 5)
@@ -82,7 +82,7 @@ def test_an_observer_counts_for_nothing() -> None:
 
 
 def test_follower_s_high_watermark_does_not_pass_its_own_end() -> None:
-    voter = Voter(2)
+    voter = Node(2)
     voter.follow(1, 1)
     voter.step(m.FetchAnswered(leader_id=1, epoch=1, high_watermark=100))
     assert voter.core.high_watermark == 0

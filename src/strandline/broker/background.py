@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import KafkaError
+from strandline.base.ids import TopicPartition
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import is_full
 from strandline.controller.image_records import records_of
@@ -116,11 +117,11 @@ class Background:
     async def apply_retention(self) -> None:
         broker = self._broker
         for topic, state in sorted(broker.image.topics.items()):
-            if "delete" not in broker.configs.topic(topic).cleanup_policy:
-                continue
             for index in sorted(state.partitions):
                 if not broker.replicas.has_data(topic, index):
                     continue
+                if TopicPartition(topic, index) in broker.cleaner.under_way:
+                    continue  # its segments are being read; the next check finds it done
                 try:
                     replica = await broker.replicas.open(topic, index)
                     self._apply_retention_to(replica)
@@ -133,17 +134,14 @@ class Background:
     def _apply_retention_to(self, replica: Replica) -> None:
         log, config = replica.log, replica.config
         now = self._broker.clock.wall_ms()
-        # Segments above the high watermark stay: they are not committed.
-        visible = [
-            s
-            for s, end in zip(log.segments, log.segment_ends(), strict=True)
-            if end <= replica.high_watermark
-        ]
-        count = max(
-            retention.expired_by_time(visible, config, now),
-            retention.expired_by_size(visible, config, log.size),
-            retention.below_start(log.segments, log.log_start_offset),
-        )
+        count = retention.below_start(log.segments, log.log_start_offset)
+        if "delete" in config.cleanup_policy:
+            # Segments above the high watermark stay: they are not committed.
+            count = max(
+                count,
+                retention.expired_by_time(log.segments_below(replica.high_watermark), config, now),
+                retention.expired_by_size(log.segments_below(replica.high_watermark), config, log.size),
+            )
         if count == 0:
             return
         if count == len(log.segments):
@@ -158,10 +156,14 @@ class Background:
         dropped = log.segments[:count]
         paths = log.drop_segments(dropped)
         replica.directory.log_starts[replica.partition] = log.log_start_offset
-        self._doomed_files += [(now + config.file_delete_delay_ms, path) for path in paths]
+        self.remove_later(paths, config.file_delete_delay_ms)
         self._broker.events.info(
             "segments deleted", partition=replica.partition, count=count, log_start=log.log_start_offset
         )
+
+    def remove_later(self, paths: list[str], delay_ms: int) -> None:
+        now = self._broker.clock.wall_ms()
+        self._doomed_files += [(now + delay_ms, path) for path in paths]
 
     async def remove_deleted(self) -> None:
         broker = self._broker

@@ -12,10 +12,13 @@ from strandline.broker.absences import Absences
 from strandline.broker.admission import Connections, RequestMemory
 from strandline.broker.background import Background
 from strandline.broker.checkpoints import Checkpoints
+from strandline.broker.cleaner import Cleaner
 from strandline.broker.connection import ClientConnection, RequestContext
+from strandline.broker.controller_registration import SECURITY_PROTOCOLS, register_controller
 from strandline.broker.controller_requests import decide
 from strandline.broker.controller_runtime import ControllerRuntime
 from strandline.broker.controllers import Controllers
+from strandline.broker.directory_reports import DirectoryReports
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers import Handlers
@@ -24,7 +27,8 @@ from strandline.broker.lifecycle import Lifecycle
 from strandline.broker.metadata_view import Changes
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.quorum_node import QuorumNode
-from strandline.broker.quorum_setup import controller_runtime_of, quorum_of
+from strandline.broker.quorum_setup import controller_runtime_of, has_others, quorum_of
+from strandline.broker.recovery import Recovery, close_logs
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
@@ -32,6 +36,7 @@ from strandline.broker.tasks import TaskScope
 from strandline.broker.throttles import FOLLOWER, LEADER, Throttle
 from strandline.broker.transaction_coordinator import TransactionCoordinator
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
+from strandline.controller.features import KRAFT_VERSION_FEATURE
 from strandline.controller.image import ClusterImage
 from strandline.controller.producer_ids import ProducerIdBlock
 from strandline.ports.clock import Clock
@@ -49,8 +54,6 @@ from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRe
 from strandline.wire.api.k67_allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.records.metadata import BrokerEndpoint
 from strandline.wire.schema import Request
-
-_SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class Ports(NamedTuple):
@@ -102,8 +105,10 @@ class Broker:
         self.follower_throttle = Throttle(self, FOLLOWER)
         self.replication = Replication(self)
         self.in_sync = InSync(self)
+        self.directory_reports = DirectoryReports(self)
         self.checkpoints = Checkpoints(ports.disk, ports.workers)
         self.background = Background(self)
+        self.cleaner = Cleaner(self)
         self._listeners: list[OpenListener] = []
         self._waiter_key = 0
         self.cluster_id = ""
@@ -133,11 +138,15 @@ class Broker:
             random=self.random,
             events=self.events,
         )
+        self.replicas.on_placed = self.directory_reports.placed
+        self.replicas.on_offline = self._directory_failed
         self.controller_runtime = controller_runtime_of(self)
-        self.quorum = quorum_of(self, directories[0])
+        self.quorum = quorum_of(self, directories)
         self.connections.hold_all()
         endpoints = await self._listen()
         self.quorum.start()
+        if self.config.is_controller:
+            self.tasks.start(register_controller(self))
         if not self.config.is_broker:
             return
         epochs = {directory.clean_epoch for directory in directories}
@@ -149,9 +158,12 @@ class Broker:
         self._follow_image()
         await self.lifecycle.unfenced()
         self.tasks.start(self.lifecycle.run())
+        self.tasks.start(self.directory_reports.run())
         self.groups.load_what_is_there()
         self.transactions.load_what_is_there()
         self.background.start()
+        self.cleaner.start()
+        Recovery(self).start()
         self.connections.serve_all()
 
     @property
@@ -166,7 +178,7 @@ class Broker:
             opened = await self.network.listen(listener.host, listener.port, self._acceptor(listener))
             self._listeners.append(opened)
             ports[listener.name] = opened.port
-        if len(self.quorum.addresses) > 1 or not self.config.is_broker:
+        if has_others(self.config) or not self.config.is_broker:
             for listener in self.config.controller_listeners:
                 acceptor = self._acceptor(listener, is_controller=True)
                 self._listeners.append(await self.network.listen(listener.host, listener.port, acceptor))
@@ -175,7 +187,7 @@ class Broker:
                 name=listener.name,
                 host=listener.host or "localhost",
                 port=listener.port or ports[listener.name],
-                security_protocol=_SECURITY_PROTOCOLS[listener.protocol],
+                security_protocol=SECURITY_PROTOCOLS[listener.protocol],
             )
             for listener in self.config.advertised_listeners
         )
@@ -201,16 +213,7 @@ class Broker:
             self.controller_runtime.stop()
         await self.tasks.close()
         self.controllers.stop()
-        clean = True
-        for replica in self.replicas.all_open():
-            if replica.directory.offline_because is not None:
-                continue
-            try:
-                replica.log.close()
-                await self.flush(replica)
-            except (OSError, KafkaError) as error:
-                self.events.error("closing a log", partition=replica.partition, error=error)
-                clean = False
+        clean = await close_logs(self)
         await self.background.checkpoint_recovery_points()
         await self.background.checkpoint_high_watermarks()
         await self.background.checkpoint_log_starts()
@@ -266,7 +269,10 @@ class Broker:
     def _follow(self, topic: str, index: int) -> None:
         replica = self.replicas.partition_changed(topic, index)
         if replica is not None:
-            self.replication.place(replica)
+            if replica.directory.offline_because is None:
+                self.replication.place(replica)
+            else:
+                self.replication.forget(TopicPartition(topic, index))
             self.groups.leadership_changed(topic, index)
             self.transactions.leadership_changed(topic, index)
             return
@@ -280,10 +286,15 @@ class Broker:
         except KafkaError as error:
             self.events.warn("replica not opened", topic=topic, partition=index, error=error)
 
+    def _directory_failed(self) -> None:
+        """Others should lead what was in it: the controller hears of it with a heartbeat at once."""
+        if self.config.is_broker and hasattr(self, "lifecycle"):
+            self.lifecycle.beat_soon()
+
     def controller_changed(self) -> None:
         self.controllers.changed()
         if self.config.is_broker and hasattr(self, "lifecycle"):
-            self.lifecycle.controller_changed()
+            self.lifecycle.beat_soon()
 
     # Requests for the controller
 
@@ -324,6 +335,11 @@ class Broker:
         """What answers call the controller: clients send it requests that any broker forwards."""
         live = self.image.live_brokers()
         return live[0].node_id if live else -1
+
+    def finalized_features(self) -> dict[str, int]:
+        """Levels that the whole cluster uses; that of kraft.version is told once it is more than 0, as in Kafka."""
+        level = self.quorum.kraft_version
+        return self.image.features | ({KRAFT_VERSION_FEATURE: level} if level else {})
 
     def metadata_offset(self) -> int:
         return self.quorum.applied_offset - 1

@@ -6,6 +6,9 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.controller_runtime import ControllerRuntime
+from strandline.broker.voter_answers import answer_add_voter, answer_remove_voter
+from strandline.controller.features import KRAFT_VERSION_FEATURE
+from strandline.quorum.messages import VersionUpgradeRequested
 from strandline.wire.api.k19_create_topics import (
     CreateTopicsRequest,
 )
@@ -39,6 +42,16 @@ from strandline.wire.api.k67_allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+from strandline.wire.api.k70_controller_registration import (
+    ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
+)
+from strandline.wire.api.k73_assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
+from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest
+from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest
 from strandline.wire.schema import Request
 
 
@@ -64,9 +77,34 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int) -> 
             runtime.check_active()
             return machine.list_reassignments(request)
         case UpdateFeaturesRequest():
-            return await runtime.commit(lambda: machine.plan_update_features(request, version))
+            return await _update_features(runtime, request, version)
+        case AddRaftVoterRequest():
+            return await answer_add_voter(runtime.active_quorum(), request)
+        case RemoveRaftVoterRequest():
+            return await answer_remove_voter(runtime.active_quorum(), request)
         case _:
             return await _decide_for_broker(runtime, request, version)
+
+
+async def _update_features(
+    runtime: ControllerRuntime, request: UpdateFeaturesRequest, version: int
+) -> UpdateFeaturesResponse:
+    """The machine's levels are records; that of kraft.version is the quorum's, which says whether it can be raised."""
+    quorum, machine = runtime.active_quorum(), runtime.machine
+    wanted = {update.feature: update.max_version_level for update in request.feature_updates}
+    level = wanted.get(KRAFT_VERSION_FEATURE, 0)
+    if level > quorum.core.history.version:
+        checked = machine.plan_update_features(request, version, quorum.core.history.version)
+        if checked.response.error_code != ErrorCode.NONE:
+            return checked.response
+        answer = await quorum.request(
+            lambda token: VersionUpgradeRequested(token=token, validates_only=request.validate_only)
+        )
+        if answer.error:
+            raise KafkaError(ErrorCode[answer.error], answer.message)
+    return await runtime.commit(
+        lambda: machine.plan_update_features(request, version, quorum.core.history.version)
+    )
 
 
 async def _decide_for_broker(runtime: ControllerRuntime, request: Request, version: int) -> Any:
@@ -79,6 +117,13 @@ async def _decide_for_broker(runtime: ControllerRuntime, request: Request, versi
                 return await runtime.heartbeat(request)
             case AlterPartitionRequest():
                 return await runtime.commit(lambda: runtime.machine.plan_alter_partition(request, version))
+            case ControllerRegistrationRequest():
+                await runtime.commit(lambda: runtime.machine.plan_register_controller(request))
+                return ControllerRegistrationResponse(
+                    throttle_time_ms=0, error_code=ErrorCode.NONE, error_message=None
+                )
+            case AssignReplicasToDirsRequest():
+                return await runtime.commit(lambda: runtime.machine.plan_assign(request))
             case AllocateProducerIdsRequest():
                 block = await runtime.commit(
                     lambda: runtime.machine.plan_allocate_producer_ids(
@@ -135,6 +180,12 @@ def _refused_for_broker(request: Request, error: KafkaError) -> Any:
             return BrokerHeartbeatResponse(throttle_time_ms=0, error_code=code, should_shut_down=False)
         case AlterPartitionRequest():
             return AlterPartitionResponse(throttle_time_ms=0, error_code=code, topics=())
+        case ControllerRegistrationRequest():
+            return ControllerRegistrationResponse(
+                throttle_time_ms=0, error_code=code, error_message=error.message
+            )
+        case AssignReplicasToDirsRequest():
+            return AssignReplicasToDirsResponse(throttle_time_ms=0, error_code=code, directories=())
         case AllocateProducerIdsRequest():
             return AllocateProducerIdsResponse(
                 throttle_time_ms=0, error_code=code, producer_id_start=-1, producer_id_len=0

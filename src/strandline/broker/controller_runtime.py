@@ -19,6 +19,7 @@ from strandline.broker.peers import is_gone
 from strandline.broker.tasks import TaskScope
 from strandline.controller.brokers import Registration, check_epoch
 from strandline.controller.controller import Controller
+from strandline.controller.directories import are_all_offline
 from strandline.controller.plans import Planned
 from strandline.ports.clock import Clock
 from strandline.ports.network import Network
@@ -124,7 +125,7 @@ class ControllerRuntime:
             "active controller", epoch=self.quorum.core.epoch if self.quorum is not None else -1
         )
         if not self.machine.image.features:
-            records = self.machine.bootstrap_records()
+            records = self.machine.first_records()
             self._tasks.start(self.commit(lambda: Planned(records=records, response=None)))
         self._arm()
 
@@ -150,6 +151,11 @@ class ControllerRuntime:
     def check_active(self) -> None:
         if not self.is_active:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
+
+    def active_quorum(self) -> QuorumNode:
+        self.check_active()
+        assert self.quorum is not None
+        return self.quorum
 
     @property
     def next_offset(self) -> int:
@@ -216,6 +222,11 @@ class ControllerRuntime:
         image = self.machine.image
         broker = check_epoch(image, request.broker_id, request.broker_epoch)
         self._touch(request.broker_id)
+        if request.offline_log_dirs:
+            await self.commit(
+                lambda: self.machine.plan_offline_directories(request.broker_id, request.offline_log_dirs)
+            )
+        is_usable = not are_all_offline(image, request.broker_id, request.offline_log_dirs)
         is_caught_up = request.current_metadata_offset >= broker.epoch
         should_shut_down = False
         if request.want_shut_down:
@@ -224,7 +235,7 @@ class ControllerRuntime:
             )
         elif request.want_fence:
             await self.commit(lambda: self.machine.plan_fence(request.broker_id))
-        elif broker.fenced and is_caught_up:
+        elif broker.fenced and is_caught_up and is_usable:
             await self.commit(lambda: self.machine.plan_unfence(request.broker_id))
         return BrokerHeartbeatResponse(
             throttle_time_ms=0,

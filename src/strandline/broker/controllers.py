@@ -90,12 +90,15 @@ class Controllers:
     def _leader(self) -> Peer:
         quorum = self._broker.quorum
         leader_id = quorum.leader_id
-        address = quorum.addresses.get(leader_id)
+        address = quorum.addresses.of(leader_id)
         if quorum.is_stranger:
             raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, "The voters are of another cluster.")
         if address is None or leader_id == self._broker.node_id:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "The active controller is not known at the moment.")
         peer = self._peers.get(leader_id)
+        if peer is not None and address != (peer.host, peer.port):
+            self._peers.pop(leader_id).close()  # it has moved
+            peer = None
         if peer is None:
             client_id = f"broker-{self._broker.node_id}"
             peer = self._peers[leader_id] = Peer(self._broker.network, client_id, address.host, address.port)

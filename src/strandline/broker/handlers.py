@@ -90,8 +90,13 @@ TABLE: Final = {
         Api(67, "AllocateProducerIds", 0, 0, 0, "k67_allocate_producer_ids", "controller"),
         Api(68, "ConsumerGroupHeartbeat", 0, 1, 0, "k68_consumer_group_heartbeat"),
         Api(69, "ConsumerGroupDescribe", 0, 1, 0, "k69_consumer_group_describe"),
+        Api(70, "ControllerRegistration", 0, 0, 0, "k70_controller_registration", "controller"),
+        Api(73, "AssignReplicasToDirs", 0, 0, 0, "k73_assign_replicas_to_dirs", "controller"),
         Api(74, "ListConfigResources", 0, 1, 0, "k74_list_config_resources"),
         Api(75, "DescribeTopicPartitions", 0, 0, 0, "k75_describe_topic_partitions"),
+        Api(80, "AddRaftVoter", 0, 1, 0, "k80_add_raft_voter", "both"),
+        Api(81, "RemoveRaftVoter", 0, 0, 0, "k81_remove_raft_voter", "both"),
+        Api(82, "UpdateRaftVoter", 0, 0, 0, "k82_update_raft_voter", "controller"),
     )
 }
 

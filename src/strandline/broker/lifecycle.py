@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
 from strandline.base.waiting import within
-from strandline.controller.controller import SUPPORTED_FEATURES
+from strandline.controller.features import SUPPORTED_FEATURES
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, Feature, Listener
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.records.metadata import BrokerEndpoint
@@ -42,8 +42,8 @@ class Lifecycle:
         self._kick = asyncio.Event()
         self.epoch = -1
 
-    def controller_changed(self) -> None:
-        """A new controller should hear of this broker before it wonders."""
+    def beat_soon(self) -> None:
+        """A new controller should hear of this broker before it wonders, and any controller of a failed disk."""
         self._kick.set()
 
     async def register(self) -> None:
@@ -119,6 +119,11 @@ class Lifecycle:
             current_metadata_offset=self._broker.quorum.applied_offset,
             want_fence=False,
             want_shut_down=want_shut_down,
+            offline_log_dirs=tuple(
+                directory.directory_id
+                for directory in self._broker.replicas.directories
+                if directory.offline_because is not None
+            ),
         )
         try:
             response = await self._broker.controllers.call(request, _HEARTBEAT_VERSION)

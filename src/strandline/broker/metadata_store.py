@@ -12,9 +12,11 @@ from typing import Final
 
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, TopicPartition, parse_uuid, uuid_text
 from strandline.base.producer_entry import ProducerEntry
+from strandline.broker.voter_records import voter_records, voters_in
 from strandline.config import TopicConfig
 from strandline.ports.disk import Disk
-from strandline.quorum.messages import Election, LogSynced, OffsetAndEpoch, ReplicaKey
+from strandline.quorum.messages import Election, LogSynced, OffsetAndEpoch, ReplicaKey, VotersAppended
+from strandline.quorum.voters import STATIC_VERSION, VoterHistory, VoterSet
 from strandline.storage import checkpoints, names
 from strandline.storage.directory import UnusableDirectory
 from strandline.storage.files import FileTable
@@ -53,19 +55,35 @@ class _NoProducers:
         return []
 
 
-def render_snapshot(records: Iterable[Message], last_timestamp: int, epoch: int) -> bytes:
+def render_snapshot(
+    records: Iterable[Message],
+    last_timestamp: int,
+    epoch: int,
+    version: int = STATIC_VERSION,
+    voters: VoterSet | None = None,
+) -> bytes:
     """The contents of a snapshot file, or of the bootstrap file that tells a new cluster how it begins."""
     header = encode(SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp), 0)
     footer = encode(SnapshotFooterRecord(version=0), 0)
-    parts = [control_batch(SNAPSHOT_HEADER, bytes(header), 0, epoch, last_timestamp)]
+    first = [(SNAPSHOT_HEADER, bytes(header))]
+    if voters is not None:
+        first += voter_records(voters, version)
+    parts = [control_batch(first, 0, epoch, last_timestamp)]
     messages = list(records)
-    offset = 1
+    offset = len(first)
     for start in range(0, len(messages), _RECORDS_PER_BATCH):
         chunk = messages[start : start + _RECORDS_PER_BATCH]
         parts.append(metadata_batch(chunk, offset, epoch, last_timestamp))
         offset += len(chunk)
-    parts.append(control_batch(SNAPSHOT_FOOTER, bytes(footer), offset, epoch, last_timestamp))
+    parts.append(control_batch([(SNAPSHOT_FOOTER, bytes(footer))], offset, epoch, last_timestamp))
     return b"".join(parts)
+
+
+def voters_of_snapshot(data: bytes) -> tuple[int, VoterSet | None]:
+    """The level of kraft.version and the set of voters in a snapshot; none where voters are configured."""
+    for change in voters_in(data):
+        return change.version or STATIC_VERSION, change.voters
+    return STATIC_VERSION, None
 
 
 def records_of_snapshot(data: bytes) -> Iterator[Message]:
@@ -175,13 +193,29 @@ class MetadataStore:
 
     # The log
 
-    def append(self, records: bytes, now_ms: int) -> None:
-        """Batches with their offsets and epochs, as the leader has them."""
+    def append(self, records: bytes, now_ms: int) -> list[VotersAppended]:
+        """Batches with their offsets and epochs, as the leader has them; gives the sets of voters among them."""
+        changes: list[VotersAppended] = []
         for position, header in headers_in(records):
             if header.base_offset < self.end_offset:
                 continue  # a leader answers with whole batches, which may begin before what was asked
-            self._log.append_replicated(records[position : position + header.size], header, now_ms)
+            batch = records[position : position + header.size]
+            self._log.append_replicated(batch, header, now_ms)
             self.bytes_since_snapshot += header.size
+            if header.is_control:
+                changes += voters_in(batch)
+        return changes
+
+    def voter_history(self, configured: VoterSet) -> VoterHistory:
+        """The sets of voters in the latest snapshot and in the log behind it."""
+        history = VoterHistory(configured)
+        if self.snapshot is not None:
+            history.restart(self.snapshot.offset - 1, *voters_of_snapshot(self.read_snapshot()))
+        for segment, place in self._log.places(self.start_offset):
+            for change in voters_in(segment.read_batch(place)):
+                if change.offset > history.last_offset:
+                    history.append(change.offset, change.voters, change.version)
+        return history
 
     def sync_work(self) -> FlushWork:
         return self._log.flush_work()
@@ -223,7 +257,7 @@ class MetadataStore:
         return max(found) if found else None
 
     def _snapshot_path(self, snapshot: OffsetAndEpoch) -> str:
-        return f"{self._path}/{snapshot.offset:020d}-{snapshot.epoch:010d}{_SNAPSHOT_SUFFIX}"
+        return f"{self._path}/{snapshot_name(snapshot)}"
 
     def read_snapshot(self) -> bytes:
         assert self.snapshot is not None
@@ -242,12 +276,8 @@ class MetadataStore:
             self._log.restart_at(snapshot.offset)
         else:
             self._log.advance_start(snapshot.offset)
-            keep = [
-                s
-                for s, end in zip(self._log.segments, self._log.segment_ends(), strict=True)
-                if end > snapshot.offset
-            ]
-            count = len(self._log.segments) - max(len(keep), 1)
+            below = sum(1 for _ in self._log.segments_below(snapshot.offset))
+            count = min(below, len(self._log.segments) - 1)
             if count > 0:
                 for path in self._log.drop_segments(self._log.segments[:count]):
                     self._disk.remove(path)
@@ -256,6 +286,10 @@ class MetadataStore:
 
     def close(self) -> None:
         self._log.close()
+
+
+def snapshot_name(snapshot: OffsetAndEpoch) -> str:
+    return f"{snapshot.offset:020d}-{snapshot.epoch:010d}{_SNAPSHOT_SUFFIX}"
 
 
 def _parse_snapshot_name(name: str) -> OffsetAndEpoch | None:

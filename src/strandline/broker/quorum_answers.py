@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
@@ -17,12 +18,23 @@ from strandline.wire.api import k54_end_quorum_epoch as end
 if TYPE_CHECKING:
     from strandline.broker.quorum_node import QuorumNode
 
+E = TypeVar("E")
 _FETCH_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 def check_cluster(quorum: QuorumNode, cluster_id: str | None) -> None:
     if cluster_id is not None and cluster_id != quorum.cluster_id:
         raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID)
+
+
+def leader_endpoints(quorum: QuorumNode, cls: Callable[..., E]) -> tuple[E, ...]:
+    """Where the leader is, for whoever was told its id: an observer knows nobody at first."""
+    address = quorum.leader_address
+    return () if address is None else (cls(node_id=quorum.leader_id, host=address.host, port=address.port),)
+
+
+def asked_voter(voter_id: int, directory_id: bytes) -> ReplicaKey | None:
+    return None if voter_id < 0 else ReplicaKey(voter_id, directory_id)
 
 
 def _code(error: str) -> int:
@@ -41,6 +53,7 @@ async def answer_vote(quorum: QuorumNode, request: vote.VoteRequest) -> vote.Vot
             epoch=asked.replica_epoch,
             last=OffsetAndEpoch(asked.last_offset, asked.last_offset_epoch),
             is_pre_vote=asked.pre_vote,
+            asked=asked_voter(request.voter_id, asked.voter_directory_id),
             token=token,
         )
     )
@@ -52,7 +65,11 @@ async def answer_vote(quorum: QuorumNode, request: vote.VoteRequest) -> vote.Vot
         vote_granted=answer.granted,
     )
     topic = vote.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=(partition,))
-    return vote.VoteResponse(error_code=ErrorCode.NONE, topics=(topic,))
+    return vote.VoteResponse(
+        error_code=ErrorCode.NONE,
+        topics=(topic,),
+        node_endpoints=leader_endpoints(quorum, vote.NodeEndpoint),
+    )
 
 
 async def answer_begin_epoch(
@@ -63,8 +80,16 @@ async def answer_begin_epoch(
     except KafkaError as error:
         return begin.BeginQuorumEpochResponse(error_code=error.code, topics=())
     asked = request.topics[0].partitions[0]
+    told = [e for e in request.leader_endpoints if e.name == quorum.addresses.listener_name]
+    for endpoint in (told or request.leader_endpoints)[:1]:
+        quorum.addresses.learn(asked.leader_id, endpoint.host, endpoint.port)
     answer: m.AnswerEpoch = await quorum.request(
-        lambda token: m.BeginEpochRequested(leader_id=asked.leader_id, epoch=asked.leader_epoch, token=token)
+        lambda token: m.BeginEpochRequested(
+            leader_id=asked.leader_id,
+            epoch=asked.leader_epoch,
+            asked=asked_voter(request.voter_id, asked.voter_directory_id),
+            token=token,
+        )
     )
     partition = begin.ResponsePartitionData(
         partition_index=0,
@@ -73,7 +98,11 @@ async def answer_begin_epoch(
         leader_epoch=answer.epoch,
     )
     topic = begin.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=(partition,))
-    return begin.BeginQuorumEpochResponse(error_code=ErrorCode.NONE, topics=(topic,))
+    return begin.BeginQuorumEpochResponse(
+        error_code=ErrorCode.NONE,
+        topics=(topic,),
+        node_endpoints=leader_endpoints(quorum, begin.NodeEndpoint),
+    )
 
 
 async def answer_end_epoch(
@@ -97,7 +126,11 @@ async def answer_end_epoch(
         leader_epoch=answer.epoch,
     )
     topic = end.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=(partition,))
-    return end.EndQuorumEpochResponse(error_code=ErrorCode.NONE, topics=(topic,))
+    return end.EndQuorumEpochResponse(
+        error_code=ErrorCode.NONE,
+        topics=(topic,),
+        node_endpoints=leader_endpoints(quorum, end.NodeEndpoint),
+    )
 
 
 async def answer_fetch(quorum: QuorumNode, request: fetch.FetchRequest) -> fetch.FetchResponse:
@@ -116,6 +149,7 @@ async def answer_fetch(quorum: QuorumNode, request: fetch.FetchRequest) -> fetch
             epoch=asked.current_leader_epoch,
             offset=asked.fetch_offset,
             last_fetched_epoch=asked.last_fetched_epoch,
+            high_watermark=asked.high_watermark,
             token=future,
         )
     )
@@ -123,11 +157,13 @@ async def answer_fetch(quorum: QuorumNode, request: fetch.FetchRequest) -> fetch
         timer = asyncio.get_running_loop().call_later(request.max_wait_ms / 1000, quorum.fetch_expired, token)
         token.add_done_callback(lambda _: timer.cancel())
     answer: m.AnswerFetch = await token
+    is_asking = answer.diverging is not None or answer.snapshot is not None
     return fetch.FetchResponse(
         throttle_time_ms=0,
         responses=(
             fetch.FetchableTopicResponse(topic_id=METADATA_TOPIC_ID, partitions=(_fetched(quorum, answer),)),
         ),
+        node_endpoints=leader_endpoints(quorum, fetch.NodeEndpoint) if answer.error or is_asking else (),
     )
 
 

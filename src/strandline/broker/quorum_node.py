@@ -4,7 +4,8 @@
    they are on the device.
 2. Committed records are given to the owner in the order of the log, each once.
 3. A write that fails halts the node: what is on the device is unknown.
-4. When the connection to the leader breaks, its address is probed at once; if it is refused the leader is gone, and an
+4. A set of voters is told to the core as soon as it is appended, and the addresses of nodes follow it.
+5. When the connection to the leader breaks, its address is probed at once; if it is refused the leader is gone, and an
    election begins without waiting for a timeout.
 """
 
@@ -12,14 +13,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.metadata_store import MetadataStore
+from strandline.broker.metadata_store import MetadataStore, voters_of_snapshot
+from strandline.broker.quorum_addresses import Address, QuorumAddresses
 from strandline.broker.quorum_peers import QuorumPeers
 from strandline.broker.replicas import is_full
 from strandline.broker.tasks import TaskScope
+from strandline.broker.voter_records import voter_records
+from strandline.broker.voter_upkeep import VoterUpkeep
 from strandline.ports.clock import Clock
 from strandline.ports.disk import Disk
 from strandline.ports.network import Network
@@ -28,23 +32,19 @@ from strandline.ports.random import Random
 from strandline.ports.workers import Workers
 from strandline.quorum import messages as m
 from strandline.quorum.core import Quorum
-from strandline.quorum.messages import Effect, Event, OffsetAndEpoch, ReplicaKey
+from strandline.quorum.messages import Effect, Event, OffsetAndEpoch
 from strandline.quorum.roles import Follower, Leader
 from strandline.quorum.settings import QuorumSettings
+from strandline.quorum.voters import Voter, VoterSet
 from strandline.telemetry.events import Events
 from strandline.wire.codec import encode
-from strandline.wire.records.control import LEADER_CHANGE_VERSION, LeaderChangeMessage, Voter
+from strandline.wire.records import control
 from strandline.wire.records.framing import LEADER_CHANGE, control_batch, metadata_batch
 from strandline.wire.schema import Message
 
 T = TypeVar("T")
 
 _FETCH_RETRY_S: Final = 0.02
-
-
-class Address(NamedTuple):
-    host: str
-    port: int
 
 
 class QuorumListener(Protocol):
@@ -75,31 +75,32 @@ class QuorumNode:
         process: Process,
         events: Events,
         store: MetadataStore,
-        own: ReplicaKey,
-        voters: Mapping[int, Address],
+        own: Voter,
+        configured: VoterSet,
+        addresses: QuorumAddresses,
         cluster_id: str,
         settings: QuorumSettings,
         listener: QuorumListener,
+        joins_by_itself: bool = False,
     ) -> None:
         self._disk = disk
         self._clock = clock
         self._random = random
         self._workers = workers
-        self._network = network
+        self.network = network
         self._process = process
-        self._events = events
+        self.events = events
         self.store = store
-        self._own = own
+        self._own = own.key
         self.cluster_id = cluster_id
         self._listener = listener
-        self.addresses = dict(voters)
         self.tasks = TaskScope(self._failed)
+        history = store.voter_history(configured)
+        self.addresses = addresses
+        addresses.follow(history)
         self.core = Quorum(
             own=own,
-            voters=[
-                own if node_id == own.replica_id else ReplicaKey(node_id, bytes(16))
-                for node_id in sorted(voters)
-            ],
+            history=history,
             settings=settings,
             election=store.election,
             log=store.synced(),
@@ -108,7 +109,9 @@ class QuorumNode:
             now=clock.monotonic(),
         )
         self.core.latest_snapshot = store.snapshot
-        self._peers = QuorumPeers(self, own, network, random, events, settings)
+        self._peers = QuorumPeers(self, own.key, network, random, events, settings)
+        self._upkeep = VoterUpkeep(self, self._peers, settings, joins_by_itself=joins_by_itself)
+        self._is_discovering = False
         self._writes: deque[Effect | None] = deque()
         self._writer: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -123,9 +126,15 @@ class QuorumNode:
             self._load_snapshot()
         if self.core.is_voter and len(self.core.voters) == 1:
             self._do(self.core._prospect(self._clock.monotonic()))
-        elif not self.core.is_voter:
-            self.tasks.start(self._peers.discover())
+        self._discover_if_needed()
+        self._upkeep.start()
         self._arm()
+
+    def _discover_if_needed(self) -> None:
+        """Configured voters know one another; everybody else may have to look for the leader one day."""
+        if not self._is_discovering and (self.core.history.is_dynamic or not self.core.is_voter):
+            self._is_discovering = True
+            self.tasks.start(self._peers.discover())
 
     def _load_snapshot(self) -> None:
         from strandline.broker.metadata_store import records_of_snapshot
@@ -168,9 +177,22 @@ class QuorumNode:
         return self.core.leader_id
 
     @property
+    def leader_address(self) -> Address | None:
+        """None if there is no leader, or nobody has said where it is."""
+        own = self.addresses.own
+        if self.is_leader and own is not None:
+            return Address(own.host, own.port)
+        return self.addresses.of(self.leader_id)
+
+    @property
     def is_stranger(self) -> bool:
         """Whether the voters belong to another cluster, as far as one of them said."""
         return self._peers.is_stranger
+
+    @property
+    def kraft_version(self) -> int:
+        """As far as it is committed."""
+        return self.core.history.at(self._applied - 1)[0]
 
     @property
     def end_offset(self) -> int:
@@ -207,9 +229,19 @@ class QuorumNode:
 
     def _append(self, batch: bytes) -> None:
         try:
-            self.store.append(batch, self._clock.wall_ms())
+            changes = self.store.append(batch, self._clock.wall_ms())
         except OSError as error:
             self._process.halt(f"the metadata log cannot be written: {error}")
+            return
+        self._tell_voters(changes)
+
+    def _tell_voters(self, changes: list[m.VotersAppended]) -> None:
+        for change in changes:
+            ids = [key.replica_id for key in change.voters.keys]
+            self.events.info("voters of the metadata quorum", voters=ids, offset=change.offset)
+            self.step(change)
+            self.addresses.voters_changed()
+            self._discover_if_needed()
 
     def fetch_again(self) -> None:
         self._do(self.core.fetch_again())
@@ -237,7 +269,11 @@ class QuorumNode:
                     self._write(effect)
                 case m.AppendLeaderChange():
                     self._append_leader_change(effect)
-                case m.AnswerVote() | m.AnswerEpoch() | m.AnswerFetch():
+                case m.AppendVoters():
+                    self._append_control(voter_records(effect.voters, effect.version), effect.epoch)
+                case m.CheckVoter():
+                    self.tasks.start(self._upkeep.check(effect.voter))
+                case m.AnswerVote() | m.AnswerEpoch() | m.AnswerFetch() | m.AnswerVoterChange():
                     token: Any = effect.token
                     if not token.done():
                         token.set_result(effect)
@@ -254,7 +290,7 @@ class QuorumNode:
                 case m.HighWatermarkAdvanced():
                     self._give_committed(effect.offset)
                 case m.BecomeLeader():
-                    self._events.info("leads the metadata quorum", epoch=effect.epoch)
+                    self.events.info("leads the metadata quorum", epoch=effect.epoch)
                     self._listener.leader_changed(self._own.replica_id, effect.epoch)
                     self._listener.leads(effect.epoch)
                 case m.StopLeading():
@@ -265,16 +301,19 @@ class QuorumNode:
                     self.tasks.start(self._peers.probe(effect.leader_id))
 
     def _append_leader_change(self, effect: m.AppendLeaderChange) -> None:
-        message = LeaderChangeMessage(
-            version=LEADER_CHANGE_VERSION,
+        message = control.LeaderChangeMessage(
+            version=control.LEADER_CHANGE_VERSION,
             leader_id=self._own.replica_id,
-            voters=tuple(Voter(voter_id=voter.replica_id) for voter in effect.voters),
-            granting_voters=tuple(Voter(voter_id=voter_id) for voter_id in effect.granting),
+            voters=tuple(control.Voter(voter_id=voter.replica_id) for voter in effect.voters),
+            granting_voters=tuple(control.Voter(voter_id=voter_id) for voter_id in effect.granting),
         )
-        content = bytes(encode(message, LEADER_CHANGE_VERSION))
-        self._append(
-            control_batch(LEADER_CHANGE, content, self.end_offset, effect.epoch, self._clock.wall_ms())
-        )
+        records = [(LEADER_CHANGE, bytes(encode(message, control.LEADER_CHANGE_VERSION)))]
+        if effect.recorded is not None:
+            records += voter_records(effect.recorded, effect.version)
+        self._append_control(records, effect.epoch)
+
+    def _append_control(self, records: list[tuple[int, bytes]], epoch: int) -> None:
+        self._append(control_batch(records, self.end_offset, epoch, self._clock.wall_ms()))
         self._write(None)
 
     def _stop_leading(self) -> None:
@@ -316,10 +355,11 @@ class QuorumNode:
             self.step(m.ElectionPersisted(election=effect.election))
             return
         if isinstance(effect, m.AppendFetched):
-            self.store.append(effect.records, self._clock.wall_ms())
+            self._tell_voters(self.store.append(effect.records, self._clock.wall_ms()))
         elif isinstance(effect, m.TruncateLog):
-            self._events.info("metadata log truncated", offset=effect.offset)
+            self.events.info("metadata log truncated", offset=effect.offset)
             self.store.truncate(effect.offset)
+            self.addresses.voters_changed()
         work = self.store.sync_work()
         await self._sync(work.run, self._disk)
         self.store.synced_to(work.end_offset)
@@ -345,7 +385,8 @@ class QuorumNode:
         from strandline.broker.metadata_store import render_snapshot
 
         snapshot = OffsetAndEpoch(end_offset, self.store.epoch_at(end_offset - 1))
-        contents = render_snapshot(records, self._clock.wall_ms(), snapshot.epoch)
+        voters = self.core.history.at(end_offset - 1)
+        contents = render_snapshot(records, self._clock.wall_ms(), snapshot.epoch, *voters)
         await self._workers.run(self.store.write_snapshot, snapshot, contents)
         self._adopt(snapshot)
 
@@ -358,7 +399,7 @@ class QuorumNode:
         try:
             contents = await self._peers.download(effect)
         except (OSError, TimeoutError, KafkaError) as error:
-            self._events.warn("snapshot not fetched", error=error)
+            self.events.warn("snapshot not fetched", error=error)
             await asyncio.sleep(_FETCH_RETRY_S)
             role = self.core.role
             if isinstance(role, Follower):
@@ -367,7 +408,9 @@ class QuorumNode:
             return
         await self._workers.run(self.store.write_snapshot, effect.snapshot, contents)
         self._adopt(effect.snapshot)
-        self.core.high_watermark = max(self.core.high_watermark, effect.snapshot.offset)
+        version, voters = voters_of_snapshot(contents)
+        self.step(m.SnapshotAdopted(snapshot=effect.snapshot, version=version, voters=voters))
+        self.addresses.voters_changed()
         self._load_snapshot()
         self.step(self.store.synced())
 

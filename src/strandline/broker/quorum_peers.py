@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.peers import Peer, is_gone
+from strandline.broker.quorum_addresses import Address
 from strandline.broker.quorum_requests import (
     begin_epoch_request,
     end_epoch_request,
@@ -19,14 +20,17 @@ from strandline.ports.random import Random
 from strandline.quorum import messages as m
 from strandline.quorum.core import NO_LEADER
 from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey
-from strandline.quorum.roles import Unattached
+from strandline.quorum.roles import Candidate, Prospective, Unattached
 from strandline.quorum.settings import QuorumSettings
+from strandline.quorum.voters import UNKNOWN_DIRECTORY
 from strandline.rpc.channel import ChannelClosed
 from strandline.telemetry.events import Events
 
 if TYPE_CHECKING:
     from strandline.broker.quorum_node import QuorumNode
 
+# From this one on a replica says which high watermark it knows (KIP-1166).
+_FETCH_VERSION: Final = 18
 _FETCH_WAIT_MS: Final = 500
 _FETCH_RETRY_S: Final = 0.02
 _DISCOVERY_S: Final = 0.1
@@ -50,7 +54,7 @@ class QuorumPeers:
         self._random = random
         self._events = events
         self._settings = settings
-        self._peers: dict[int, Peer] = {}
+        self._peers: dict[tuple[int, Address], Peer] = {}
         # A voter says that it belongs to another cluster.
         self.is_stranger = False
 
@@ -62,7 +66,7 @@ class QuorumPeers:
         request = vote_request(
             self._node.cluster_id,
             self._own,
-            effect.to,
+            self._key_of(effect.to),
             effect.epoch,
             effect.last,
             is_pre_vote=effect.is_pre_vote,
@@ -75,6 +79,7 @@ class QuorumPeers:
         if response.error_code or not response.topics:
             return
         partition = response.topics[0].partitions[0]
+        self._node.addresses.learn_from(response.node_endpoints)
         self._node.step(
             m.VoteAnswered(
                 voter_id=effect.to,
@@ -87,8 +92,13 @@ class QuorumPeers:
         )
 
     async def send_begin_epoch(self, effect: m.SendBeginEpoch) -> None:
-        own = self._node.addresses[self._own.replica_id]
-        request = begin_epoch_request(self._node.cluster_id, self._own, effect.to, effect.epoch, own)
+        request = begin_epoch_request(
+            self._node.cluster_id,
+            self._own,
+            self._key_of(effect.to),
+            effect.epoch,
+            self._node.addresses.own,
+        )
         try:
             response = await self.peer(effect.to).call(request, 1, self._settings.begin_interval_s)
         except (OSError, TimeoutError):
@@ -96,6 +106,7 @@ class QuorumPeers:
         if response.error_code or not response.topics:
             return
         partition = response.topics[0].partitions[0]
+        self._node.addresses.learn_from(response.node_endpoints)
         self._node.step(
             m.BeginEpochAnswered(
                 voter_id=effect.to,
@@ -106,7 +117,10 @@ class QuorumPeers:
         )
 
     async def send_end_epoch(self, effect: m.SendEndEpoch) -> None:
-        request = end_epoch_request(self._node.cluster_id, self._own, effect.epoch, effect.successors)
+        successors = [self._key_of(node_id) for node_id in effect.successors]
+        request = end_epoch_request(
+            self._node.cluster_id, self._own, effect.epoch, successors, self._node.addresses.own
+        )
         try:
             await self.peer(effect.to).call(request, 1, self._settings.election_timeout_s)
         except (OSError, TimeoutError):
@@ -120,9 +134,12 @@ class QuorumPeers:
             effect.offset,
             effect.last_fetched_epoch,
             _FETCH_WAIT_MS,
+            effect.high_watermark,
         )
         try:
-            response = await self.peer(effect.to).call(request, 17, self._settings.fetch_timeout_s)
+            response = await self.peer(effect.to).call(
+                request, _FETCH_VERSION, self._settings.fetch_timeout_s
+            )
             answered = self.read_fetch(effect, response)
         except (OSError, TimeoutError, ChannelClosed):
             answered = None
@@ -133,6 +150,7 @@ class QuorumPeers:
             answered.epoch > self._node.core.epoch or answered.leader_id != effect.to
         ):
             self._node.core.fetch_failed(effect.to)
+            self._node.addresses.learn_from(response.node_endpoints)
             self._node.step(m.LeaderFound(leader_id=answered.leader_id, epoch=answered.epoch))
         self._node.core.fetch_failed(effect.to)
         if self._node.is_stopped:
@@ -160,22 +178,29 @@ class QuorumPeers:
         )
 
     async def discover(self) -> None:
-        """An observer asks one voter after the other who leads, whenever it does not know."""
-        voters = [voter.replica_id for voter in self._node.core.voters]
-        turn = self._random.below(len(voters))
+        """Asks one node after the other who leads, whenever this one does not know and cannot find out by a vote."""
+        turn = self._random.below(1000)
+        lost_s = 0.0
         while not self._node.is_stopped:
-            if isinstance(self._node.core.role, Unattached):
-                node_id = voters[turn % len(voters)]
+            lost_s = lost_s + _DISCOVERY_S if self._is_lost() else 0.0
+            patience_s = self._settings.fetch_timeout_s if self._node.core.may_stand else 0.0
+            known = self._node.addresses.to_ask()
+            if lost_s > patience_s and known:
                 turn += 1
-                await self.ask_for_leader(node_id)
+                await self.ask_for_leader(*known[turn % len(known)])
             await asyncio.sleep(_DISCOVERY_S)
 
-    async def ask_for_leader(self, node_id: int) -> None:
+    def _is_lost(self) -> bool:
+        return isinstance(self._node.core.role, Unattached | Prospective | Candidate)
+
+    async def ask_for_leader(self, node_id: int, address: Address) -> None:
         request = fetch_request(
             self._node.cluster_id, self._own, self._node.core.epoch, self._node.core.log_end, 0, 0
         )
         try:
-            response = await self.peer(node_id).call(request, 17, self._settings.fetch_timeout_s)
+            response = await self._peer_at(node_id, address).call(
+                request, _FETCH_VERSION, self._settings.fetch_timeout_s
+            )
         except (OSError, TimeoutError, ChannelClosed):
             return
         if response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID and not self.is_stranger:
@@ -184,7 +209,8 @@ class QuorumPeers:
         if response.responses:
             self.is_stranger = False
             current = response.responses[0].partitions[0].current_leader
-            if current is not None and current.leader_id != NO_LEADER:
+            if current is not None and current.leader_id != NO_LEADER and self._is_lost():
+                self._node.addresses.learn_from(response.node_endpoints)
                 self._node.step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))
 
     async def download(self, effect: m.FetchSnapshot) -> bytes:
@@ -208,13 +234,24 @@ class QuorumPeers:
             if len(contents) >= partition.size:
                 return bytes(contents)
 
+    def _key_of(self, node_id: int) -> ReplicaKey:
+        voter = self._node.core.history.last.by_id(node_id)
+        return ReplicaKey(node_id, UNKNOWN_DIRECTORY) if voter is None else voter.key
+
     def peer(self, node_id: int) -> Peer:
-        peer = self._peers.get(node_id)
+        """ConnectionError if nobody has said where that node is."""
+        address = self._node.addresses.of(node_id)
+        if address is None:
+            raise ConnectionError(f"the address of node {node_id} is not known")
+        return self._peer_at(node_id, address)
+
+    def _peer_at(self, node_id: int, address: Address) -> Peer:
+        peer = self._peers.get((node_id, address))
         if peer is None:
-            address = self._node.addresses[node_id]
-            peer = self._peers[node_id] = Peer(
-                self._network, f"quorum-{self._own.replica_id}", address.host, address.port
-            )
+            for known in [key for key in self._peers if node_id >= 0 and key[0] == node_id]:
+                self._peers.pop(known).close()
+            peer = Peer(self._network, f"quorum-{self._own.replica_id}", *address)
+            self._peers[node_id, address] = peer
             peer.on_lost = lambda: self.lost(node_id)
         return peer
 
@@ -223,7 +260,7 @@ class QuorumPeers:
             self._node.tasks.start(self.probe(node_id))
 
     async def probe(self, node_id: int) -> None:
-        address = self._node.addresses.get(node_id)
+        address = self._node.addresses.of(node_id)
         if address is None or self._node.core.leader_id != node_id:
             return
         if await is_gone(self._network, address.host, address.port, _PROBE_S):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Callable
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
@@ -25,7 +26,7 @@ from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
 from strandline.storage.log import Log
-from strandline.storage.opening import OpenedLog, Opening, open_log
+from strandline.storage.opening import EVERYWHERE, OpenedLog, Opening, open_log
 from strandline.telemetry.events import Events
 
 
@@ -59,6 +60,8 @@ class Replicas:
         self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
         self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
         self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
+        self.on_placed: Callable[[TopicPartition, LogDirectory], None] = lambda partition, directory: None
+        self.on_offline: Callable[[], None] = lambda: None
 
     def load(self) -> None:
         """Finds out which partitions have a directory; deals with those that the image does not know."""
@@ -80,6 +83,7 @@ class Replicas:
                 topic_id = topic.topic_id
             if topic.topic_id == topic_id:
                 self._on_disk[partition] = (directory, path)
+                self.on_placed(partition, directory)
                 return
         stray = directory.set_stray(partition, path, self._random.uuid().hex())
         self._events.warn(
@@ -146,6 +150,7 @@ class Replicas:
             except OSError as error:
                 raise self.disk_error(directory, error) from error
             self._on_disk[partition] = (directory, path)
+            self.on_placed(partition, directory)
         return self._on_disk[partition]
 
     def _check_present(self, partition: TopicPartition, path: str) -> None:
@@ -171,6 +176,7 @@ class Replicas:
             start_offset=directory.log_starts.get(partition, 0),
             index_interval_bytes=self._configs.topic(partition.topic).index_interval_bytes,
             new_producers=Producers,
+            gaps_below=self._gaps_below(partition, directory),
         )
         opened: OpenedLog
         if directory.is_clean:
@@ -194,6 +200,13 @@ class Replicas:
         replica = Replica(partition, topic_id, config, directory, log, self._role(partition, state, log), now)
         self.by_topic.setdefault(partition.topic, {})[partition.partition] = replica
         return replica
+
+    def _gaps_below(self, partition: TopicPartition, directory: LogDirectory) -> int:
+        """Up to where compaction may have been: it checkpoints the recovery point before it begins."""
+        known = directory.recovery_points.get(partition)
+        if known is None and "compact" in self._configs.topic(partition.topic).cleanup_policy:
+            return EVERYWHERE  # the checkpoint is lost, and no gap may cost what is behind it
+        return max(known or 0, directory.cleaned_offsets.get(partition, 0))
 
     def _role(
         self, partition: TopicPartition, state: PartitionState, log: Log, known: int = -1
@@ -228,7 +241,7 @@ class Replicas:
         online = [directory for directory in self.directories if directory.offline_because is None]
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "Every log directory is offline.")
-        counts = [sum(1 for held, _ in self._on_disk.values() if held is directory) for directory in online]
+        counts = [len(self.partitions_in(directory)) for directory in online]
         return online[counts.index(min(counts))]
 
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
@@ -242,6 +255,7 @@ class Replicas:
             for replica in self.all_open():
                 if replica.directory is directory:
                     replica.wake_all()
+            self.on_offline()
         return KafkaError(
             ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline: {error}."
         )
@@ -253,10 +267,11 @@ class Replicas:
     def is_repaired(self, directory: LogDirectory) -> bool:
         """Whether every log in it is whole: after an unclean end only those are that have been opened since."""
         return directory.is_clean or all(
-            self.get(*partition) is not None
-            for partition, (held, _) in self._on_disk.items()
-            if held is directory
+            self.get(*partition) is not None for partition in self.partitions_in(directory)
         )
+
+    def partitions_in(self, directory: LogDirectory) -> list[TopicPartition]:
+        return [partition for partition, (held, _) in self._on_disk.items() if held is directory]
 
     def has_data(self, topic: str, index: int) -> bool:
         return TopicPartition(topic, index) in self._on_disk

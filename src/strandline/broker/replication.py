@@ -267,6 +267,7 @@ class Source:
 
     def _after_cut(self, replica: Replica) -> None:
         replica.log.rebuild_producers(Producers)
+        replica.directory.cut_cleaned_offset(replica.partition, replica.log.log_end_offset)
         producers = replica.log.producers
         assert isinstance(producers, Producers)
         replica.producers = producers

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 
-from strandline.base.ids import uuid_text
+from strandline.base.ids import parse_uuid, uuid_text
+from strandline.broker.quorum_setup import initial_voter
 from strandline.cli.serving import fail, read_settings
 from strandline.config import BrokerConfig, InvalidConfig
+from strandline.config.addresses import parse_voter
 from strandline.node import launcher
 from strandline.node.disk import RealDisk
 from strandline.node.random import RealRandom
+from strandline.quorum.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from strandline.storage.directory import UnusableDirectory, is_formatted
 
 _UUID_TEXT_LENGTH = 22
@@ -24,7 +27,12 @@ def format_node(options: argparse.Namespace) -> int:
     cluster_id = options.cluster_id or uuid_text(RealRandom().uuid())
     if len(cluster_id) != _UUID_TEXT_LENGTH or not cluster_id.replace("-", "").replace("_", "").isalnum():
         return fail(f"--cluster-id {cluster_id}: 22 characters, as `strandline format` makes them without it")
-    done = [path for path in config.log_dirs if is_formatted(RealDisk(), path)]
+    try:
+        voters = _first_voters(options, config)
+    except ValueError as error:
+        return fail(str(error))
+    directories = launcher.directories_of(config)
+    done = [path for path in directories if is_formatted(RealDisk(), path)]
     for path in done:
         present = launcher.cluster_id_of(path)
         if not options.ignore_formatted:
@@ -34,13 +42,13 @@ def format_node(options: argparse.Namespace) -> int:
         cluster_id = present
     try:
         launcher.format_if_empty(
-            config, launcher.stderr_events(node=config.node_id, level="warn"), cluster_id
+            config, launcher.stderr_events(node=config.node_id, level="warn"), cluster_id, voters
         )
     except UnusableDirectory as error:
         return fail(str(error))
     except OSError as error:
         return fail(f"{error.filename or config.log_dirs[0]} cannot be formatted: {error.strerror}")
-    formatted = [path for path in config.log_dirs if path not in done]
+    formatted = [path for path in directories if path not in done]
     if options.json:
         print(json.dumps({"cluster_id": cluster_id, "node_id": config.node_id, "formatted": formatted}))
         return 0
@@ -48,3 +56,47 @@ def format_node(options: argparse.Namespace) -> int:
         print(f"formatted {path} for node {config.node_id} of cluster {cluster_id}")
     print(f"Give the other nodes the same: strandline format --cluster-id {cluster_id} --config ...")
     return 0
+
+
+def _first_voters(options: argparse.Namespace, config: BrokerConfig) -> VoterSet | None:
+    """Who votes in a new quorum, where the log says so; ValueError where the options contradict the settings."""
+    is_configured = bool(config.strings("controller.quorum.voters"))
+    if is_configured and (options.standalone or options.initial_controllers):
+        raise ValueError(
+            "controller.quorum.voters and --standalone or --initial-controllers exclude one another: for voters that "
+            "can change, remove controller.quorum.voters and give controller.quorum.bootstrap.servers"
+        )
+    if options.initial_controllers:
+        return _parse_controllers(options.initial_controllers, config)
+    if options.standalone:
+        if not config.is_controller:
+            raise ValueError("--standalone is for controllers: this node's process.roles is only broker")
+        voter = initial_voter(config, RealRandom().uuid())
+        if any(endpoint.port == 0 for endpoint in voter.endpoints):
+            raise ValueError("--standalone needs a port in listeners that stays the same: it has 0")
+        return VoterSet.of([voter])
+    if config.is_controller and not is_configured and not options.no_initial_controllers:
+        raise ValueError(
+            "this controller has no controller.quorum.voters: give one of --standalone, --initial-controllers and "
+            "--no-initial-controllers"
+        )
+    return None
+
+
+def _parse_controllers(text: str, config: BrokerConfig) -> VoterSet:
+    listener = config.strings("controller.listener.names")[0]
+    voters: dict[int, Voter] = {}
+    for entry in text.split(","):
+        head, _, directory = entry.strip().rpartition(":")
+        parsed = parse_voter(head)
+        if parsed is None or parsed[0] < 0 or len(directory) != _UUID_TEXT_LENGTH:
+            raise ValueError(f"--initial-controllers: {entry!r} is not id@host:port:directory")
+        node_id, host, port = parsed
+        if node_id in voters:
+            raise ValueError(f"--initial-controllers: node {node_id} is there twice")
+        try:
+            key = ReplicaKey(node_id, parse_uuid(directory))
+        except ValueError as error:
+            raise ValueError(f"--initial-controllers: {directory!r} is no directory id") from error
+        voters[node_id] = Voter(key=key, endpoints=(Endpoint(listener, host, port),))
+    return VoterSet.of(voters.values())

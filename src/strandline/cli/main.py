@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from strandline import __version__
-from strandline.cli import dlq
+from strandline.cli import dlq, logs, sim
 
 _NODES_MAX = 15
 
@@ -61,6 +61,22 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
     format_.add_argument(
         "--cluster-id", metavar="ID", help="the same for every node of the cluster; a new one if not given"
     )
+    voters = format_.add_mutually_exclusive_group()
+    voters.add_argument(
+        "--standalone",
+        action="store_true",
+        help="this controller begins a quorum, to which others can be added",
+    )
+    voters.add_argument(
+        "--initial-controllers",
+        metavar="LIST",
+        help="the controllers that begin a quorum, as id@host:port:directory,...; the same on each of them",
+    )
+    voters.add_argument(
+        "--no-initial-controllers",
+        action="store_true",
+        help="the quorum exists, or others begin it; this controller can be added to it",
+    )
     format_.add_argument(
         "--ignore-formatted", action="store_true", help="leave directories that are formatted as they are"
     )
@@ -70,8 +86,9 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
         "docs", help="print the reference pages, or write them", formatter_class=Formatter
     )
     docs.add_argument("--write", metavar="DIRECTORY", help="write the pages there instead of printing them")
-    letters = dlq.add_commands(commands, Formatter)
-    return parser, {"up": up, "server": server, "format": format_, "docs": docs, **letters}
+    more = logs.add_commands(commands, Formatter)
+    more |= dlq.add_commands(commands, Formatter) | sim.add_commands(commands, Formatter)
+    return parser, {"up": up, "server": server, "format": format_, "docs": docs, **more}
 
 
 def _add_log_options(parser: argparse.ArgumentParser) -> None:
@@ -116,8 +133,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from strandline.cli.docs import docs
 
             return docs(options)
+        case "log":
+            return logs.log(options)
         case "dlq":
             return dlq.dlq(options)
+        case "sim":
+            return sim.sim(options)
         case _:
             raise AssertionError(f"no such command: {options.command}")
 

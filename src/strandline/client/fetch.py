@@ -224,26 +224,43 @@ class Fetcher:
     async def _fetch(self, node: int, asked: dict[TopicPartition, _Asked]) -> None:
         session = self._sessions.setdefault(node, FetchSession())
         try:
-            connection = self._cluster.connection(node, PURPOSE)
-            await connection.open()
-            plan = session.plan({where: self._wanted(each.state) for where, each in asked.items()})
-            has_ids = all(wanted.topic_id != ZERO_UUID for wanted in plan.changed.values())
-            version = connection.version(FetchRequest, at_most=None if has_ids else _NAMED_TOPICS_VERSION)
-            answer: FetchResponse = await connection.send(self._request(plan), version=version)
+            answer = await self._ask(node, session, asked)
         except (KafkaError, KeyError) as error:
             session.failed()
             self._failed(node, asked, error)
         else:
-            self._counters.add("fetch-total")
-            self._backoff(node).succeeded()
-            session.answered(answer.error_code, answer.session_id)
-            if answer.error_code == ErrorCode.NONE:
-                self._answered(node, asked, answer)
-            elif answer.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
-                self._cluster.request_update()
+            if answer is not None:
+                self._counters.add("fetch-total")
+                self._backoff(node).succeeded()
+                session.answered(answer.error_code, answer.session_id)
+                if answer.error_code == ErrorCode.NONE:
+                    self._answered(node, asked, answer)
+                elif answer.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
+                    self._cluster.request_update()
         finally:
             self._busy.pop(node, None)
         self.dispatch()
+
+    async def _ask(
+        self, node: int, session: FetchSession, asked: dict[TopicPartition, _Asked]
+    ) -> FetchResponse | None:
+        """None if there is nothing left to ask of this broker."""
+        connection = self._cluster.connection(node, PURPOSE)
+        await connection.open()
+        self._drop_what_moved(node, asked)
+        if not asked:
+            return None
+        plan = session.plan({where: self._wanted(each.state) for where, each in asked.items()})
+        has_ids = all(wanted.topic_id != ZERO_UUID for wanted in plan.changed.values())
+        version = connection.version(FetchRequest, at_most=None if has_ids else _NAMED_TOPICS_VERSION)
+        answer: FetchResponse = await connection.send(self._request(plan), version=version)
+        return answer
+
+    def _drop_what_moved(self, node: int, asked: dict[TopicPartition, _Asked]) -> None:
+        """Connecting takes a while: by now another may lead, and a follower would answer in its place."""
+        now = self._cluster.now()
+        for where in [where for where, each in asked.items() if self._source(each.state, now) != node]:
+            del asked[where]
 
     def _backoff(self, node: int) -> Backoff:
         found = self._backoffs.get(node)
@@ -330,6 +347,10 @@ class Fetcher:
             if state.preferred_replica >= 0 and state.preferred_replica == node:
                 # A follower may not have it yet: the leader knows (KIP-392).
                 state.preferred_replica = -1
+            elif self._source(state, self._cluster.now()) != node:
+                state.retry_at = (
+                    self._cluster.now() + pause
+                )  # it leads no more, and may lack what it had not got
             elif self._buffer.size_of(state.where) == 0:
                 self._subscription.request_reset(state, None)
                 self._wake()

@@ -90,8 +90,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How often logs are searched for segments that may be deleted."
     ),
     active("log.cleanup.policy", LIST, ("delete",), CLEANUP_POLICIES, MEDIUM, CLUSTER_WIDE).documented(
-        "What becomes of old records: deleted, compacted to the last of each key, or both. Strandline does "
-        "not compact yet."
+        "What becomes of old records: deleted, compacted to the last of each key, both, or (empty list) kept."
     ),
     accepted("log.index.size.max.bytes", INT, 10_485_760, at_least(4), MEDIUM, CLUSTER_WIDE).documented(
         "Size at which an index is full. A full index closes its segment."
@@ -121,8 +120,8 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("log.preallocate", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE).documented(
         "Whether the file of a new segment gets its full size at once."
     ),
-    accepted("num.recovery.threads.per.data.dir", INT, 2, at_least(1), HIGH, CLUSTER_WIDE).documented(
-        "Threads for each log directory that recover logs at start and flush them at shutdown."
+    active("num.recovery.threads.per.data.dir", INT, 2, at_least(1), HIGH, CLUSTER_WIDE).documented(
+        "Logs of each directory that are recovered at a time after an unclean end, and synced at a time at a stop."
     ),
     accepted("num.replica.alter.log.dirs.threads", INT, None, None, HIGH).documented(
         "Threads that move replicas between log directories. Without it, one for each directory."
@@ -151,37 +150,38 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active(
         "log.message.timestamp.after.max.ms", LONG, 3_600_000, at_least(0), MEDIUM, CLUSTER_WIDE
     ).documented("How far a producer's timestamp may lie in the future before the record is refused."),
-    accepted("log.cleaner.enable", BOOLEAN, True, None, MEDIUM).documented(
+    active("log.cleaner.enable", BOOLEAN, True, None, MEDIUM).documented(
         "Whether the cleaner runs. Without it, compacted topics only grow."
     ),
-    accepted("log.cleaner.threads", INT, 1, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
-        "Threads that compact logs."
+    active("log.cleaner.threads", INT, 1, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "Logs that are compacted at a time. Large ones are compacted in a process of their own."
     ),
-    accepted(
-        "log.cleaner.io.max.bytes.per.second", DOUBLE, DOUBLE_MAX, None, MEDIUM, CLUSTER_WIDE
-    ).documented("Most bytes a second that all compaction together reads and writes."),
-    accepted("log.cleaner.dedupe.buffer.size", LONG, 134_217_728, None, MEDIUM, CLUSTER_WIDE).documented(
-        "Memory for the maps from key to last offset, shared by the cleaner's threads."
+    active("log.cleaner.io.max.bytes.per.second", DOUBLE, DOUBLE_MAX, None, MEDIUM, CLUSTER_WIDE).documented(
+        "Most bytes a second that all compaction together reads and writes."
     ),
-    accepted("log.cleaner.io.buffer.size", INT, 524_288, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+    active("log.cleaner.dedupe.buffer.size", LONG, 134_217_728, None, MEDIUM, CLUSTER_WIDE).documented(
+        "Memory for the maps from key to last offset, shared by cleanings that run at a time. A log with more "
+        "keys takes several rounds."
+    ),
+    active("log.cleaner.io.buffer.size", INT, 524_288, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
         "Memory for the input and output of compaction, shared by the cleaner's threads."
     ),
-    accepted("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, None, MEDIUM, CLUSTER_WIDE).documented(
+    active("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, None, MEDIUM, CLUSTER_WIDE).documented(
         "How full a map of keys may get. A fuller one takes more keys at once, with more collisions."
     ),
-    accepted("log.cleaner.backoff.ms", LONG, 15_000, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+    active("log.cleaner.backoff.ms", LONG, 15_000, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
         "How long the cleaner sleeps when no log needs it."
     ),
-    accepted("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5, between(0, 1), MEDIUM, CLUSTER_WIDE).documented(
+    active("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5, between(0, 1), MEDIUM, CLUSTER_WIDE).documented(
         "Share of the log that must be uncompacted before compaction is worth it."
     ),
-    accepted(
-        "log.cleaner.delete.retention.ms", LONG, 86_400_000, at_least(0), MEDIUM, CLUSTER_WIDE
-    ).documented("How long tombstones stay in a compacted topic, so that slow readers still see them."),
-    accepted("log.cleaner.min.compaction.lag.ms", LONG, 0, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+    active("log.cleaner.delete.retention.ms", LONG, 86_400_000, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+        "How long tombstones stay in a compacted topic, so that slow readers still see them."
+    ),
+    active("log.cleaner.min.compaction.lag.ms", LONG, 0, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
         "How long a record stays uncompacted at least."
     ),
-    accepted(
-        "log.cleaner.max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), MEDIUM, CLUSTER_WIDE
-    ).documented("How long a record stays uncompacted at most."),
+    active("log.cleaner.max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), MEDIUM, CLUSTER_WIDE).documented(
+        "How long a record stays uncompacted at most."
+    ),
 )

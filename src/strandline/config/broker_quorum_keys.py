@@ -62,11 +62,12 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("controller.quorum.voters", LIST, (), VOTERS, HIGH).documented(
         "The fixed set of voting controllers. Leave it empty where the quorum can change while it runs."
     ),
-    accepted("controller.quorum.bootstrap.servers", LIST, (), SERVERS, HIGH).documented(
-        "Some controllers from which a node finds the quorum when it starts."
+    active("controller.quorum.bootstrap.servers", LIST, (), SERVERS, HIGH).documented(
+        "Some controllers from which a node finds the quorum when it starts. Without controller.quorum.voters "
+        "the metadata log says who votes, and controllers can be added and removed."
     ),
-    accepted("controller.quorum.auto.join.enable", BOOLEAN, False, None, LOW).documented(
-        "Whether a controller adds itself to the voters of its cluster when it starts."
+    active("controller.quorum.auto.join.enable", BOOLEAN, False, None, LOW).documented(
+        "Whether a controller that is no voter asks to become one, instead of an older disk under its id."
     ),
     active("controller.quorum.election.timeout.ms", INT, 1000, at_least(0), HIGH).documented(
         "How long a candidate waits for votes before the election counts as failed."
@@ -81,8 +82,9 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("controller.quorum.append.linger.ms", INT, 25, at_least(0), MEDIUM).documented(
         "How long the leader collects metadata records before it writes them together."
     ),
-    accepted("controller.quorum.request.timeout.ms", INT, 2000, at_least(0), MEDIUM).documented(
-        "How long a node of the quorum waits for the answer to one request."
+    active("controller.quorum.request.timeout.ms", INT, 2000, at_least(0), MEDIUM).documented(
+        "How long a controller waits for the answer of one that is to be added, and a change of voters for "
+        "its commit."
     ),
     accepted("controller.quorum.retry.backoff.ms", INT, 20, at_least(0), LOW).documented(
         "The pause before a failed request of the quorum is sent again."

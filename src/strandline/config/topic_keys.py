@@ -32,8 +32,7 @@ from strandline.config.java import LONG_MAX
 
 _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("cleanup.policy", LIST, ("delete",), CLEANUP_POLICIES, MEDIUM, PER_TOPIC).documented(
-        "What becomes of old records: deleted, compacted to the last of each key, both, or (empty list) "
-        "kept. Strandline does not compact yet."
+        "What becomes of old records: deleted, compacted to the last of each key, both, or (empty list) kept."
     ),
     active("compression.type", STRING, "producer", CODECS, MEDIUM, PER_TOPIC).documented(
         "How batches are stored: as the producer sent them, uncompressed, or recompressed with one codec."
@@ -47,7 +46,7 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("compression.zstd.level", INT, 3, between(-131_072, 22), MEDIUM, PER_TOPIC).documented(
         "Level of zstd where batches are recompressed."
     ),
-    accepted("delete.retention.ms", LONG, 86_400_000, at_least(0), MEDIUM, PER_TOPIC).documented(
+    active("delete.retention.ms", LONG, 86_400_000, at_least(0), MEDIUM, PER_TOPIC).documented(
         "How long tombstones stay in a compacted topic, so that slow readers still see them."
     ),
     active("file.delete.delay.ms", LONG, 60_000, at_least(0), MEDIUM, PER_TOPIC).documented(
@@ -77,7 +76,7 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("local.retention.ms", LONG, -2, at_least(-2), MEDIUM, PER_TOPIC).documented(
         "How long segments stay on disk after they are in remote storage; -2 is retention.ms."
     ),
-    accepted("max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), MEDIUM, PER_TOPIC).documented(
+    active("max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), MEDIUM, PER_TOPIC).documented(
         "How long a record stays uncompacted at most."
     ),
     active("max.message.bytes", INT, 1_048_588, at_least(0), MEDIUM, PER_TOPIC).documented(
@@ -92,10 +91,10 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPES, MEDIUM, PER_TOPIC).documented(
         "Which time a record carries: the one its producer gave, or that of the append."
     ),
-    accepted("min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1), MEDIUM, PER_TOPIC).documented(
+    active("min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1), MEDIUM, PER_TOPIC).documented(
         "Share of the log that must be uncompacted before compaction is worth it."
     ),
-    accepted("min.compaction.lag.ms", LONG, 0, at_least(0), MEDIUM, PER_TOPIC).documented(
+    active("min.compaction.lag.ms", LONG, 0, at_least(0), MEDIUM, PER_TOPIC).documented(
         "How long a record stays uncompacted at least."
     ),
     active("min.insync.replicas", INT, 1, at_least(1), MEDIUM, PER_TOPIC).documented(

@@ -12,15 +12,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.controller.image import NO_LEADER, BrokerState, ClusterImage, PartitionState, TopicState
+from strandline.controller.image import (
+    NO_LEADER,
+    UNASSIGNED,
+    BrokerState,
+    ClusterImage,
+    PartitionState,
+    TopicState,
+)
 from strandline.controller.partitions import ONLINE, UNCLEAN, PartitionChange
 from strandline.controller.plans import Planned
+from strandline.wire.api.k70_controller_registration import ControllerRegistrationRequest
 from strandline.wire.records.metadata import (
     BrokerEndpoint,
     BrokerFeature,
     BrokerRegistrationChangeRecord,
+    ControllerEndpoint,
+    ControllerFeature,
     PartitionChangeRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     UnregisterBrokerRecord,
 )
 from strandline.wire.schema import Message
@@ -43,6 +54,7 @@ class TopicRules:
 
     min_in_sync: Callable[[str], int]
     allows_unclean: Callable[[str], bool]
+    uses_eligible: Callable[[], bool]
 
 
 def plan_register(
@@ -76,54 +88,82 @@ def plan_register(
         )
     ]
     if old is not None:
-        unclean = frozenset() if registration.was_clean_shutdown else frozenset({registration.broker_id})
-        alone = len(image.brokers) == 1
-        lost = unclean if not set(old.log_dirs) & set(registration.log_dirs) else frozenset()
-        records += _without(
-            image, registration.broker_id, rules, unclean_shutdown=unclean, lost=lost, keep_alone=alone
-        )
+        records += _come_back(image, registration, rules, old)
     return Planned(records=tuple(records), response=next_offset)
 
 
-def _without(
+def _come_back(
+    image: ClusterImage, registration: Registration, rules: TopicRules, old: BrokerState
+) -> list[PartitionChangeRecord]:
+    """What becomes of the replicas of a broker that registers anew, perhaps with other disks."""
+    broker_id, log_dirs = registration.broker_id, registration.log_dirs
+    unclean = frozenset() if registration.was_clean_shutdown else frozenset({broker_id})
+    has_no_old_disk = not set(old.log_dirs) & set(log_dirs)
+    records = []
+    for topic, index, partition in partitions_of(image, broker_id):
+        directory = partition.directory_of(broker_id)
+        is_gone = bool(log_dirs) and directory not in (UNASSIGNED, *log_dirs)
+        record = without_replica(
+            image,
+            broker_id,
+            (topic, index, partition),
+            rules,
+            unclean_shutdown=unclean,
+            lost=unclean if has_no_old_disk or is_gone else frozenset(),
+            keep_alone=len(image.brokers) == 1,
+        )
+        if is_gone:
+            record = record or PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index)
+            record.directories = partition.directories_with(broker_id, only_directory(log_dirs))
+        if record is not None:
+            records.append(record)
+    return records
+
+
+def only_directory(log_dirs: tuple[bytes, ...]) -> bytes:
+    """The directory a replica goes to where there is no choice; otherwise the broker decides, and says so."""
+    return log_dirs[0] if len(log_dirs) == 1 else UNASSIGNED
+
+
+def without_replica(
     image: ClusterImage,
     broker_id: int,
+    place: tuple[TopicState, int, PartitionState],
     rules: TopicRules,
     *,
     unclean_shutdown: frozenset[int] = frozenset(),
     lost: frozenset[int] = frozenset(),
     keep_alone: bool = False,
-) -> list[PartitionChangeRecord]:
+) -> PartitionChangeRecord | None:
+    """Takes a broker out of the in-sync set of a partition, and has another lead it if that broker did."""
+    topic, index, partition = place
+    if len(partition.replicas) == 1:
+        # There is nobody else who has it. After an unclean end its own epoch must still rise (KIP-320).
+        record = PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index)
+        if partition.leader != broker_id or (keep_alone and not unclean_shutdown):
+            return None
+        record.leader = broker_id if keep_alone else NO_LEADER
+        return record
+    if broker_id not in (*partition.in_sync, *partition.eligible_leaders, *partition.last_known_leaders):
+        return None
+    return PartitionChange(
+        topic_id=topic.topic_id,
+        index=index,
+        partition=partition,
+        is_alive=candidates(image, partition, leaving=broker_id),
+        min_in_sync=rules.min_in_sync(topic.name),
+        uses_eligible=rules.uses_eligible(),
+        election=UNCLEAN if rules.allows_unclean(topic.name) else ONLINE,
+        in_sync=tuple(r for r in partition.in_sync if r != broker_id),
+        unclean_shutdown=unclean_shutdown,
+        lost=lost,
+    ).record()
+
+
+def _without(image: ClusterImage, broker_id: int, rules: TopicRules) -> list[PartitionChangeRecord]:
     """Takes a broker out of every in-sync set that it is in, and has others lead what it led."""
-    records = []
-    for topic, index, partition in partitions_of(image, broker_id):
-        if len(partition.replicas) == 1:
-            # There is nobody else who has it. After an unclean end its own epoch must still rise (KIP-320).
-            if keep_alone and unclean_shutdown and partition.leader == broker_id:
-                records.append(
-                    PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index, leader=broker_id)
-                )
-            elif not keep_alone and partition.leader == broker_id:
-                records.append(
-                    PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index, leader=NO_LEADER)
-                )
-            continue
-        if broker_id not in (*partition.in_sync, *partition.eligible_leaders, *partition.last_known_leaders):
-            continue
-        record = PartitionChange(
-            topic_id=topic.topic_id,
-            index=index,
-            partition=partition,
-            is_alive=lambda r: r != broker_id and is_active(image, r),
-            min_in_sync=rules.min_in_sync(topic.name),
-            election=UNCLEAN if rules.allows_unclean(topic.name) else ONLINE,
-            in_sync=tuple(r for r in partition.in_sync if r != broker_id),
-            unclean_shutdown=unclean_shutdown,
-            lost=lost,
-        ).record()
-        if record is not None:
-            records.append(record)
-    return records
+    changes = [without_replica(image, broker_id, place, rules) for place in partitions_of(image, broker_id)]
+    return [record for record in changes if record is not None]
 
 
 def partitions_of(image: ClusterImage, broker_id: int) -> Iterable[tuple[TopicState, int, PartitionState]]:
@@ -136,6 +176,26 @@ def partitions_of(image: ClusterImage, broker_id: int) -> Iterable[tuple[TopicSt
 def is_active(image: ClusterImage, broker_id: int) -> bool:
     broker = image.brokers.get(broker_id)
     return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+
+def can_lead(image: ClusterImage, partition: PartitionState, broker_id: int) -> bool:
+    """Whether the broker is active and the directory with its replica has not failed."""
+    return is_active(image, broker_id) and image.brokers[broker_id].has_online(
+        partition.directory_of(broker_id)
+    )
+
+
+def candidates(
+    image: ClusterImage, partition: PartitionState, *, coming: int | None = None, leaving: int | None = None
+) -> Callable[[int], bool]:
+    """Tells who can lead a partition when one broker has come, or another is gone."""
+
+    def is_one(broker_id: int) -> bool:
+        if broker_id == coming:
+            return image.brokers[broker_id].has_online(partition.directory_of(broker_id))
+        return broker_id != leaving and can_lead(image, partition, broker_id)
+
+    return is_one
 
 
 def plan_fence(image: ClusterImage, broker_id: int, rules: TopicRules) -> Planned[None]:
@@ -161,8 +221,9 @@ def plan_unfence(image: ClusterImage, broker_id: int, rules: TopicRules) -> Plan
             topic_id=topic.topic_id,
             index=index,
             partition=partition,
-            is_alive=lambda r: r == broker_id or is_active(image, r),
+            is_alive=candidates(image, partition, coming=broker_id),
             min_in_sync=rules.min_in_sync(topic.name),
+            uses_eligible=rules.uses_eligible(),
             election=UNCLEAN if rules.allows_unclean(topic.name) else ONLINE,
         ).record()
         if record is not None:
@@ -189,8 +250,9 @@ def plan_controlled_shutdown(image: ClusterImage, broker_id: int, rules: TopicRu
             topic_id=topic.topic_id,
             index=index,
             partition=partition,
-            is_alive=lambda r: r != broker_id and is_active(image, r),
+            is_alive=candidates(image, partition, leaving=broker_id),
             min_in_sync=rules.min_in_sync(topic.name),
+            uses_eligible=rules.uses_eligible(),
             in_sync=tuple(r for r in partition.in_sync if r != broker_id),
         ).record()
         if record is not None:
@@ -212,3 +274,28 @@ def check_epoch(image: ClusterImage, broker_id: int, epoch: int) -> BrokerState:
     if broker is None or broker.epoch != epoch:
         raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker_id} has another epoch than {epoch}.")
     return broker
+
+
+def plan_register_controller(image: ClusterImage, request: ControllerRegistrationRequest) -> Planned[None]:
+    """Where a controller is and what it supports (KIP-919), for those who ask the controllers themselves."""
+    known = image.controllers.get(request.controller_id)
+    if known is not None and known.incarnation_id == request.incarnation_id:
+        return Planned(records=(), response=None)  # the answer was lost
+    record = RegisterControllerRecord(
+        controller_id=request.controller_id,
+        incarnation_id=request.incarnation_id,
+        zk_migration_ready=False,
+        end_points=tuple(
+            ControllerEndpoint(name=e.name, host=e.host, port=e.port, security_protocol=e.security_protocol)
+            for e in request.listeners
+        ),
+        features=tuple(
+            ControllerFeature(
+                name=f.name,
+                min_supported_version=f.min_supported_version,
+                max_supported_version=f.max_supported_version,
+            )
+            for f in request.features
+        ),
+    )
+    return Planned(records=(record,), response=None)

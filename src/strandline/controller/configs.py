@@ -16,6 +16,7 @@ from strandline.config import (
     replace_broker,
     replace_topic,
 )
+from strandline.controller.features import MIN_IN_SYNC_KEY, uses_eligible_leaders
 from strandline.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE, ClusterImage
 from strandline.controller.observers import OBSERVERS, check_observers
 from strandline.controller.plans import Planned
@@ -110,6 +111,8 @@ def _plan_resource(
         for key, value in decided.records:
             if key == OBSERVERS and value is not None:
                 check_observers(image, name, value)
+            if key == MIN_IN_SYNC_KEY and kind == BROKER_RESOURCE:
+                _check_one_minimum(image, name, value)
     except KafkaError as error:
         return [], error.code, error.message
     records: list[Message] = [
@@ -117,6 +120,22 @@ def _plan_resource(
         for key, value in decided.records
     ]
     return records, ErrorCode.NONE, None
+
+
+def _check_one_minimum(image: ClusterImage, broker: str, value: str | None) -> None:
+    """Eligible leader replicas go by one minimum in the whole cluster (KIP-966)."""
+    if not uses_eligible_leaders(image):
+        return
+    if broker:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            "A broker has no min.insync.replicas of its own while eligible leader replicas are on.",
+        )
+    if value is None:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            "The cluster's min.insync.replicas stays while eligible leader replicas are on.",
+        )
 
 
 def _check_resource(image: ClusterImage, kind: int, name: str) -> None:

@@ -7,13 +7,14 @@ plan sees them, and gives the answer when they are committed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.config import DynamicConfigs, Refused, create_topic
 from strandline.controller import (
     brokers,
     configs,
+    directories,
     elections,
     features,
     in_sync,
@@ -49,24 +50,13 @@ from strandline.wire.api.k46_list_partition_reassignments import (
 )
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from strandline.wire.api.k57_update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
-from strandline.wire.records.metadata import ConfigRecord, FeatureLevelRecord, RemoveTopicRecord
+from strandline.wire.api.k70_controller_registration import ControllerRegistrationRequest
+from strandline.wire.api.k73_assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
+from strandline.wire.records.metadata import ConfigRecord, RemoveTopicRecord
 from strandline.wire.schema import Message
-
-METADATA_VERSION_FEATURE = "metadata.version"
-# 4.3-IV0, the newest that Apache Kafka 4.3 calls production-ready, and 3.3-IV3, the oldest it supports.
-METADATA_VERSION = 30
-METADATA_VERSION_MIN = 7
-# Whether groups of the consumer protocol (KIP-848) may exist: 1 is yes.
-GROUP_VERSION_FEATURE = "group.version"
-GROUP_VERSION = 1
-# 2: each transaction has an epoch of its own (KIP-890); 1 and 0 stay for clients that know no better.
-TRANSACTION_VERSION_FEATURE = "transaction.version"
-TRANSACTION_VERSION = 2
-SUPPORTED_FEATURES = {
-    METADATA_VERSION_FEATURE: (METADATA_VERSION_MIN, METADATA_VERSION),
-    GROUP_VERSION_FEATURE: (0, GROUP_VERSION),
-    TRANSACTION_VERSION_FEATURE: (0, TRANSACTION_VERSION),
-}
 
 
 class Controller:
@@ -77,18 +67,16 @@ class Controller:
         self._rules = TopicRules(
             min_in_sync=lambda topic: dynamic.topic(topic).min_insync_replicas,
             allows_unclean=lambda topic: dynamic.topic(topic).unclean_leader_election_enable,
+            uses_eligible=lambda: features.uses_eligible_leaders(self.image),
         )
 
     def apply(self, record: Message) -> None:
         apply_to(self.image, self.configs, record)
 
-    def bootstrap_records(self) -> tuple[Message, ...]:
+    def first_records(self) -> tuple[Message, ...]:
         """What a new metadata log begins with."""
-        return (
-            FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=METADATA_VERSION),
-            FeatureLevelRecord(name=GROUP_VERSION_FEATURE, feature_level=GROUP_VERSION),
-            FeatureLevelRecord(name=TRANSACTION_VERSION_FEATURE, feature_level=TRANSACTION_VERSION),
-        )
+        minimum = features.one_minimum_records(self.image, self._number(features.MIN_IN_SYNC_KEY))
+        return (*minimum, *features.bootstrap_records())
 
     def plan_register(
         self, registration: Registration, next_offset: int, *, is_old_alive: bool = False
@@ -96,6 +84,9 @@ class Controller:
         return brokers.plan_register(
             self.image, registration, next_offset, self._rules, is_old_alive=is_old_alive
         )
+
+    def plan_register_controller(self, request: ControllerRegistrationRequest) -> Planned[None]:
+        return brokers.plan_register_controller(self.image, request)
 
     def plan_fence(self, broker_id: int) -> Planned[None]:
         return brokers.plan_fence(self.image, broker_id, self._rules)
@@ -108,6 +99,12 @@ class Controller:
 
     def plan_unregister(self, broker_id: int) -> Planned[None]:
         return brokers.plan_unregister(self.image, broker_id, self._rules)
+
+    def plan_offline_directories(self, broker_id: int, offline: Collection[bytes]) -> Planned[None]:
+        return directories.plan_offline_directories(self.image, broker_id, offline, self._rules)
+
+    def plan_assign(self, request: AssignReplicasToDirsRequest) -> Planned[AssignReplicasToDirsResponse]:
+        return directories.plan_assign(self.image, request, self._rules)
 
     def plan_elect_leaders(self, request: ElectLeadersRequest) -> Planned[ElectLeadersResponse]:
         return elections.plan_elect_leaders(self.image, request, self._rules)
@@ -126,9 +123,12 @@ class Controller:
         return reassignments.list_reassignments(self.image, request)
 
     def plan_update_features(
-        self, request: UpdateFeaturesRequest, version: int
+        self, request: UpdateFeaturesRequest, version: int, kraft_version: int
     ) -> Planned[UpdateFeaturesResponse]:
-        return features.plan_update_features(self.image, request, version, SUPPORTED_FEATURES)
+        minimum = self._number(features.MIN_IN_SYNC_KEY)
+        return features.plan_update_features(
+            self.image, request, version, kraft_version=kraft_version, static_minimum=minimum
+        )
 
     def plan_alter_partition(
         self, request: AlterPartitionRequest, version: int

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.controller.brokers import TopicRules, is_active
-from strandline.controller.image import NO_LEADER, ClusterImage, PartitionState
+from strandline.controller.brokers import TopicRules, candidates
+from strandline.controller.image import NO_LEADER, ClusterImage, TopicState
 from strandline.controller.partitions import PREFERRED, UNCLEAN, PartitionChange
 from strandline.controller.plans import Planned
 from strandline.wire.api.k43_elect_leaders import (
@@ -69,7 +69,7 @@ def _elect(
             raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
         if kind == UNCLEAN and partition.leader != NO_LEADER:
             raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
-        record = _change(image, known.topic_id, index, partition, kind, rules.min_in_sync(topic))
+        record = _change(image, known, index, kind, rules)
         if record is None:
             preferred = kind == PREFERRED
             code = (
@@ -84,14 +84,15 @@ def _elect(
 
 
 def _change(
-    image: ClusterImage, topic_id: bytes, index: int, partition: PartitionState, kind: str, min_in_sync: int
+    image: ClusterImage, topic: TopicState, index: int, kind: str, rules: TopicRules
 ) -> PartitionChangeRecord | None:
     return PartitionChange(
-        topic_id=topic_id,
+        topic_id=topic.topic_id,
         index=index,
-        partition=partition,
-        is_alive=lambda r: is_active(image, r),
-        min_in_sync=min_in_sync,
+        partition=topic.partitions[index],
+        is_alive=candidates(image, topic.partitions[index]),
+        min_in_sync=rules.min_in_sync(topic.name),
+        uses_eligible=rules.uses_eligible(),
         election=kind,
     ).record()
 
@@ -104,9 +105,7 @@ def plan_preferred_leaders(image: ClusterImage, rules: TopicRules) -> Planned[in
             first = partition.replicas[0]
             if partition.leader == first or len(records) >= AUTOMATIC_ELECTIONS_MAX:
                 continue
-            record = _change(
-                image, topic.topic_id, index, partition, PREFERRED, rules.min_in_sync(topic.name)
-            )
+            record = _change(image, topic, index, PREFERRED, rules)
             if record is not None and record.leader == first:
                 records.append(record)
     return Planned(records=tuple(records), response=len(records))

@@ -18,6 +18,9 @@ NO_LEADER_CHANGE: Final = -2
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
 
+# Of a replica whose broker has not said which of its directories has it (KIP-858).
+UNASSIGNED: Final = bytes(16)
+
 
 @dataclass(slots=True, kw_only=True)
 class PartitionState:
@@ -32,6 +35,14 @@ class PartitionState:
     eligible_leaders: tuple[int, ...] = ()
     last_known_leaders: tuple[int, ...] = ()
     recovery_state: int = 0
+
+    def directory_of(self, broker_id: int) -> bytes:
+        """Where the broker has its replica; UNASSIGNED if it has not said, or has none."""
+        known = dict(zip(self.replicas, self.directories, strict=False))
+        return known.get(broker_id, UNASSIGNED)
+
+    def directories_with(self, broker_id: int, directory_id: bytes) -> tuple[bytes, ...]:
+        return tuple(directory_id if r == broker_id else self.directory_of(r) for r in self.replicas)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +64,10 @@ class BrokerState:
     log_dirs: tuple[bytes, ...]
     features: tuple[records.BrokerFeature, ...] = ()
 
+    def has_online(self, directory_id: bytes) -> bool:
+        """Whether a replica there can work. Who has not said where it is, or what it has, is believed to be well."""
+        return directory_id == UNASSIGNED or not self.log_dirs or directory_id in self.log_dirs
+
     def endpoint(self, listener: str) -> records.BrokerEndpoint | None:
         return next((e for e in self.endpoints if e.name == listener), None)
 
@@ -65,6 +80,7 @@ class ClusterImage:
     def clear(self) -> None:
         """Back to nothing, before a snapshot is applied."""
         self.brokers: dict[int, BrokerState] = {}
+        self.controllers: dict[int, records.RegisterControllerRecord] = {}
         self.topics: dict[str, TopicState] = {}
         self.topics_by_id: dict[bytes, TopicState] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
@@ -97,6 +113,8 @@ class ClusterImage:
                 self._apply_config(record)
             case records.RegisterBrokerRecord():
                 self.brokers[record.broker_id] = _new_broker(record)
+            case records.RegisterControllerRecord():
+                self.controllers[record.controller_id] = record
             case records.UnregisterBrokerRecord():
                 self.brokers.pop(record.broker_id, None)
             case records.FenceBrokerRecord():
@@ -110,7 +128,7 @@ class ClusterImage:
             case records.ProducerIdsRecord():
                 self.next_producer_id = record.next_producer_id
             case _:
-                pass  # NoOp, metadata transactions and controller registrations change nothing shown here
+                pass  # NoOp and metadata transactions change nothing shown here
 
     def _apply_config(self, record: records.ConfigRecord) -> None:
         key = (record.resource_type, record.resource_name)

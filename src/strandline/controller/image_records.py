@@ -18,6 +18,7 @@ def records_of(image: ClusterImage) -> list[Message]:
     records: list[Message] = [
         FeatureLevelRecord(name=name, feature_level=level) for name, level in sorted(image.features.items())
     ]
+    records += image.controllers.values()
     for broker in image.brokers.values():
         records.append(
             RegisterBrokerRecord(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.controller.brokers import TopicRules, check_epoch, is_active
+from strandline.controller.brokers import TopicRules, can_lead, candidates, check_epoch
 from strandline.controller.image import ClusterImage, PartitionState
 from strandline.controller.partitions import PartitionChange
 from strandline.controller.plans import Planned
@@ -36,8 +36,9 @@ def plan_alter_partition(
                     topic_id=known.topic_id,
                     index=asked.partition_index,
                     partition=partition,
-                    is_alive=lambda r: is_active(image, r),
+                    is_alive=candidates(image, partition),
                     min_in_sync=rules.min_in_sync(known.name),
+                    uses_eligible=rules.uses_eligible(),
                     in_sync=in_sync,
                     recovery_state=asked.leader_recovery_state if asked.leader_recovery_state == 0 else None,
                 ).record()
@@ -75,7 +76,7 @@ def _check(
     for broker in asked.new_isr_with_epochs:
         known = image.brokers.get(broker.broker_id)
         stale = known is not None and broker.broker_epoch not in (-1, known.epoch)
-        if known is None or known.fenced or known.in_controlled_shutdown or stale:
+        if known is None or stale or not can_lead(image, partition, broker.broker_id):
             if broker.broker_id in partition.in_sync and known is not None and not stale:
                 continue  # it is there already; fencing takes it out
             raise KafkaError(ErrorCode.INELIGIBLE_REPLICA)

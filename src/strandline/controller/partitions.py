@@ -6,7 +6,9 @@
 2. A replica that leaves the in-sync set while it is below the minimum becomes eligible; the list is forgotten when the
    set is large enough again. A broker that ended uncleanly is neither in sync nor eligible until it has caught up; it
    is still the last known leader, unless it has come back with another disk.
-3. Every change of leader raises the leader epoch, also one that elects the same broker again.
+3. Where eligible leader replicas are off (eligible.leader.replicas.version 0) nobody is eligible, and the last replica
+   stays in sync even when it is gone: only it may lead.
+4. Every change of leader raises the leader epoch, also one that elects the same broker again.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ class PartitionChange:
     partition: PartitionState
     is_alive: Callable[[int], bool]
     min_in_sync: int
+    uses_eligible: bool = True
     election: str = ONLINE
     in_sync: tuple[int, ...] | None = None
     replicas: tuple[int, ...] | None = None
@@ -52,6 +55,8 @@ class PartitionChange:
         adding = partition.adding if self.adding is None else self.adding
         in_sync = partition.in_sync if self.in_sync is None else self.in_sync
         replicas, removing, adding, in_sync = _complete_reassignment(replicas, removing, adding, in_sync)
+        if not self.uses_eligible and not in_sync:
+            in_sync = tuple(r for r in partition.in_sync if r in replicas)
         eligible, last_known = self._eligible(in_sync, len(replicas) - len(adding))
         leader, is_unclean = self._elect(replicas, in_sync, eligible)
         record = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.index)
@@ -85,7 +90,7 @@ class PartitionChange:
     def _eligible(self, in_sync: tuple[int, ...], factor: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         partition = self.partition
         needed = min(self.min_in_sync, factor)
-        if len(in_sync) >= needed:
+        if len(in_sync) >= needed or not self.uses_eligible:
             return (), ()
         was = [
             *partition.eligible_leaders,
@@ -113,7 +118,7 @@ class PartitionChange:
             return current, False
         if valid:
             return valid[0], False
-        last_known = self._last_known()
+        last_known = self._last_known() if self.uses_eligible else ()
         if not in_sync and not eligible and len(last_known) == 1 and self.is_alive(last_known[0]):
             return last_known[0], True
         if self.election == UNCLEAN:

@@ -7,7 +7,7 @@ cancelled as long as it is not done: the replicas that were added go again.
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.controller.brokers import TopicRules, is_active
+from strandline.controller.brokers import TopicRules, candidates
 from strandline.controller.image import ClusterImage, PartitionState, TopicState
 from strandline.controller.partitions import ONLINE, UNCLEAN, PartitionChange
 from strandline.controller.plans import Planned
@@ -79,8 +79,9 @@ def _reassign(
         topic_id=topic.topic_id,
         index=target.partition_index,
         partition=partition,
-        is_alive=lambda r: is_active(image, r),
+        is_alive=candidates(image, partition),
         min_in_sync=rules.min_in_sync(name),
+        uses_eligible=rules.uses_eligible(),
         election=UNCLEAN if rules.allows_unclean(name) else ONLINE,
     )
     if target.replicas is None:

@@ -13,6 +13,7 @@ from typing import Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ZERO_UUID
 from strandline.base.topics import colliding_name, invalid_topic_name
+from strandline.controller.brokers import only_directory
 from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, TopicState
 from strandline.controller.observers import OBSERVERS, brokers_named, named_observers, without_observers
 from strandline.controller.placement import place
@@ -216,15 +217,10 @@ def _partition_records(
                 leader=in_sync[0],
                 leader_epoch=0,
                 partition_epoch=0,
-                directories=tuple(_only_directory(image.brokers[node_id]) for node_id in nodes),
+                directories=tuple(only_directory(image.brokers[node_id].log_dirs) for node_id in nodes),
             )
         )
     return records
-
-
-def _only_directory(broker: BrokerState) -> bytes:
-    """The directory a replica goes to where there is no choice; otherwise the broker decides."""
-    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else ZERO_UUID
 
 
 def plan_delete_topics(

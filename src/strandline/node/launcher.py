@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from strandline.base.ids import uuid_text
 from strandline.broker.broker import Broker, Ports
-from strandline.broker.quorum_setup import bootstrap_file, voters_of
+from strandline.broker.quorum_setup import bootstrap_file, has_others, metadata_directory, quorum_file
 from strandline.config import BrokerConfig
 from strandline.node.clock import RealClock
 from strandline.node.disk import RealDisk
@@ -19,6 +19,7 @@ from strandline.node.network import TcpNetwork
 from strandline.node.process import RealProcess, raise_open_file_limit
 from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
+from strandline.quorum.voters import VoterSet
 from strandline.storage import checkpoints, names
 from strandline.storage.directory import UnusableDirectory, format_directory, is_formatted
 from strandline.telemetry.events import Events
@@ -63,23 +64,43 @@ def fit_to_nodes(settings: dict[str, str], nodes: int) -> list[str]:
     return said
 
 
-def format_if_empty(config: BrokerConfig, events: Events, cluster_id: str | None = None) -> None:
-    """Formats the directories of a one-node configuration that have never been used."""
+def directories_of(config: BrokerConfig) -> tuple[str, ...]:
+    """Every directory that has to be formatted: that of the metadata log may be one of its own."""
+    return tuple(dict.fromkeys((*config.log_dirs, metadata_directory(config))))
+
+
+def format_if_empty(
+    config: BrokerConfig, events: Events, cluster_id: str | None = None, voters: VoterSet | None = None
+) -> None:
+    """Formats the directories that have never been used.
+
+    With `voters` the cluster begins with them in its metadata log; this node's metadata directory gets the id that the
+    set gives it, if it is one of them.
+    """
     disk, random, clock = RealDisk(), RealRandom(), RealClock()
-    missing = [path for path in config.log_dirs if not is_formatted(disk, path)]
+    directories = directories_of(config)
+    missing = [path for path in directories if not is_formatted(disk, path)]
     if not missing:
         return
-    if len(missing) < len(config.log_dirs):
-        present = next(path for path in config.log_dirs if path not in missing)
+    if len(missing) < len(directories):
+        present = next(path for path in directories if path not in missing)
         cluster_id = cluster_id_of(present)
     identity = cluster_id or uuid_text(random.uuid())
+    first = metadata_directory(config)
     for path in missing:
         if os.path.isdir(path) and any(name.endswith("-0") for name in os.listdir(path)):
             raise UnusableDirectory(f"{path} has partitions but no meta.properties; it is not formatted over")
-        format_directory(disk, path, cluster_id=identity, node_id=config.node_id, directory_id=random.uuid())
+        directory_id = random.uuid()
+        if voters is not None and path == first:
+            # Before meta.properties: a directory that is formatted has its voters.
+            name, contents = quorum_file(clock.wall_ms(), voters)
+            disk.make_directory(os.path.dirname(f"{path}/{name}"))
+            disk.write_whole(f"{path}/{name}", contents)
+            own = voters.by_id(config.node_id)
+            directory_id = directory_id if own is None else own.key.directory_id
+        format_directory(disk, path, cluster_id=identity, node_id=config.node_id, directory_id=directory_id)
         events.info("formatted", directory=path, cluster=identity)
-    name, contents = bootstrap_file(clock.wall_ms(), random, config)
-    first = config.optional_text("metadata.log.dir") or config.log_dirs[0]
+    name, contents = bootstrap_file(clock.wall_ms())
     if not disk.exists(f"{first}/{name}"):
         disk.write_whole(f"{first}/{name}", contents)
 
@@ -109,14 +130,15 @@ class RunningNode:
         self._events = events
 
     async def start(self) -> None:
-        if len(voters_of(self._config)) <= 1 and self._config.is_controller:
+        if not has_others(self._config) and self._config.is_controller:
             format_if_empty(self._config, self._events)
-        for path in self._config.log_dirs:
+        for path in directories_of(self._config):
             if not is_formatted(RealDisk(), path):
                 # Only a node that is alone can choose its cluster's id.
                 raise UnusableDirectory(
                     f"{path} is not formatted. Run `strandline format --config FILE --cluster-id ID` once on "
-                    "each node of the cluster, with the same id"
+                    "each node of the cluster, with the same id; a controller without controller.quorum.voters "
+                    "also needs --standalone, --initial-controllers or --no-initial-controllers"
                 )
         await self.broker.start()
         gc.collect()

@@ -1,11 +1,17 @@
-"""A small pool of threads for blocking work: fsync, recovery, compression of big batches, removal of files."""
+"""A small pool of threads for blocking work: fsync, recovery, compression of big batches, removal of files.
+
+Heavy work gets a process of its own for as long as it lasts.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+from strandline.node.apart import WalkApart
+from strandline.ports.workers import Walk, WalkInWorkers
 
 T = TypeVar("T")
 
@@ -16,6 +22,9 @@ class ThreadWorkers:
 
     def run(self, work: Callable[..., T], *values: object) -> Awaitable[T]:
         return asyncio.get_running_loop().run_in_executor(self._pool, work, *values)
+
+    def walk(self, work: Callable[..., Iterator[T]], *values: object, is_heavy: bool = False) -> Walk[T]:
+        return WalkApart(self, work, values) if is_heavy else WalkInWorkers(self, work(*values))
 
     def close(self) -> None:
         self._pool.shutdown(wait=True)

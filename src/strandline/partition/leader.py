@@ -193,6 +193,11 @@ class Leader:
         """The controller has decided; whether the high watermark advanced."""
         if partition_epoch < self.partition_epoch:
             return False
+        is_known = partition_epoch == self.partition_epoch
+        if is_known and self._proposed is not None and set(in_sync) != set(self._proposed):
+            # The image tells late what an answer has told before: nothing of what has been proposed since, which may
+            # have been taken.
+            return False
         self.in_sync = in_sync
         self.partition_epoch = partition_epoch
         self._proposed = None

@@ -9,16 +9,18 @@ Rules (Raft's sections in brackets; KIP-595, 853, 996):
 5. A leader appends only; a follower goes back to the point where its log leaves the leader's [§5.3].
 6. The high watermark is the largest offset that a majority of voters has synced, in the leader's own epoch only
    [§5.4.2]; it never goes back.
-7. A leader that a majority has not fetched from for a while resigns: it may be cut off (check quorum).
-8. Nothing is answered, sent or counted on the strength of a write that is not on the device.
+7. Who votes is what the latest set of voters in the log says: see `voters` and `changes`.
+8. A leader that a majority has not fetched from for a while resigns: it may be cut off (check quorum).
+9. Nothing is answered, sent or counted on the strength of a write that is not on the device.
 """
 
 from __future__ import annotations
 
+import math
 from typing import assert_never
 
 from strandline.quorum import messages as m
-from strandline.quorum.elections import Elections
+from strandline.quorum.changes import VoterChanges
 from strandline.quorum.messages import Effect, Event
 from strandline.quorum.roles import (
     Candidate,
@@ -33,19 +35,26 @@ from strandline.quorum.state import NO_LEADER
 __all__ = ["NO_LEADER", "Quorum"]
 
 
-class Quorum(Elections):
+class Quorum(VoterChanges):
     """Events in, effects out."""
 
     def next_deadline(self) -> float | None:
         match self.role:
             case Leader():
-                return min(self.role.begin_deadline, self.role.check_deadline)
-            case Unattached() | Prospective() | Candidate() | Resigned():
-                return self.role.deadline if self.is_voter else None
-            case Follower():
+                change = math.inf if self.role.change is None else self.role.change.deadline
+                return min(self.role.begin_deadline, self.role.check_deadline, change)
+            case Unattached() | Prospective() | Candidate():
+                return self.role.deadline if self.may_stand else None
+            case Follower() | Resigned():
                 return self.role.deadline
 
     def step(self, event: Event, now: float) -> list[Effect]:
+        effects = self._handle(event, now)
+        if isinstance(self.role, Leader):
+            effects += self._settle_voters(self.role, now)
+        return effects
+
+    def _handle(self, event: Event, now: float) -> list[Effect]:
         match event:
             case m.VoteRequested():
                 return self._vote_requested(event, now)
@@ -73,10 +82,29 @@ class Quorum(Elections):
                 return self._leader_found(event.leader_id, event.epoch, now)
             case m.LeaderGone():
                 return self._leader_gone(event.leader_id, now)
-            case m.TimePassed():
-                return self._time_passed(now)
             case m.ResignationWanted():
                 return self._resign(now) if isinstance(self.role, Leader) else []
+            case m.TimePassed():
+                return self._time_passed(now)
+            case m.VotersAppended():
+                return self._voters_appended(event, now)
+            case m.SnapshotAdopted():
+                return self._snapshot_adopted(event)
+            case _:
+                return self._handle_change(event, now)
+
+    def _handle_change(self, event: m.VoterChangeEvent, now: float) -> list[Effect]:
+        match event:
+            case m.AddVoterRequested():
+                return self._add_voter_requested(event, now)
+            case m.VoterChecked():
+                return self._voter_checked(event, now)
+            case m.RemoveVoterRequested():
+                return self._remove_voter_requested(event, now)
+            case m.UpdateVoterRequested():
+                return self._update_voter_requested(event, now)
+            case m.VersionUpgradeRequested():
+                return self._version_upgrade_requested(event, now)
             case _:
                 assert_never(event)
 
@@ -86,12 +114,11 @@ class Quorum(Elections):
             return self._lead_on(role, now)
         if now < role.deadline:
             return []
-        if isinstance(role, Follower):
-            if self.is_voter:
-                return self._prospect(now)
+        if self.may_stand:
+            return self._prospect(now)
+        if isinstance(role, Follower | Resigned):
             self.role = Unattached(epoch=role.epoch, voted=role.voted, deadline=self._election_deadline(now))
-            return []
-        return self._prospect(now) if self.is_voter else []
+        return []
 
     def _lead_on(self, role: Leader, now: float) -> list[Effect]:
         if now >= role.check_deadline:
@@ -99,18 +126,20 @@ class Quorum(Elections):
         if now < role.begin_deadline:
             return []
         role.begin_deadline = now + self._settings.begin_interval_s
-        late = [k for k, p in role.replicas.items() if not p.has_begun and k in self.voters]
-        return [
-            m.SendBeginEpoch(to=k.replica_id, epoch=role.epoch)
-            for k in late
-            if k.replica_id != self.own.replica_id
-        ]
+        late = []
+        for voter in self._others():
+            progress = self._progress_of(role, voter)
+            if progress is None or not progress.has_begun:
+                late.append(voter)
+        return [m.SendBeginEpoch(to=voter.replica_id, epoch=role.epoch) for voter in late]
 
     def check_invariants(self) -> None:
         assert self.high_watermark <= self.log_end
         role = self.role
         if isinstance(role, Leader):
-            assert self.is_voter or len(self.voters) == 0
+            assert (
+                self.may_stand or role.change is not None or self.history.last_offset >= self.high_watermark
+            )
             assert role.epoch_start <= self.log_end
         if isinstance(role, Follower):
             assert role.leader_id != self.own.replica_id

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from strandline.quorum import messages as m
 from strandline.quorum.epochs import is_up_to_date
 from strandline.quorum.fetching import Fetching
@@ -18,6 +16,7 @@ from strandline.quorum.roles import (
     Unattached,
 )
 from strandline.quorum.state import NO_LEADER, covers
+from strandline.quorum.voters import BEFORE_LOG, VoterSet, is_same
 
 
 class Elections(Fetching):
@@ -27,6 +26,8 @@ class Elections(Fetching):
             return [self._vote_answer(event, granted=False, error="FENCED_LEADER_EPOCH")]
         if event.epoch > self.epoch:
             effects += self._unattach(event.epoch, now)
+        if not self._is_meant(event.asked):
+            return [*effects, self._vote_answer(event, granted=False, error="INVALID_VOTER_KEY")]
         up_to_date = is_up_to_date(event.last, self.last)
         if event.is_pre_vote:
             effects.append(self._vote_answer(event, granted=up_to_date and self._grants_pre_vote()))
@@ -43,6 +44,10 @@ class Elections(Fetching):
         self.role = Unattached(epoch=role.epoch, voted=event.candidate, deadline=self._election_deadline(now))
         election = Election(role.epoch, NO_LEADER, event.candidate)
         return [*effects, *self._persist(election, [self._vote_answer(event, granted=True)])]
+
+    def _is_meant(self, asked: ReplicaKey | None) -> bool:
+        """A vote that is meant for a disk which this node does not have any more is not this node's to give."""
+        return asked is None or is_same(asked, self.own)
 
     def _grants_pre_vote(self) -> bool:
         match self.role:
@@ -108,7 +113,7 @@ class Elections(Fetching):
             epoch=role.epoch,
             voted=voted,
             leader_id=NO_LEADER,
-            granted={self.own.replica_id},
+            granted=self._own_vote(),
             deadline=self._election_deadline(now),
         )
         if self._is_majority(self.role.granted):
@@ -118,12 +123,13 @@ class Elections(Fetching):
             for voter in self._others()
         ]
 
+    def _own_vote(self) -> set[int]:
+        return {self.own.replica_id} if self.is_voter else set()
+
     def _run(self, now: float) -> list[Effect]:
         """Stands for election in the next epoch, voting for itself first."""
         epoch = self.epoch + 1
-        self.role = Candidate(
-            epoch=epoch, granted={self.own.replica_id}, deadline=self._election_deadline(now)
-        )
+        self.role = Candidate(epoch=epoch, granted=self._own_vote(), deadline=self._election_deadline(now))
         votes: list[Effect] = [
             m.SendVote(to=voter.replica_id, epoch=epoch, last=self.last, is_pre_vote=False)
             for voter in self._others()
@@ -139,12 +145,28 @@ class Elections(Fetching):
             granting=tuple(sorted(role.granted)),
             replicas={voter: ReplicaProgress() for voter in self.voters},
             begin_deadline=now + self._settings.begin_interval_s,
-            check_deadline=now + self._settings.check_quorum_s if len(self.voters) > 1 else math.inf,
+            check_deadline=self._check_deadline(now),
         )
-        change = m.AppendLeaderChange(epoch=role.epoch, voters=self.voters, granting=self.role.granting)
+        recorded = self._voters_to_record()
+        change = m.AppendLeaderChange(
+            epoch=role.epoch,
+            voters=self.voters,
+            granting=self.role.granting,
+            recorded=recorded,
+            version=None if recorded is None else self.history.version,
+        )
         begin: list[Effect] = [m.SendBeginEpoch(to=v.replica_id, epoch=role.epoch) for v in self._others()]
         persist = self._persist(Election(role.epoch, self.own.replica_id, self.own), [])
         return [*persist, change, m.BecomeLeader(epoch=role.epoch), *begin]
+
+    def _voters_to_record(self) -> VoterSet | None:
+        """A set that no log has yet, or one that does not have this leader's endpoints as they are."""
+        if not self.history.is_dynamic or not self.is_voter:
+            return None
+        is_current = self.history.last.by_id(self.own.replica_id) == self.own_voter
+        if is_current and self.history.last_offset != BEFORE_LOG:
+            return None
+        return self.history.last.with_voter(self.own_voter)
 
     def _unattach(self, epoch: int, now: float) -> list[Effect]:
         assert epoch > self.epoch
@@ -181,7 +203,7 @@ class Elections(Fetching):
             place = rivals.index(self.own.replica_id) if self.own.replica_id in rivals else len(rivals)
             deadline = now + place * self._settings.election_backoff_s
             self.role = Unattached(epoch=role.epoch, voted=role.voted, deadline=deadline)
-            if self.is_voter and place == 0:
+            if self.may_stand and place == 0:
                 return self._prospect(now)
         return []
 
@@ -189,7 +211,8 @@ class Elections(Fetching):
         if event.epoch < self.epoch:
             return [self._epoch_answer(event.token, "FENCED_LEADER_EPOCH")]
         effects = self._leader_found(event.leader_id, event.epoch, now)
-        return [*effects, self._epoch_answer(event.token)]
+        error = "" if self._is_meant(event.asked) else "INVALID_VOTER_KEY"
+        return [*effects, self._epoch_answer(event.token, error)]
 
     def _epoch_answer(self, token: m.Token, error: str = "") -> m.AnswerEpoch:
         return m.AnswerEpoch(token=token, epoch=self.epoch, leader_id=self.leader_id, error=error)
@@ -213,7 +236,7 @@ class Elections(Fetching):
         role = self.role
         if isinstance(role, Follower) and role.leader_id == event.leader_id:
             self.role = Unattached(epoch=role.epoch, voted=role.voted, deadline=self._election_deadline(now))
-        if self.is_voter and isinstance(self.role, Unattached):
+        if self.may_stand and isinstance(self.role, Unattached):
             # The successor that has most of the log goes first; the others give it a head start.
             ids = list(event.successors)
             place = ids.index(self.own.replica_id) if self.own.replica_id in ids else len(ids)
@@ -225,10 +248,8 @@ class Elections(Fetching):
     def _resign(self, now: float) -> list[Effect]:
         role = self.role
         assert isinstance(role, Leader)
-        order = sorted(
-            (key for key in role.replicas if key.replica_id != self.own.replica_id),
-            key=lambda key: (-role.replicas[key].end_offset, key.replica_id),
-        )
+        reached = {key: progress.end_offset for key, progress in role.replicas.items()}
+        order = sorted(self._others(), key=lambda key: (-reached.get(key, -1), key.replica_id))
         successors = tuple(key.replica_id for key in order)
         effects = self._stop_leading()
         self.role = Resigned(epoch=role.epoch, voted=self.own, deadline=self._election_deadline(now))

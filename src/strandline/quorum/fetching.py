@@ -10,7 +10,8 @@ from strandline.quorum.roles import (
     Leader,
     ReplicaProgress,
 )
-from strandline.quorum.state import QuorumState, is_same
+from strandline.quorum.state import QuorumState
+from strandline.quorum.voters import is_same
 
 
 class Fetching(QuorumState):
@@ -32,7 +33,7 @@ class Fetching(QuorumState):
             point = diverging or OffsetAndEpoch(self.log_end, last_epoch(self.epochs))
             return [self._fetch_answer(event, diverging=point)]
         effects = self._note_progress(role, event, now)
-        if event.offset < self.log_end or effects:
+        if event.offset < self.log_end or effects or event.high_watermark < self.high_watermark:
             return [*effects, self._fetch_answer(event, offset=event.offset)]
         role.waiting.append((event.token, event.offset))
         return effects
@@ -40,6 +41,8 @@ class Fetching(QuorumState):
     def _note_progress(self, role: Leader, event: m.FetchRequested, now: float) -> list[Effect]:
         key = next((k for k in role.replicas if is_same(k, event.replica)), event.replica)
         progress = role.replicas.setdefault(key, ReplicaProgress())
+        if key != event.replica:
+            role.directories[event.replica.replica_id] = event.replica
         progress.has_begun = True
         progress.last_fetch = now
         if event.offset >= self.log_end:
@@ -50,19 +53,22 @@ class Fetching(QuorumState):
 
     def _extend_check(self, role: Leader, now: float) -> None:
         recent = now - self._settings.check_quorum_s
-        heard = {k.replica_id for k, p in role.replicas.items() if p.last_fetch > recent} | {
-            self.own.replica_id
-        }
+        heard = set()
+        for voter in self.voters:
+            progress = self._progress_of(role, voter)
+            if is_same(voter, self.own) or (progress is not None and progress.last_fetch > recent):
+                heard.add(voter.replica_id)
         if self._is_majority(heard):
-            role.check_deadline = now + self._settings.check_quorum_s
+            role.check_deadline = self._check_deadline(now)
 
     def _advance(self, role: Leader) -> list[Effect]:
         ends = []
         for voter in self.voters:
-            if voter.replica_id == self.own.replica_id:
+            if is_same(voter, self.own):
                 ends.append(self.log_end)
             else:
-                ends.append(next((p.end_offset for k, p in role.replicas.items() if is_same(k, voter)), -1))
+                progress = self._progress_of(role, voter)
+                ends.append(-1 if progress is None else progress.end_offset)
         committed = sorted(ends, reverse=True)[len(ends) // 2]
         # Only what this epoch appended is counted; what came before is committed along with it.
         if committed <= self.high_watermark or committed <= role.epoch_start:
@@ -133,6 +139,7 @@ class Fetching(QuorumState):
                 epoch=role.epoch,
                 offset=self.log_end,
                 last_fetched_epoch=last_epoch(self.epochs),
+                high_watermark=self.high_watermark,
             )
         ]
 
@@ -163,6 +170,7 @@ class Fetching(QuorumState):
             target = own.offset if own is not None else self.log_start
         assert target >= self.high_watermark, "what is committed is never truncated"
         role.is_writing = True
+        self.history.truncate(target)
         return [m.TruncateLog(offset=target)]
 
     def _follow_high_watermark(self, told: int) -> list[Effect]:

@@ -1,23 +1,21 @@
 """What happens to a quorum node (events, past tense) and what it wants done (effects, imperative).
 
 The shell carries out the effects of one step in order. An effect that writes (`PersistElection`, `AppendLeaderChange`,
-`AppendFetched`, `TruncateLog`) comes back as an event when the write is on the device; nothing that depends on it is in
-the same step.
+`AppendVoters`, `AppendFetched`, `TruncateLog`) comes back as an event when the write is on the device; nothing that
+depends on it is in the same step. A set of voters is told as soon as it is appended, for it counts from then on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from strandline.quorum.voters import ReplicaKey as ReplicaKey
+from strandline.quorum.voters import Voter, VoterSet
 
 Token = object
-
-
-class ReplicaKey(NamedTuple):
-    """A replica by its id and the directory it keeps the log in: a new disk under an old id is another replica."""
-
-    replica_id: int
-    directory_id: bytes
+# What Kafka's Fetch has by default: at or above every high watermark.
+HIGH_WATERMARK_UNKNOWN: Final = 2**63 - 1
 
 
 class OffsetAndEpoch(NamedTuple):
@@ -43,6 +41,8 @@ class VoteRequested:
     last: OffsetAndEpoch
     is_pre_vote: bool
     token: Token
+    # Whom the candidate means to ask; None where it did not say.
+    asked: ReplicaKey | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,7 @@ class BeginEpochRequested:
     leader_id: int
     epoch: int
     token: Token
+    asked: ReplicaKey | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,8 @@ class FetchRequested:
     offset: int
     last_fetched_epoch: int
     token: Token
+    # What the replica knows to be committed; whoever does not say is not told any sooner (KIP-1166).
+    high_watermark: int = HIGH_WATERMARK_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +142,62 @@ class LeaderGone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VotersAppended:
+    """A set of voters is in this node's log from now on, and with it perhaps another level of kraft.version."""
+
+    offset: int
+    voters: VoterSet
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotAdopted:
+    """The log begins anew behind a snapshot, which has these voters (none where they are configured)."""
+
+    snapshot: OffsetAndEpoch
+    version: int
+    voters: VoterSet | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddVoterRequested:
+    voter: Voter
+    token: Token
+    answers_when_committed: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoterChecked:
+    """What the voter that is to be added says of itself; `version_range` is None if it did not answer."""
+
+    key: ReplicaKey
+    version_range: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveVoterRequested:
+    key: ReplicaKey
+    token: Token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateVoterRequested:
+    """A voter has other endpoints than its set says."""
+
+    voter: Voter
+    epoch: int
+    token: Token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionUpgradeRequested:
+    """From configured voters to voters in the log."""
+
+    token: Token
+    validates_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimePassed:
     pass
 
@@ -147,6 +206,10 @@ class TimePassed:
 class ResignationWanted:
     """The node is about to stop: let another lead first."""
 
+
+VoterChangeEvent = (
+    AddVoterRequested | VoterChecked | RemoveVoterRequested | UpdateVoterRequested | VersionUpgradeRequested
+)
 
 Event = (
     VoteRequested
@@ -161,6 +224,9 @@ Event = (
     | ElectionPersisted
     | LeaderFound
     | LeaderGone
+    | VotersAppended
+    | SnapshotAdopted
+    | VoterChangeEvent
     | TimePassed
     | ResignationWanted
 )
@@ -220,6 +286,7 @@ class SendFetch:
     epoch: int
     offset: int
     last_fetched_epoch: int
+    high_watermark: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,11 +305,40 @@ class AnswerFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendLeaderChange:
-    """The control record with which a leader begins its epoch."""
+    """The control record with which a leader begins its epoch.
+
+    `recorded` is a set of voters to write behind it: the one that the quorum was formatted with, which no log has yet,
+    or one with the leader's own endpoints as they are now.
+    """
 
     epoch: int
     voters: tuple[ReplicaKey, ...]
     granting: tuple[int, ...]
+    recorded: VoterSet | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendVoters:
+    """A new set of voters, and a new level of kraft.version where one is given."""
+
+    epoch: int
+    voters: VoterSet
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckVoter:
+    """Ask the voter that is to be added which levels of kraft.version it supports."""
+
+    voter: Voter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerVoterChange:
+    token: Token
+    error: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +395,9 @@ Effect = (
     | SendFetch
     | AnswerFetch
     | AppendLeaderChange
+    | AppendVoters
+    | CheckVoter
+    | AnswerVoterChange
     | AppendFetched
     | TruncateLog
     | FetchSnapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from strandline.quorum.messages import ReplicaKey
+from strandline.quorum.voters import ReplicaKey, Voter
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,6 +58,19 @@ class ReplicaProgress:
 
 
 @dataclass(slots=True, kw_only=True)
+class VoterChange:
+    """The one change of voters that is under way."""
+
+    token: object
+    deadline: float
+    # Who is being added, until it has said what it supports.
+    checking: Voter | None = None
+    # Where the new set stands in the log, once it does.
+    offset: int | None = None
+    answers_when_committed: bool = True
+
+
+@dataclass(slots=True, kw_only=True)
 class Leader:
     epoch: int
     epoch_start: int
@@ -66,6 +79,9 @@ class Leader:
     begin_deadline: float
     check_deadline: float
     waiting: list[tuple[object, int]] = field(default_factory=list)
+    change: VoterChange | None = None
+    # What directories configured voters fetch into, by their ids.
+    directories: dict[int, ReplicaKey] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)

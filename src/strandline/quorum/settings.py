@@ -10,6 +10,7 @@ class QuorumSettings:
     election_timeout_s: float = 1.0  # controller.quorum.election.timeout.ms; up to twice as much, by chance
     fetch_timeout_s: float = 2.0  # controller.quorum.fetch.timeout.ms
     election_backoff_s: float = 0.05  # before asking again after an election that could not be won
+    request_timeout_s: float = 2.0  # controller.quorum.request.timeout.ms; also of a change of voters
     begin_interval_s: float = 1.0  # how often a leader repeats BeginQuorumEpoch to those that do not know it
 
     @property

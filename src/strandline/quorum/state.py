@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from typing import Final
 
 from strandline.quorum import messages as m
@@ -12,10 +13,12 @@ from strandline.quorum.roles import (
     Follower,
     Leader,
     Prospective,
+    ReplicaProgress,
     Role,
     Unattached,
 )
 from strandline.quorum.settings import QuorumSettings
+from strandline.quorum.voters import Voter, VoterHistory, is_same
 
 NO_LEADER: Final = -1
 
@@ -24,8 +27,8 @@ class QuorumState:
     def __init__(
         self,
         *,
-        own: ReplicaKey,
-        voters: Sequence[ReplicaKey],
+        own: Voter,
+        history: VoterHistory,
         settings: QuorumSettings,
         election: Election,
         log: m.LogSynced,
@@ -33,8 +36,9 @@ class QuorumState:
         jitter: Callable[[], float],
         now: float,
     ) -> None:
-        self.own = own
-        self.voters = tuple(voters)
+        self.own = own.key
+        self.own_voter = own
+        self.history = history
         self._settings = settings
         self._jitter = jitter  # chance between 0 and 1, for election timeouts
         self.log_end = log.end_offset
@@ -69,10 +73,25 @@ class QuorumState:
                 return NO_LEADER
 
     @property
+    def voters(self) -> tuple[ReplicaKey, ...]:
+        """By the latest set in the log, committed or not."""
+        return self.history.last.keys
+
+    @property
     def is_voter(self) -> bool:
-        return self.own in self.voters or any(
-            v.replica_id == self.own.replica_id and v.directory_id == bytes(16) for v in self.voters
-        )
+        return self.history.last.has(self.own)
+
+    @property
+    def may_stand(self) -> bool:
+        """Whether it may ask for votes.
+
+        A voter may, and so may one that the latest set leaves out, as long as that set may not be committed: perhaps
+        nobody else has it, and a majority cannot be had without this node's log (Raft's thesis §4.2.2).
+        """
+        if self.is_voter:
+            return True
+        is_settled = self.history.last_offset < self.high_watermark
+        return not is_settled and self.history.before_last.has(self.own)
 
     @property
     def last(self) -> OffsetAndEpoch:
@@ -81,11 +100,19 @@ class QuorumState:
     def _is_majority(self, ids: set[int]) -> bool:
         return sum(voter.replica_id in ids for voter in self.voters) > len(self.voters) // 2
 
+    def _progress_of(self, role: Leader, voter: ReplicaKey) -> ReplicaProgress | None:
+        return next((progress for key, progress in role.replicas.items() if is_same(voter, key)), None)
+
     def _others(self) -> list[ReplicaKey]:
         return [voter for voter in self.voters if voter.replica_id != self.own.replica_id]
 
     def _election_deadline(self, now: float) -> float:
         return now + self._settings.election_timeout_s * (1 + self._jitter())
+
+    def _check_deadline(self, now: float) -> float:
+        """When a leader that hears of nobody resigns; one that is a majority by itself never does."""
+        own = {self.own.replica_id} if self.is_voter else set()
+        return math.inf if self._is_majority(own) else now + self._settings.check_quorum_s
 
     def _persist(self, election: Election, then: list[Effect]) -> list[Effect]:
         self._after_persist.append((election, then))
@@ -104,16 +131,12 @@ class QuorumState:
             )
             for token, _ in self.role.waiting
         ]
+        if self.role.change is not None:
+            # It may be committed yet, by whoever leads next.
+            refused.append(m.AnswerVoterChange(token=self.role.change.token, error="NOT_LEADER_OR_FOLLOWER"))
         return [m.StopLeading(epoch=self.role.epoch), *refused]
 
 
 def covers(newer: Election, older: Election) -> bool:
     """What is on the device now came after the older one."""
     return newer.epoch > older.epoch or (newer.epoch == older.epoch and newer.leader_id >= 0)
-
-
-def is_same(known: ReplicaKey, other: ReplicaKey) -> bool:
-    """A voter that was configured by its id alone is whoever has that id."""
-    return known.replica_id == other.replica_id and (
-        known.directory_id == other.directory_id or known.directory_id == bytes(16)
-    )

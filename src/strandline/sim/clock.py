@@ -1,4 +1,4 @@
-"""Clocks that show virtual time. A node's wall clock can be set to jump; its monotonic clock cannot."""
+"""Clocks that show virtual time. A node's wall clock can jump; both of its clocks may run too fast or too slow."""
 
 from __future__ import annotations
 
@@ -14,9 +14,15 @@ class SimulatedClock:
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
         self.wall_jump_ms = 0
+        self.rate = 1.0
+        self._since = self._shown = 0.0  # when the rate was set, and what the clock showed then
+
+    def set_rate(self, rate: float) -> None:
+        self._shown, self._since = self.monotonic(), self._loop.time()
+        self.rate = rate
 
     def wall_ms(self) -> int:
-        return EPOCH_MS + self.wall_jump_ms + int(self._loop.time() * 1000)
+        return EPOCH_MS + self.wall_jump_ms + int(self.monotonic() * 1000)
 
     def monotonic(self) -> float:
-        return self._loop.time()
+        return self._shown + (self._loop.time() - self._since) * self.rate

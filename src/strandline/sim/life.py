@@ -2,12 +2,14 @@
 
 Every callback carries a context, and contexts are inherited: by what a callback schedules and by the tasks it makes. So
 whatever a process set in motion can be told by its context, and the loop runs nothing of a life that has ended. That
-is what a kill means: no handler runs, no `finally`, no answer is sent.
+is what a kill means: no handler runs, no `finally`, no answer is sent. What falls due in a life that is paused is held
+until it goes on, as SIGSTOP and SIGCONT do it; and a life's timers run at the rate of its clock.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
 from typing import Any, Final, TypeVar
@@ -24,6 +26,9 @@ class Life:
         self.name = name
         self.ended_because: str | None = None
         self.lost_power = False  # it ended with its host, which had no time to close sockets or write pages
+        self.is_paused = False
+        self.held: deque[asyncio.Handle] = deque()  # what fell due meanwhile
+        self.clock_rate = 1.0  # how fast its clock runs
         self.context = Context()
         self.context.run(OWNER.set, self)
         self._on_end: list[Callable[[], None]] = []

@@ -4,7 +4,7 @@
 2. Time stands still while anything is ready; then it jumps to the next deadline.
 3. Where nothing is ready and no timer is left while someone still waits, the world is stuck, which raises. So does a
    world that makes no headway in time, or runs past the time it was given.
-4. Nothing of a life that has ended runs, and its timers move no clock.
+4. Nothing of a life that has ended runs, and its timers move no clock. What falls due in one that is paused waits.
 5. An exception that nobody handles ends the run: in a simulation it is never noise.
 6. Whatever would leave the simulation raises EscapedSimulation.
 """
@@ -24,7 +24,7 @@ from types import CoroutineType
 from typing import Any, Final, TypeVar
 
 from strandline.sim.escape import EscapedSimulation, refusal, sealed
-from strandline.sim.life import OWNER, NodeHalted
+from strandline.sim.life import OWNER, Life, NodeHalted
 from strandline.sim.trace import Trace
 
 T = TypeVar("T")
@@ -74,11 +74,19 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
+        life = OWNER.get(None) if context is None else context.get(OWNER)
+        if life is not None and life.clock_rate != 1.0:
+            when = self._now + (when - self._now) / life.clock_rate
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         if not self._is_closed:
             self._sequence += 1
             heappush(self._timers, (when, self._sequence, handle))
         return handle
+
+    def resume(self, life: Life) -> None:
+        life.is_paused = False
+        self._ready.extend(life.held)
+        life.held.clear()
 
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -137,6 +145,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 at_this_moment = 0
             handle = ready.popleft()
             if _is_over(handle):
+                continue
+            if _is_held(handle):
                 continue
             at_this_moment += 1
             if at_this_moment > CALLBACKS_AT_ONE_MOMENT_MAX:
@@ -215,6 +225,14 @@ def simulated_loop(trace: Trace) -> SimulatedLoop:
 
 def _is_over(handle: asyncio.Handle) -> bool:
     return handle.cancelled() or not _is_alive(handle._context)  # type: ignore[attr-defined]
+
+
+def _is_held(handle: asyncio.Handle) -> bool:
+    life = handle._context.get(OWNER)  # type: ignore[attr-defined]
+    if life is None or not life.is_paused:
+        return False
+    life.held.append(handle)
+    return True
 
 
 def _is_alive(context: Context) -> bool:

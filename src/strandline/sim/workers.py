@@ -6,9 +6,10 @@ Between the two the world goes on: a node can be killed when its sync has happen
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, TypeVar
 
+from strandline.ports.workers import Walk, WalkInWorkers
 from strandline.sim.loop import SimulatedLoop
 from strandline.sim.random import Generator
 
@@ -31,6 +32,9 @@ class SimulatedWorkers:
         before = seconds * self._chance.random()
         self._loop.call_later(before, self._work, done, work, values, seconds - before)
         return done
+
+    def walk(self, work: Callable[..., Iterator[T]], *values: object, is_heavy: bool = False) -> Walk[T]:
+        return WalkInWorkers(self, work(*values))
 
     def _work(self, done: Future[T], work: Callable[..., T], values: tuple[Any, ...], seconds: float) -> None:
         if done.cancelled():

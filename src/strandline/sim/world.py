@@ -24,8 +24,9 @@ from typing import Any, Final, TypeVar
 
 from strandline.base.ids import uuid_text
 from strandline.broker.broker import Broker, Ports
-from strandline.broker.quorum_setup import bootstrap_file
+from strandline.broker.quorum_setup import bootstrap_file, initial_voter, quorum_file
 from strandline.config import BrokerConfig
+from strandline.quorum.voters import VoterSet
 from strandline.sim.clock import SimulatedClock
 from strandline.sim.disk import SimulatedDisk
 from strandline.sim.disk_faults import DiskFaults
@@ -92,6 +93,20 @@ class World:
             self.add_node(node_id, settings=cluster_settings(node_id, voters) | dict(settings or {}))
             for node_id in ids
         ]
+
+    def add_controllers(
+        self, controllers: int, brokers: int = 1, *, settings: Mapping[str, str] | None = None
+    ) -> list[SimulatedNode]:
+        """Controllers of which the first begins a quorum and the others can be added, and brokers behind them."""
+        ids = range(1, controllers + brokers + 1)
+        servers = ",".join(f"{host_name(n)}:{CONTROLLER_PORT}" for n in ids[:controllers])
+        nodes = []
+        for node_id in ids:
+            role = "controller" if node_id <= controllers else "broker"
+            own = dynamic_settings(node_id, role, servers) | dict(settings or {})
+            nodes.append(self.add_node(node_id, settings=own))
+        nodes[0].begins_quorum = True
+        return nodes
 
     async def start_all(self) -> None:
         """All at once: none is ready before a majority of controllers is there."""
@@ -175,6 +190,7 @@ class SimulatedNode:
         self.said: list[str] = []  # every event line of every life
         self.halts: list[str] = []
         self.may_halt = False
+        self.begins_quorum = False
         self._open_files_max = open_files_max
         self._lives = 0
         self.life = Life(f"{self.host}, not started")
@@ -206,6 +222,7 @@ class SimulatedNode:
         world, number = self._world, self._lives
         self._lives += 1
         life = self.life = Life(f"{self.host}, life {number}")
+        life.clock_rate = self.clock.rate
         life.on_end(self._ended)
         self.workers = SimulatedWorkers(world.loop, world.generator("workers", self.node_id, number))
         self.disk = SimulatedDisk(
@@ -226,17 +243,34 @@ class SimulatedNode:
 
     def _format_if_empty(self) -> None:
         """As the real launcher does for the empty directories of a one-node configuration."""
-        random = SimulatedRandom(self._world.generator("format", self.node_id))
+        # Another disk is another directory.
+        life = (self._lives,) if self._lives > 1 else ()
+        random = SimulatedRandom(self._world.generator("format", self.node_id, *life))
         cluster_id = uuid_text(SimulatedRandom(self._world.generator("cluster")).uuid())
         if all(is_formatted(self.disk, path) for path in self.config.log_dirs):
             return
         for path in self.config.log_dirs:
             if not is_formatted(self.disk, path):
+                directory_id = random.uuid()
+                if self.begins_quorum:
+                    self._write_first_voters(path, directory_id)
                 format_directory(
-                    self.disk, path, cluster_id=cluster_id, node_id=self.node_id, directory_id=random.uuid()
+                    self.disk, path, cluster_id=cluster_id, node_id=self.node_id, directory_id=directory_id
                 )
-        name, contents = bootstrap_file(self.clock.wall_ms(), random, self.config)
+        name, contents = bootstrap_file(self.clock.wall_ms())
         self.disk.write_whole(f"{self.config.log_dirs[0]}/{name}", contents)
+
+    def _write_first_voters(self, path: str, directory_id: bytes) -> None:
+        voters = VoterSet.of([initial_voter(self.config, directory_id)])
+        name, contents = quorum_file(self.clock.wall_ms(), voters)
+        self.disk.make_directory(f"{path}/{name}".rpartition("/")[0])
+        self.disk.write_whole(f"{path}/{name}", contents)
+
+    def replace_disk(self) -> None:
+        """While it does not run: everything that it had is gone."""
+        assert not self.life.is_alive, "it runs"
+        self.volume = Volume(self._world.generator("volume", self.node_id, self._lives))
+        self.begins_quorum = False
 
     async def stop(self) -> None:
         """A clean shutdown, and the end of the process."""
@@ -252,6 +286,21 @@ class SimulatedNode:
         """The machine is off at once; what was not synced is kept or lost by chance."""
         self._world.trace.note("power cut", self.host)
         self.life.end("power cut", power_cut=True)
+
+    def pause(self) -> None:
+        """SIGSTOP: it stands still, its sockets stay."""
+        self._world.trace.note("pause", self.host)
+        self.life.is_paused = True
+
+    def resume(self) -> None:
+        self._world.trace.note("resume", self.host)
+        self._world.loop.resume(self.life)
+
+    def set_clock_rate(self, rate: float) -> None:
+        """Its clocks and timers run this much faster than those of the others; a restart keeps that."""
+        self._world.trace.note("clock rate", f"{self.host} {rate}")
+        self.clock.set_rate(rate)
+        self.life.clock_rate = rate
 
     def kill_amid_disk_operation(self, number: int) -> None:
         """Killed during the disk operation that comes after `number` others."""
@@ -290,6 +339,21 @@ def one_node_settings(node_id: int) -> dict[str, str]:
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
+    }
+
+
+def dynamic_settings(node_id: int, role: str, servers: str) -> dict[str, str]:
+    """A node of a cluster whose voters are in its metadata log."""
+    host = host_name(node_id)
+    listener = (
+        f"CONTROLLER://{host}:{CONTROLLER_PORT}" if role == "controller" else f"PLAINTEXT://{host}:{PORT}"
+    )
+    return {
+        "process.roles": role,
+        "listeners": listener,
+        "advertised.listeners": listener,
+        "controller.quorum.voters": "",
+        "controller.quorum.bootstrap.servers": servers,
     }
 
 

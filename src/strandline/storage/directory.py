@@ -1,14 +1,15 @@
 """A log directory: the partitions in it, its identity, and what is checkpointed for all of them.
 
-`meta.properties` says which node and cluster the directory belongs to. Three checkpoints hold an offset for each
-partition: up to where it is on the device, its high watermark, its log start. They are kept in memory too, so that a
-partition that is never opened keeps its entries. A marker file says that the last end was a clean one.
+`meta.properties` says which node and cluster the directory belongs to. Four checkpoints hold an offset for each
+partition: up to where it is on the device, its high watermark, its log start, up to where it is compacted. They are
+kept in memory too, so that a partition that is never opened keeps its entries. A marker file says that the last end was
+a clean one.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Final, NamedTuple
 
 from strandline.base.ids import TopicPartition, parse_uuid, uuid_text
 from strandline.ports.disk import Disk
@@ -38,6 +39,24 @@ def is_formatted(disk: Disk, path: str) -> bool:
     return disk.exists(f"{path}/{names.META_PROPERTIES}")
 
 
+class DirectoryIdentity(NamedTuple):
+    cluster_id: str
+    directory_id: bytes
+
+
+def identity_of(disk: Disk, path: str, node_id: int) -> DirectoryIdentity:
+    """What meta.properties says; UnusableDirectory if it cannot be read, or is another node's."""
+    try:
+        meta = checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))
+        if meta.get("node.id") != str(node_id):
+            raise UnusableDirectory(
+                f"{path} belongs to node {meta.get('node.id')}, and this is node {node_id}"
+            )
+        return DirectoryIdentity(meta["cluster.id"], parse_uuid(meta["directory.id"]))
+    except (OSError, KeyError, ValueError) as error:
+        raise UnusableDirectory(f"{path}/{names.META_PROPERTIES} cannot be used: {error!r}") from error
+
+
 class LogDirectory:
     def __init__(self, disk: Disk, path: str, node_id: int) -> None:
         """Takes the directory for this node; raises UnusableDirectory if it is another's or in use."""
@@ -48,16 +67,7 @@ class LogDirectory:
                 f"{path} is in use by another process; stop it or choose another directory"
             )
         try:
-            meta = checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))
-            if meta.get("node.id") != str(node_id):
-                raise UnusableDirectory(
-                    f"{path} belongs to node {meta.get('node.id')}, and this is node {node_id}"
-                )
-            self.cluster_id = meta["cluster.id"]
-            self.directory_id = parse_uuid(meta["directory.id"])
-        except (OSError, KeyError, ValueError) as error:
-            self.release()
-            raise UnusableDirectory(f"{path}/{names.META_PROPERTIES} cannot be used: {error!r}") from error
+            self.cluster_id, self.directory_id = identity_of(disk, path, node_id)
         except UnusableDirectory:
             self.release()
             raise
@@ -66,6 +76,7 @@ class LogDirectory:
         self.recovery_points = self._load(names.RECOVERY_POINTS)
         self.high_watermarks = self._load(names.HIGH_WATERMARKS)
         self.log_starts = self._load(names.LOG_STARTS)
+        self.cleaned_offsets = self._load(names.CLEANED_OFFSETS)
         self.clean_epoch = self._take_clean_marker()
 
     @property
@@ -79,7 +90,7 @@ class LogDirectory:
         try:
             return checkpoints.parse_offsets(self._disk.read(path))
         except MalformedCheckpoint as error:
-            self.notes.append(f"{path}: {error}; ignored, logs are read from their beginning")
+            self.notes.append(f"{path}: {error}; ignored: what it held is found out anew")
             return {}
 
     def _take_clean_marker(self) -> int | None:
@@ -147,7 +158,7 @@ class LogDirectory:
 
     def _set_aside(self, partition: TopicPartition, directory: str, name: str) -> str:
         self._disk.rename(directory, f"{self.path}/{name}")
-        for offsets in (self.recovery_points, self.high_watermarks, self.log_starts):
+        for offsets in (self.recovery_points, self.high_watermarks, self.log_starts, self.cleaned_offsets):
             offsets.pop(partition, None)
         return f"{self.path}/{name}"
 
@@ -162,6 +173,14 @@ class LogDirectory:
     def render_log_starts(self) -> tuple[str, bytes]:
         moved = {partition: offset for partition, offset in self.log_starts.items() if offset > 0}
         return f"{self.path}/{names.LOG_STARTS}", checkpoints.render_offsets(moved)
+
+    def cut_cleaned_offset(self, partition: TopicPartition, end_offset: int) -> None:
+        """The log was cut: what comes in the place of what went is dirty."""
+        if self.cleaned_offsets.get(partition, 0) > end_offset:
+            self.cleaned_offsets[partition] = end_offset
+
+    def render_cleaned_offsets(self) -> tuple[str, bytes]:
+        return f"{self.path}/{names.CLEANED_OFFSETS}", checkpoints.render_offsets(self.cleaned_offsets)
 
     def release(self) -> None:
         self._disk.unlock(f"{self.path}/{names.LOCK}")

@@ -26,7 +26,7 @@ class _Index:
     """Entries of one size, found by binary search on their first field."""
 
     ENTRY: Struct
-    __slots__ = ("_data", "_disk", "_files", "base_offset", "count", "is_active", "path")
+    __slots__ = ("_data", "_disk", "_files", "base_offset", "count", "is_active", "is_held", "path")
 
     def __init__(self, disk: Disk, files: FileTable, path: str, base_offset: int) -> None:
         self._disk = disk
@@ -36,6 +36,16 @@ class _Index:
         self._data: Buffer = b""
         self.count = -1  # not loaded yet
         self.is_active = False
+        self.is_held = False
+
+    def hold(self) -> None:
+        """Begins an index that is in memory alone until `write_out`: one write instead of one an entry."""
+        self.start_empty()
+        self.is_held = True
+
+    def write_out(self) -> None:
+        self.is_held = False
+        self.replace(bytes(self._data))
 
     def start_empty(self) -> None:
         self._data = bytearray()
@@ -93,6 +103,10 @@ class _Index:
         data = self._data
         assert isinstance(data, bytearray)
         position = len(data)
+        if self.is_held:
+            data += entry
+            self.count += 1
+            return
         file = self._files.get(self.path, create=True)
         try:
             file.write_at(position, (entry,))

@@ -29,6 +29,7 @@ from strandline.storage.files import FileTable
 from strandline.storage.opening import OpenedLog, rebuild_producers
 from strandline.storage.producer_state import ProducerTable, render_snapshot
 from strandline.storage.segment import Place, Segment, Slice
+from strandline.storage.swapping import rename_segment
 from strandline.wire.record_batch import BatchHeader, CorruptBatch, Record, read_header, records_in
 
 PREFIX: Final = Struct(">qii")  # base offset, length, leader epoch: what the leader writes into a batch
@@ -82,9 +83,11 @@ class Log:
         self.log_end_offset = opened.end_offset
         self.recovery_point = min(recovery_point, opened.end_offset)
         self.segments = [Segment(disk, files, directory, base, size) for base, size in opened.segments]
+        self._closed_bytes: int | None = None
         self._bases = [base for base, _ in opened.segments]
         self._active_since_ms = now_ms
         self._is_directory_synced = False
+        self.cuts = 0  # how often segments went or were cut: whoever has worked from them must begin anew
         if self.segments:
             self.segments[-1].resume()
         else:
@@ -93,16 +96,23 @@ class Log:
 
     @property
     def size(self) -> int:
-        return sum(segment.size for segment in self.segments)
+        """Bytes of all segments. Closed ones do not change, so they are counted once."""
+        if self._closed_bytes is None:
+            self._closed_bytes = sum(segment.size for segment in self.segments[:-1])
+        return self._closed_bytes + self.active.size
 
     @property
     def unflushed_count(self) -> int:
         """Offsets that a power cut could take back; what is being flushed counts until it is flushed."""
         return self.log_end_offset - self.recovery_point
 
-    def segment_ends(self) -> list[int]:
-        """The offset behind each segment's last."""
-        return [*self._bases[1:], self.log_end_offset]
+    def segments_below(self, offset: int) -> Iterator[Segment]:
+        """The oldest segments that end at or below `offset`, for whoever needs a few of them."""
+        for number, segment in enumerate(self.segments):
+            end = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end_offset
+            if end > offset:
+                return
+            yield segment
 
     # Appending
 
@@ -169,7 +179,7 @@ class Log:
         active = self.active
         if (
             active.size + size > config.segment_bytes
-            or (active.size > 0 and self._age_ms(active, max_timestamp, now_ms) > config.segment_ms)
+            or (active.size > 0 and self._age_ms(active, max_timestamp, now_ms) > self._age_max_ms())
             or active.offset_index.count >= config.segment_index_bytes // _INDEX_ENTRY_BYTES
             or active.time_index.count >= config.segment_index_bytes // _TIME_ENTRY_BYTES - 1
             or last_offset - active.base_offset > 0x7FFFFFFF
@@ -182,6 +192,13 @@ class Log:
         if segment.first_timestamp is not None and segment.first_timestamp >= 0:
             return max_timestamp - segment.first_timestamp
         return now_ms - self._active_since_ms
+
+    def _age_max_ms(self) -> int:
+        """What is to be compacted in time must be in a closed segment by then."""
+        config = self.config
+        if "compact" in config.cleanup_policy:
+            return min(config.segment_ms, config.max_compaction_lag_ms)
+        return config.segment_ms
 
     def roll(self, now_ms: int) -> Segment:
         """Closes the active segment and begins one at the log's end. If that fails, the old one stays active."""
@@ -198,6 +215,7 @@ class Log:
         preallocate = self.config.segment_bytes if self.config.preallocate else 0
         segment = Segment.create(self._disk, self._files, self.directory, base_offset, preallocate)
         self.segments.append(segment)
+        self._closed_bytes = None
         self._bases.append(base_offset)
         self._active_since_ms = now_ms
         self.active = segment
@@ -300,12 +318,14 @@ class Log:
             # A leader that was replaced before it appended anything has an epoch without a record.
             self.epochs.truncate_from_end(self.log_end_offset)
             return
+        self.cuts += 1
         while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
             segment = self.segments.pop()
             self._bases.pop()
             for path in segment.rename_for_deletion():
                 self._disk.remove(path)
         self.active = self.segments[-1]
+        self._closed_bytes = None
         if self.active.base_offset > offset:
             self.restart_at(offset)
             return
@@ -320,6 +340,7 @@ class Log:
 
     def restart_at(self, offset: int) -> None:
         """Empties the log and has it begin at `offset`."""
+        self.cuts += 1
         for segment in self.segments:
             for path in segment.rename_for_deletion():
                 self._disk.remove(path)
@@ -342,6 +363,7 @@ class Log:
     def advance_start(self, offset: int) -> None:
         """Records below `offset` are gone for readers; whole segments of them go at the next retention check."""
         if offset > self.log_start_offset:
+            self.cuts += 1
             assert offset <= self.log_end_offset
             self.log_start_offset = offset
             # Epochs from before the start do no harm, and opening the log drops them; a full disk must not keep old
@@ -357,6 +379,7 @@ class Log:
         for segment in segments:
             paths += segment.rename_for_deletion()
         del self.segments[: len(segments)]
+        self._closed_bytes = None
         del self._bases[: len(segments)]
         self.advance_start(self._bases[0])
         for name in self._disk.names(self.directory):
@@ -364,6 +387,27 @@ class Log:
             if offset is not None and offset < self._bases[0] and name.endswith(names.SNAPSHOT):
                 self._disk.remove(f"{self.directory}/{name}")
         return paths
+
+    # Compaction
+
+    def replace_segments(self, bases: Sequence[int], size: int) -> list[str]:
+        """Swaps in the `.cleaned` files that were made from these segments; returns the old ones' names.
+
+        If it fails midway, only a start can complete it: the caller takes the log directory offline.
+        """
+        first = bisect_left(self._bases, bases[0])
+        behind = first + len(bases)
+        assert self._bases[first:behind] == list(bases), "the segments are those that were cleaned"
+        assert behind < len(self._bases), "the active segment is never cleaned"
+        rename_segment(self._disk, self.directory, bases[0], names.CLEANED, names.SWAP)
+        renamed = [path for segment in self.segments[first:behind] for path in segment.rename_for_deletion()]
+        rename_segment(self._disk, self.directory, bases[0], names.SWAP, "")
+        for base in bases[1:]:
+            self._disk.remove(f"{self.directory}/{names.segment_file(base, names.SNAPSHOT)}")
+        self.segments[first:behind] = [Segment(self._disk, self._files, self.directory, bases[0], size)]
+        self._bases[first:behind] = [bases[0]]
+        self._closed_bytes = None
+        return renamed
 
     # Flushing and closing
 

@@ -22,6 +22,7 @@ from strandline.storage.files import FileTable
 from strandline.storage.indexes import CorruptIndex
 from strandline.storage.producer_state import CorruptSnapshot, ProducerTable, parse_snapshot
 from strandline.storage.segment import Segment
+from strandline.storage.swapping import complete_swaps
 from strandline.wire.record_batch import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
@@ -35,6 +36,7 @@ from strandline.wire.record_batch import (
 _READ_BYTES: Final = 1024 * 1024
 _EVERYTHING: Final = 0x7FFFFFFFFFFFFFFF  # a recovery point behind any log
 _LEFTOVERS: Final = (names.DELETED, names.CLEANED, ".tmp")
+EVERYWHERE: Final = _EVERYTHING  # for `Opening.gaps_below`
 
 
 class OpenedLog(NamedTuple):
@@ -54,6 +56,8 @@ class Opening(NamedTuple):
     start_offset: int
     index_interval_bytes: int
     new_producers: Callable[[], ProducerTable]
+    gaps_below: int = 0
+    """Below this offset compaction may have left gaps between segments; elsewhere one is a tail that was lost."""
 
 
 def open_log(disk: Disk, opening: Opening) -> OpenedLog:
@@ -124,7 +128,12 @@ class _Opener:
 
     def _find_segments(self) -> list[Segment]:
         segments = []
-        for name in self._disk.names(self._directory):
+        found = self._disk.names(self._directory)
+        swapped = complete_swaps(self._disk, self._directory, found)
+        if swapped:
+            self._notes += swapped
+            found = self._disk.names(self._directory)
+        for name in found:
             path = f"{self._directory}/{name}"
             if name.endswith(_LEFTOVERS):
                 self._disk.remove(path)
@@ -160,10 +169,10 @@ class _Opener:
             self._recovered.append(segment)
             if problem is None and number + 1 < len(segments):
                 end, following = segment.end_offset(), segments[number + 1].base_offset
-                if end == following:
+                if end == following or (end < following and following <= self._opening.gaps_below):
                     segment.finish()
                 else:
-                    # A tail can be lost at a batch's end. Compaction, once there is one, leaves gaps that are no loss.
+                    # A tail can be lost at a batch's end.
                     problem = (
                         f"{segment.log_path}: it ends at {end}, and the next segment begins at {following}"
                     )

@@ -1,8 +1,11 @@
-"""Which segments have outlived their topic's retention. The active one stays, unless it is rolled first."""
+"""Which segments have outlived their topic's retention. The active one stays, unless it is rolled first.
+
+Each looks at the oldest segments and stops at the first that stays: a check costs what it deletes, not what there is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from strandline.config import TopicConfig
@@ -11,27 +14,30 @@ from strandline.storage.segment import Segment
 UNLIMITED: Final = -1
 
 
-def expired_by_time(segments: Sequence[Segment], config: TopicConfig, now_ms: int) -> int:
+def expired_by_time(segments: Iterable[Segment], config: TopicConfig, now_ms: int) -> int:
     """How many of the oldest segments are older than retention.ms: it stops at the first that is not."""
     if config.retention_ms == UNLIMITED:
         return 0
     count = 0
     for segment in segments:
         timestamp, _ = segment.largest_timestamp()
+        if segment.size == 0 and not segment.offset_index.is_active:
+            count += 1  # compaction left nothing of it
+            continue
         if segment.size == 0 or timestamp < 0 or now_ms - timestamp <= config.retention_ms:
             break
         count += 1
     return count
 
 
-def expired_by_size(segments: Sequence[Segment], config: TopicConfig, total_bytes: int) -> int:
+def expired_by_size(segments: Iterable[Segment], config: TopicConfig, total_bytes: int) -> int:
     """How many of the oldest segments can go while at least retention.bytes stay."""
     if config.retention_bytes == UNLIMITED:
         return 0
     surplus = total_bytes - config.retention_bytes
     count = 0
     for segment in segments:
-        if surplus < segment.size or segment.size == 0:
+        if surplus < max(segment.size, 1):
             break
         surplus -= segment.size
         count += 1

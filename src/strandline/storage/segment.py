@@ -54,15 +54,19 @@ class Segment:
         "max_timestamp_offset",
         "offset_index",
         "size",
+        "suffix",
         "time_index",
         "transaction_index",
     )
 
-    def __init__(self, disk: Disk, files: FileTable, directory: str, base_offset: int, size: int) -> None:
+    def __init__(
+        self, disk: Disk, files: FileTable, directory: str, base_offset: int, size: int, suffix: str = ""
+    ) -> None:
         self._disk = disk
         self._files = files
         self.directory = directory
         self.base_offset = base_offset
+        self.suffix = suffix  # behind the names of files that are not a part of the log yet
         self.log_path = self.path(names.LOG)
         self.offset_index = OffsetIndex(disk, files, self.path(names.OFFSET_INDEX), base_offset)
         self.time_index = TimeIndex(disk, files, self.path(names.TIME_INDEX), base_offset)
@@ -76,9 +80,15 @@ class Segment:
 
     @classmethod
     def create(
-        cls, disk: Disk, files: FileTable, directory: str, base_offset: int, preallocate: int
+        cls,
+        disk: Disk,
+        files: FileTable,
+        directory: str,
+        base_offset: int,
+        preallocate: int,
+        suffix: str = "",
     ) -> Segment:
-        segment = cls(disk, files, directory, base_offset, 0)
+        segment = cls(disk, files, directory, base_offset, 0, suffix)
         try:
             segment._create_files(preallocate)
         except OSError:
@@ -104,7 +114,7 @@ class Segment:
         self.transaction_index.clear()
 
     def path(self, suffix: str) -> str:
-        return f"{self.directory}/{names.segment_file(self.base_offset, suffix)}"
+        return f"{self.directory}/{names.segment_file(self.base_offset, suffix)}{self.suffix}"
 
     def paths(self) -> Sequence[str]:
         suffixes = (names.LOG, names.OFFSET_INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX)
@@ -196,6 +206,13 @@ class Segment:
             if header.max_timestamp > best[0]:
                 best = (header.max_timestamp, header.last_offset)
         return best
+
+    def oldest_timestamp(self) -> int:
+        """That of the first batch, -1 if there is none: by which the age of a closed segment is told."""
+        if self.first_timestamp is None:
+            first = next(self.headers(), None)
+            self.first_timestamp = -1 if first is None else first[1].max_timestamp
+        return self.first_timestamp
 
     def walk(self, position: int = 0) -> Iterator[Place]:
         """Batches from a batch boundary on, headers only."""

@@ -249,7 +249,23 @@ def test_min_insync_replicas(tmp_path: Path) -> None:
         # One replica is all there is, so one is enough (KIP-966's effective minimum).
         assert await append_error(world.connect(), batch(1)) == ErrorCode.NONE
 
-    with_setting("min.insync.replicas", "2", check, tmp_path)
+    # A broker's own is refused while eligible leader replicas are on: see test_minimum_is_the_cluster_s.
+    with_setting("min.insync.replicas", "2", check, tmp_path, ways=WAYS[:-1])
+
+
+@in_world()
+async def test_minimum_is_the_cluster_s(world: World) -> None:
+    """KIP-966: who is eligible depends on it, so no broker may have another."""
+    client = world.connect()
+    for name, operation, value, code in (
+        ("1", 0, "2", ErrorCode.INVALID_CONFIG),
+        ("", 1, None, ErrorCode.INVALID_CONFIG),
+        ("", 0, "2", ErrorCode.NONE),
+    ):
+        change = AlterableConfig(name="min.insync.replicas", config_operation=operation, value=value)
+        resource = AlterConfigsResource(resource_type=4, resource_name=name, configs=(change,))
+        request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+        assert (await client.call(request, 1)).responses[0].error_code == code
 
 
 def test_flush_messages(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import random
 import struct
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
@@ -25,6 +25,7 @@ from strandline.node.disk import RealDisk
 from strandline.node.launcher import embedded_settings
 from strandline.ports.disk import File
 from strandline.ports.network import Peer
+from strandline.ports.workers import Walk, WalkInWorkers
 from strandline.storage.directory import format_directory, is_formatted
 from strandline.telemetry.events import Events
 from strandline.wire.codec import decode_from, encode, encode_into
@@ -95,6 +96,9 @@ class GatedWorkers:
         await self._gate.wait()
         self.waiting -= 1
         return work(*values)
+
+    def walk(self, work: Callable[..., Iterator[T]], *values: object, is_heavy: bool = False) -> Walk[T]:
+        return WalkInWorkers(self, work(*values))
 
     def hold(self) -> None:
         self._gate.clear()

@@ -291,3 +291,28 @@ def test_committed_offsets_come_before_the_policy() -> None:
     assert subscription.state(WHERE).position == 33
     assert subscription.state(TopicPartition("t", 1)).position == 7
     assert log.times == [1_000_000 - 10_000]
+
+
+def test_who_leads_no_more_when_the_connection_is_there_is_not_asked() -> None:
+    """A follower would answer in its place, with less than the leader has."""
+
+    async def main(reading: Reading) -> None:
+        reading.fetcher.dispatch()
+        reading.cluster.lead(2, 1)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert [node for node, _ in reading.cluster.asked] == [2]
+
+    scripted(main)
+
+
+def test_an_offset_that_a_former_leader_has_not_is_no_reason_to_begin_again() -> None:
+    async def main(reading: Reading) -> None:
+        reading.subscription.set_position(reading.state, 180)
+        await reading.asked()
+        reading.cluster.lead(2, 1)
+        await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        assert reading.state.need is not Need.RESET
+        assert reading.state.position == 180
+
+    scripted(main)

@@ -29,6 +29,7 @@ class Cluster:
         self.settings = settings
         self.controller = self.new()
         self.log: list[Message] = []
+        self.commit(Planned(records=self.controller.first_records(), response=None))
         for number, rack in enumerate(racks or (None,), start=1):
             self.commit(self.controller.plan_register(registration(number, rack), len(self.log)))
             self.commit(self.controller.plan_unfence(number))

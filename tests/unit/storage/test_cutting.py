@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from strandline.storage import retention
 from strandline.storage.log import Log
+from strandline.storage.segment import Segment
 from tests.batches import NOW_MS, batch
 from tests.unit.storage.logs import Store, append, contents, topic_config
 
@@ -171,3 +173,52 @@ def test_truncation_to_the_end_forgets_an_epoch_that_has_no_record(tmp_path: Pat
     log.epochs.assign(last + 5, log.log_end_offset)
     log.truncate_to(log.log_end_offset)
     assert log.epochs.latest_epoch == last
+
+
+def test_a_segment_that_compaction_emptied_does_not_hold_up_those_behind_it(tmp_path: Path) -> None:
+    log = filled(two_each(tmp_path))
+    log.segments[0].size = 0
+    config = topic_config(retention_ms=1000, retention_bytes=0)
+    assert retention.expired_by_time(log.segments, config, NOW_MS + 10**9) == 5
+    assert retention.expired_by_size(log.segments, config, log.segments[1].size) == 2
+
+
+def test_a_check_costs_what_it_deletes_and_not_what_there_is(tmp_path: Path) -> None:
+    log = filled(two_each(tmp_path))
+    looked_at = []
+
+    def oldest_first() -> Iterator[Segment]:
+        for segment in log.segments_below(log.log_end_offset):
+            looked_at.append(segment.base_offset)
+            yield segment
+
+    config = topic_config(retention_ms=10_000, retention_bytes=log.size - log.segments[0].size)
+    assert retention.expired_by_time(oldest_first(), config, NOW_MS + 11_002) == 1
+    assert retention.expired_by_size(oldest_first(), config, log.size) == 1
+    assert looked_at == [0, 4, 0, 4]
+
+
+def test_segments_above_an_offset_are_not_below_it(tmp_path: Path) -> None:
+    log = filled(two_each(tmp_path))
+    assert [segment.base_offset for segment in log.segments_below(7)] == [0]
+    assert [segment.base_offset for segment in log.segments_below(8)] == [0, 4]
+    assert len(list(log.segments_below(log.log_end_offset))) == len(log.segments)
+
+
+def test_the_size_of_a_log_is_right_whatever_was_done_to_it(tmp_path: Path) -> None:
+    log = filled(two_each(tmp_path))
+
+    def check() -> None:
+        assert log.size == sum(segment.size for segment in log.segments)
+
+    check()
+    append(log, batch(2))
+    check()
+    log.roll(NOW_MS)
+    check()
+    log.drop_segments(log.segments[:1])
+    check()
+    log.truncate_to(log.segments[-2].base_offset)
+    check()
+    log.restart_at(100)
+    check()

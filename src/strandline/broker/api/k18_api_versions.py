@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode
 from strandline.broker.connection import RequestContext
 from strandline.broker.handlers import API_VERSIONS, TABLE
-from strandline.controller.controller import SUPPORTED_FEATURES
+from strandline.controller.features import SUPPORTED_FEATURES
 from strandline.wire.api.k18_api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -55,7 +55,7 @@ def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest)
         finalized_features_epoch=broker.metadata_offset(),
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in sorted(broker.image.features.items())
+            for name, level in sorted(broker.finalized_features().items())
         ),
     )
 

@@ -6,7 +6,7 @@ UNKNOWN_TOPIC_OR_PARTITION.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 REQUEST = DescribeQuorumRequest
+# Of an observer that is not heard of any more: Kafka's observer session timeout.
+_OBSERVER_S: Final = 300.0
 
 
 async def handle(
@@ -51,8 +53,11 @@ async def handle(
             for topic in request.topics
         ),
         nodes=tuple(
-            Node(node_id=node_id, listeners=(Listener(name="CONTROLLER", host=a.host, port=a.port),))
-            for node_id, a in sorted(broker.quorum.addresses.items())
+            Node(
+                node_id=voter.key.replica_id,
+                listeners=tuple(Listener(name=e.listener, host=e.host, port=e.port) for e in voter.endpoints),
+            )
+            for voter in broker.quorum.core.history.last.voters
         ),
     )
 
@@ -68,8 +73,10 @@ def _partition(broker: Broker, topic: str, index: int) -> ResponsePartitionData:
     voters: list[ReplicaState] = []
     observers: list[ReplicaState] = []
     if isinstance(role, Leader) and code == ErrorCode.NONE:
-        for key, progress in role.replicas.items():
+        for key, progress in sorted(role.replicas.items()):
             is_voter = key in core.voters
+            if not is_voter and not _is_heard_of(broker, key, progress):
+                continue
             (voters if is_voter else observers).append(_replica(broker, key, progress))
     return ResponsePartitionData(
         partition_index=index,
@@ -82,9 +89,15 @@ def _partition(broker: Broker, topic: str, index: int) -> ResponsePartitionData:
     )
 
 
+def _is_heard_of(broker: Broker, key: ReplicaKey, progress: ReplicaProgress) -> bool:
+    """Whether an observer is still there, as Kafka reckons it; the leader counts while it is being removed."""
+    is_self = key == broker.quorum.core.own
+    return is_self or progress.last_fetch > broker.clock.monotonic() - _OBSERVER_S
+
+
 def _replica(broker: Broker, key: ReplicaKey, progress: ReplicaProgress) -> ReplicaState:
     core = broker.quorum.core
-    is_self = key.replica_id == broker.node_id
+    is_self = key == core.own
     return ReplicaState(
         replica_id=key.replica_id,
         replica_directory_id=key.directory_id,

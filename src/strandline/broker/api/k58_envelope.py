@@ -20,6 +20,8 @@ from strandline.wire.api.k46_list_partition_reassignments import ListPartitionRe
 from strandline.wire.api.k57_update_features import UpdateFeaturesRequest
 from strandline.wire.api.k58_envelope import EnvelopeRequest, EnvelopeResponse
 from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest
+from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest
+from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest
 from strandline.wire.codec import DecodeError, decode_from, encode, encode_into
 from strandline.wire.headers import (
     RequestHeader,
@@ -47,6 +49,8 @@ FORWARDED: Final[dict[int, type[Request]]] = {
         ListPartitionReassignmentsRequest,
         UpdateFeaturesRequest,
         UnregisterBrokerRequest,
+        AddRaftVoterRequest,
+        RemoveRaftVoterRequest,
     )
 }
 

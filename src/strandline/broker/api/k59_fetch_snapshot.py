@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC
 from strandline.broker.connection import RequestContext
-from strandline.broker.quorum_answers import check_cluster
+from strandline.broker.quorum_answers import check_cluster, leader_endpoints
 from strandline.quorum.messages import OffsetAndEpoch
 from strandline.wire.api.k59_fetch_snapshot import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionSnapshot,
     ResponsePartitionSnapshot,
     ResponseSnapshotId,
@@ -38,7 +39,12 @@ def handle(broker: Broker, context: RequestContext, request: FetchSnapshotReques
     for topic in request.topics:
         partitions = tuple(_answer(broker, topic.name, p, request.max_bytes) for p in topic.partitions)
         topics.append(ResponseTopicSnapshot(name=topic.name, partitions=partitions))
-    return FetchSnapshotResponse(throttle_time_ms=0, error_code=ErrorCode.NONE, topics=tuple(topics))
+    return FetchSnapshotResponse(
+        throttle_time_ms=0,
+        error_code=ErrorCode.NONE,
+        topics=tuple(topics),
+        node_endpoints=leader_endpoints(broker.quorum, NodeEndpoint),
+    )
 
 
 def _answer(broker: Broker, topic: str, asked: PartitionSnapshot, size_max: int) -> ResponsePartitionSnapshot:

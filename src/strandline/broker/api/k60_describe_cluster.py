@@ -1,6 +1,7 @@
-"""DescribeCluster (key 60), versions 0 to 2: cluster id, controller and brokers.
+"""DescribeCluster (key 60), versions 0 to 2: cluster id, controller and brokers, or controllers on their own listener.
 
-Errors: MISMATCHED_ENDPOINT_TYPE for a request that wants controllers, UNSUPPORTED_ENDPOINT_TYPE for other types.
+Errors: MISMATCHED_ENDPOINT_TYPE for a request that wants what the other listener tells, UNSUPPORTED_ENDPOINT_TYPE for
+other types.
 """
 
 from __future__ import annotations
@@ -27,17 +28,11 @@ _CONTROLLERS: Final = 2
 def handle(
     broker: Broker, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
-    if request.endpoint_type != _BROKERS:
-        code = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
-        if request.endpoint_type == _CONTROLLERS:
-            code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
-        return DescribeClusterResponse(
-            throttle_time_ms=0,
-            error_code=code,
-            error_message="This listener serves brokers' clients; ask for endpoint type 1.",
-            cluster_id="",
-            brokers=(),
-        )
+    served = _CONTROLLERS if context.connection.is_controller_listener else _BROKERS
+    if request.endpoint_type != served:
+        return _refused(request.endpoint_type, served)
+    if served == _CONTROLLERS:
+        return _controllers(broker, context, request)
     states = (
         list(broker.image.brokers.values()) if request.include_fenced_brokers else broker.image.live_brokers()
     )
@@ -60,6 +55,48 @@ def handle(
         cluster_id=broker.cluster_id,
         controller_id=broker.any_live_broker_id(),
         brokers=tuple(brokers),
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+    )
+
+
+def _refused(asked: int, served: int) -> DescribeClusterResponse:
+    is_known = asked in (_BROKERS, _CONTROLLERS)
+    code = ErrorCode.MISMATCHED_ENDPOINT_TYPE if is_known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+    who = "brokers' clients" if served == _BROKERS else "controllers"
+    return DescribeClusterResponse(
+        throttle_time_ms=0,
+        error_code=code,
+        error_message=f"This listener serves {who}; ask for endpoint type {served}.",
+        cluster_id="",
+        brokers=(),
+    )
+
+
+def _controllers(
+    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
+    """Those that have registered (KIP-919), and the leader, which everybody knows before that."""
+    quorum = broker.quorum
+    nodes: dict[int, tuple[str, int]] = {
+        controller.controller_id: (endpoint.host, endpoint.port)
+        for controller in broker.image.controllers.values()
+        for endpoint in controller.end_points
+        if endpoint.name == context.connection.listener
+    }
+    if quorum.leader_address is not None:
+        nodes[quorum.leader_id] = quorum.leader_address
+    return DescribeClusterResponse(
+        throttle_time_ms=0,
+        error_code=ErrorCode.NONE,
+        endpoint_type=_CONTROLLERS,
+        cluster_id=broker.cluster_id,
+        controller_id=quorum.leader_id if quorum.leader_id in nodes else -1,
+        brokers=tuple(
+            DescribeClusterBroker(broker_id=node_id, host=host, port=port)
+            for node_id, (host, port) in sorted(nodes.items())
+        ),
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
         else NOT_ASKED,

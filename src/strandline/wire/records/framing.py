@@ -25,6 +25,8 @@ SNAPSHOT_FOOTER: Final = 4
 KRAFT_VERSION: Final = 5
 KRAFT_VOTERS: Final = 6
 
+_CONTROL_VERSION: Final = (0).to_bytes(2, "big")
+
 # The version in which each record is written, where it is not 0.
 _WRITTEN_VERSIONS: Final[dict[type[Message], int]] = {
     metadata.RegisterBrokerRecord: 3,
@@ -66,7 +68,16 @@ def metadata_batch(messages: Iterable[Message], base_offset: int, epoch: int, ti
     return record_batch.build_batch(records, leader_epoch=epoch)
 
 
-def control_batch(kind: int, content: bytes, base_offset: int, epoch: int, timestamp: int) -> bytes:
-    key = (0).to_bytes(2, "big") + kind.to_bytes(2, "big")
-    record = Record(base_offset, timestamp, key, content)
-    return record_batch.build_batch([record], leader_epoch=epoch, attributes=CONTROL_FLAG)
+def control_batch(
+    contents: Iterable[tuple[int, bytes]], base_offset: int, epoch: int, timestamp: int
+) -> bytes:
+    """Control records, each of a kind."""
+    records = [
+        Record(base_offset + number, timestamp, _CONTROL_VERSION + kind.to_bytes(2, "big"), content)
+        for number, (kind, content) in enumerate(contents)
+    ]
+    return record_batch.build_batch(records, leader_epoch=epoch, attributes=CONTROL_FLAG)
+
+
+def control_kind(record: Record) -> int:
+    return int.from_bytes((record.key or b"")[2:4], "big")

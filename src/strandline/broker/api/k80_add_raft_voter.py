@@ -1,0 +1,36 @@
+"""AddRaftVoter (key 80), versions 0 and 1: a controller becomes a voter of the metadata quorum (KIP-853).
+
+Brokers pass it on to the leader. The request's own timeout is not used, as in Kafka: that of the quorum's requests is.
+Errors: INCONSISTENT_CLUSTER_ID, NOT_LEADER_OR_FOLLOWER, INVALID_REQUEST without a directory or an endpoint for the
+controllers' listener, UNSUPPORTED_VERSION where voters are configured, DUPLICATE_VOTER, and REQUEST_TIMED_OUT while
+another change is under way, for a controller that does not answer or has not caught up, and for what is not committed
+in time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.broker.voter_answers import answer_add_voter
+from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = AddRaftVoterRequest
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: AddRaftVoterRequest
+) -> AddRaftVoterResponse:
+    if not context.connection.is_controller_listener:
+        response = await broker.controllers.forward(request, context.api_version)
+        assert isinstance(response, AddRaftVoterResponse)
+        return response
+    return await answer_add_voter(broker.quorum, request)
+
+
+def refuse(request: AddRaftVoterRequest, error: KafkaError) -> AddRaftVoterResponse:
+    return AddRaftVoterResponse(throttle_time_ms=0, error_code=error.code, error_message=error.message)

@@ -1,0 +1,35 @@
+"""RemoveRaftVoter (key 81), version 0: a controller is a voter of the metadata quorum no more (KIP-853).
+
+Brokers pass it on to the leader. A leader that is removed resigns when that is committed. Errors:
+INCONSISTENT_CLUSTER_ID, NOT_LEADER_OR_FOLLOWER, INVALID_REQUEST without a directory, UNSUPPORTED_VERSION where voters
+are configured, VOTER_NOT_FOUND (also for the last voter, which stays), REQUEST_TIMED_OUT while another change is under
+way and for what is not committed in time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import KafkaError
+from strandline.broker.connection import RequestContext
+from strandline.broker.voter_answers import answer_remove_voter
+from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+REQUEST = RemoveRaftVoterRequest
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: RemoveRaftVoterRequest
+) -> RemoveRaftVoterResponse:
+    if not context.connection.is_controller_listener:
+        response = await broker.controllers.forward(request, context.api_version)
+        assert isinstance(response, RemoveRaftVoterResponse)
+        return response
+    return await answer_remove_voter(broker.quorum, request)
+
+
+def refuse(request: RemoveRaftVoterRequest, error: KafkaError) -> RemoveRaftVoterResponse:
+    return RemoveRaftVoterResponse(throttle_time_ms=0, error_code=error.code, error_message=error.message)

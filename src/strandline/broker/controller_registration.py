@@ -1,0 +1,46 @@
+"""A controller registers with the active one, once in each life (KIP-919)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.controller.features import SUPPORTED_FEATURES
+from strandline.wire.api.k70_controller_registration import ControllerRegistrationRequest, Feature, Listener
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+_RETRY_S: Final = 0.5
+
+
+async def register_controller(broker: Broker) -> None:
+    """Until the active controller has it in its log."""
+    request = ControllerRegistrationRequest(
+        controller_id=broker.node_id,
+        incarnation_id=broker.random.uuid(),
+        zk_migration_ready=False,
+        listeners=tuple(
+            Listener(
+                name=listener.name,
+                host=listener.host or "localhost",
+                port=listener.port,
+                security_protocol=SECURITY_PROTOCOLS[listener.protocol],
+            )
+            for listener in broker.config.advertised_controller_listeners
+        ),
+        features=tuple(
+            Feature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in SUPPORTED_FEATURES.items()
+        ),
+    )
+    while True:
+        try:
+            answer = await broker.controllers.call(request, 0)
+            if answer.error_code == ErrorCode.NONE:
+                return
+        except KafkaError:
+            pass  # there is no controller yet
+        await asyncio.sleep(_RETRY_S)

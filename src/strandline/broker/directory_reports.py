@@ -1,0 +1,99 @@
+"""Tells the controller in which directory this broker has each replica, and at once when a directory fails (KIP-858).
+
+The controller knows where replicas of a broker with one directory are; it has to be told of the others, and of those
+that have been put elsewhere. What it must know of a failed directory is which replicas went with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.storage.directory import LogDirectory
+from strandline.wire.api.k73_assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    DirectoryData,
+    PartitionData,
+    TopicData,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+_RETRY_S: Final = 0.1
+# Kafka's brokers send as many at a time.
+_REPLICAS_PER_REQUEST_MAX: Final = 2250
+
+
+class DirectoryReports:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._unsaid: dict[TopicPartition, LogDirectory] = {}
+        self._wake = asyncio.Event()
+
+    def placed(self, partition: TopicPartition, directory: LogDirectory) -> None:
+        """A replica is in this directory, as was found at the start or decided now."""
+        if self._is_news(partition, directory):
+            self._unsaid[partition] = directory
+            self._wake.set()
+
+    def _is_news(self, partition: TopicPartition, directory: LogDirectory) -> bool:
+        topic = self._broker.image.topics.get(partition.topic)
+        state = None if topic is None else topic.partitions.get(partition.partition)
+        node_id = self._broker.node_id
+        return (
+            state is not None
+            and node_id in state.replicas
+            and state.directory_of(node_id) != directory.directory_id
+        )
+
+    async def run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._unsaid:
+                if not await self._say():
+                    await asyncio.sleep(_RETRY_S)
+
+    async def _say(self) -> bool:
+        """Whether the controller has taken it."""
+        self._unsaid = {p: d for p, d in self._unsaid.items() if self._is_news(p, d)}
+        told = dict(list(self._unsaid.items())[:_REPLICAS_PER_REQUEST_MAX])
+        if not told:
+            return True
+        try:
+            answer = await self._broker.controllers.call(self._request(told), 0)
+        except KafkaError:
+            return False
+        if answer.error_code != ErrorCode.NONE:
+            return False  # registered anew meanwhile, perhaps
+        for partition, directory in told.items():
+            if self._unsaid.get(partition) is directory:
+                del self._unsaid[partition]
+        return True
+
+    def _request(self, told: dict[TopicPartition, LogDirectory]) -> AssignReplicasToDirsRequest:
+        by_directory: dict[bytes, dict[bytes, list[int]]] = {}
+        for partition, directory in told.items():
+            topic_id = self._broker.image.topics[partition.topic].topic_id
+            topics = by_directory.setdefault(directory.directory_id, {})
+            topics.setdefault(topic_id, []).append(partition.partition)
+        return AssignReplicasToDirsRequest(
+            broker_id=self._broker.node_id,
+            broker_epoch=self._broker.broker_epoch,
+            directories=tuple(
+                DirectoryData(
+                    id=directory_id,
+                    topics=tuple(
+                        TopicData(
+                            topic_id=topic_id,
+                            partitions=tuple(PartitionData(partition_index=index) for index in indexes),
+                        )
+                        for topic_id, indexes in topics.items()
+                    ),
+                )
+                for directory_id, topics in by_directory.items()
+            ),
+        )

@@ -1,0 +1,249 @@
+"""`strandline log`: looks at the files of a partition, repairs what recovery would, and finds offsets by time."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from strandline.cli.serving import fail
+
+
+def add_commands(
+    commands: Any, formatter: type[argparse.HelpFormatter]
+) -> dict[str, argparse.ArgumentParser]:
+    """Adds `log` to the commands; its parsers by name, for the reference page."""
+    log = commands.add_parser("log", help="look into logs, and repair them", formatter_class=formatter)
+    actions = log.add_subparsers(dest="action", required=True, metavar="ACTION")
+    dump = actions.add_parser(
+        "dump",
+        help="print what files of a partition hold",
+        description="Prints batches, indexes, aborted transactions, producer snapshots and leader epochs.",
+        formatter_class=formatter,
+    )
+    dump.add_argument("path", nargs="+", metavar="PATH", help="a partition's directory, or a file of one")
+    dump.add_argument("--records", action="store_true", help="the records of each batch too")
+    verify = actions.add_parser(
+        "verify",
+        help="read everything and say what is wrong",
+        description="Checks CRCs, offsets, order of indexes, sequences of producers, leader epochs. Changes nothing. "
+        "Ends with 1 where something is wrong.",
+        formatter_class=formatter,
+    )
+    verify.add_argument("path", nargs="+", metavar="DIRECTORY", help="directories of partitions")
+    repair = actions.add_parser(
+        "repair",
+        help="do what a start after a crash would do",
+        description="Cuts a torn end that was never flushed, and makes damaged indexes and leader epochs anew. What "
+        "was flushed is never cut. The broker must be stopped.",
+        formatter_class=formatter,
+    )
+    repair.add_argument("path", metavar="DIRECTORY", help="the directory of a partition")
+    repair.add_argument("--dry-run", action="store_true", help="only say what would be done, tried on a copy")
+    at = actions.add_parser(
+        "at",
+        help="offsets of every partition at a time",
+        description="For each partition the offset of the first record that is not older than the time, and its end "
+        "where all are.",
+        formatter_class=formatter,
+    )
+    at.add_argument("--time", required=True, help="2026-01-31T12:00:00Z, or milliseconds since 1970")
+    at.add_argument("--topic", action="append", metavar="TOPIC", help="only this topic; may be repeated")
+    at.add_argument(
+        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
+    )
+    at.add_argument(
+        "--timeout", type=float, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
+    )
+    parsers = {"log": log, "log dump": dump, "log verify": verify, "log repair": repair, "log at": at}
+    for parser in (dump, verify, repair, at):
+        parser.add_argument("--json", action="store_true", help="print JSON, an object a line")
+    return parsers
+
+
+def log(options: argparse.Namespace) -> int:
+    action = {"dump": _dump, "verify": _verify, "repair": _repair, "at": _at}[options.action]
+    try:
+        return action(options)
+    except BrokenPipeError:
+        return 0  # whoever reads has seen enough
+    except OSError as error:
+        return fail(f"{error.filename}: {error.strerror}")
+
+
+def _dump(options: argparse.Namespace) -> int:
+    from strandline.node.disk import RealDisk
+    from strandline.storage.dumping import can_dump, dump_file
+
+    code = 0
+    for path in _files(options.path):
+        if not can_dump(path):
+            if path in options.path:
+                return fail(
+                    f"{path} is none of a partition's files: segments, indexes, snapshots, checkpoints"
+                )
+            continue
+        if not options.json:
+            print(path)
+        for row in dump_file(RealDisk(), path, with_records=options.records):
+            code = 1 if "error" in row else code
+            if options.json:
+                print(json.dumps({"file": path, **row}))
+            else:
+                _print_row(row)
+    return code
+
+
+def _files(paths: list[str]) -> Iterator[str]:
+    for path in paths:
+        if os.path.isdir(path):
+            yield from (os.path.join(path, name) for name in sorted(os.listdir(path)))
+        else:
+            os.stat(path)  # says so if it is not there
+            yield path
+
+
+def _print_row(row: dict[str, Any]) -> None:
+    records = row.pop("records", [])
+    print("  " + " ".join(f"{name}={_shown(value)}" for name, value in row.items()))
+    for record in records:
+        print("    " + " ".join(f"{name}={_shown(value)}" for name, value in record.items() if value != []))
+
+
+def _shown(value: Any) -> str:
+    return (
+        json.dumps(value, ensure_ascii=False)
+        if not isinstance(value, int) or isinstance(value, bool)
+        else str(value)
+    )
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from strandline.node.disk import RealDisk
+    from strandline.storage.verifying import ERROR, UnknownDirectory, verify
+
+    errors = 0
+    for directory in options.path:
+        if not os.path.isdir(directory):
+            return fail(
+                f"{directory} is no directory; name the directory of a partition, such as DATA/topic-0"
+            )
+        try:
+            findings = verify(RealDisk(), directory.rstrip("/"))
+        except UnknownDirectory as error:
+            return fail(str(error))
+        wrong = sum(finding.severity == ERROR for finding in findings)
+        errors += wrong
+        if options.json:
+            found = [asdict(finding) for finding in findings]
+            print(json.dumps({"directory": directory, "errors": wrong, "findings": found}))
+            continue
+        for finding in findings:
+            print(f"{finding.severity}: {finding.file}: {finding.what}")
+        print(f"{directory}: {'sound' if not wrong else f'{wrong} errors'}")
+    return 1 if errors else 0
+
+
+def _repair(options: argparse.Namespace) -> int:
+    from strandline.node.disk import RealDisk
+    from strandline.partition.producers import Producers
+    from strandline.storage import names
+    from strandline.storage.checkpoints import MalformedCheckpoint
+    from strandline.storage.repairing import repair
+
+    directory = os.path.abspath(options.path)
+    if names.parse_partition_directory(os.path.basename(directory)) is None or not os.path.isdir(directory):
+        return fail(f"{options.path} is not the directory of a partition, such as DATA/topic-0")
+    disk, data = RealDisk(), os.path.dirname(directory)
+    lock = os.path.join(data, names.LOCK)
+    if os.path.exists(lock) and not disk.lock(lock):
+        return fail(f"{data} is in use by a broker; stop it first")
+    try:
+        if options.dry_run:
+            with tempfile.TemporaryDirectory(prefix="strandline-repair-") as scratch:
+                copy = os.path.join(scratch, os.path.basename(directory))
+                shutil.copytree(directory, copy)
+                notes = [note.replace(copy, directory) for note in repair(disk, copy, data, Producers)]
+        else:
+            notes = repair(disk, directory, data, Producers)
+    except MalformedCheckpoint as error:
+        return fail(
+            f"a checkpoint in {data} cannot be read: {error}. Without it all of the log counts as not flushed; "
+            "remove that file if that is what you want"
+        )
+    if options.json:
+        print(json.dumps({"directory": directory, "dry_run": options.dry_run, "done": notes}))
+        return 0
+    for note in notes:
+        print(note)
+    said = "would change nothing" if options.dry_run else "nothing to repair"
+    print(f"{directory}: {said if not notes else ('would be repaired' if options.dry_run else 'repaired')}")
+    return 0
+
+
+def _at(options: argparse.Namespace) -> int:
+    from strandline.client.errors import KafkaError
+
+    try:
+        timestamp = _milliseconds(options.time)
+    except ValueError:
+        return fail(f"--time {options.time}: give 2026-01-31T12:00:00Z, or milliseconds since 1970")
+    try:
+        rows = asyncio.run(_offsets_at(options, timestamp))
+    except KafkaError as error:
+        print(f"strandline: {error}", file=sys.stderr)
+        return 1
+    for row in rows:
+        if options.json:
+            print(json.dumps(row))
+        else:
+            when = "the end" if row["timestamp"] is None else _iso(row["timestamp"])
+            print(f"{row['topic']}-{row['partition']}  {row['offset']:>12}  {when}")
+    return 0
+
+
+def _milliseconds(text: str) -> int:
+    if text.isdigit():
+        return int(text)
+    moment = datetime.fromisoformat(text)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _iso(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+async def _offsets_at(options: argparse.Namespace, timestamp: int) -> list[dict[str, Any]]:
+    from strandline.base.ids import TopicPartition
+    from strandline.client.admin import Admin
+    from strandline.client.admin_topics import LATEST
+
+    async with Admin({"bootstrap.servers": options.bootstrap_server}) as admin:
+        topics = options.topic or await admin.list_topics(timeout=options.timeout)
+        described = await admin.describe_topics(topics, timeout=options.timeout)
+        partitions = [
+            TopicPartition(name, partition.partition)
+            for name, topic in sorted(described.items())
+            for partition in topic.partitions
+        ]
+        wanted = dict.fromkeys(partitions, timestamp)
+        found = await admin.list_offsets(wanted, timeout=options.timeout)
+        missing = {partition: LATEST for partition in partitions if found[partition].offset < 0}
+        ends = await admin.list_offsets(missing, timeout=options.timeout) if missing else {}
+    return [
+        {
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "offset": ends[partition].offset if partition in ends else found[partition].offset,
+            "timestamp": None if partition in ends else found[partition].timestamp_ms,
+        }
+        for partition in partitions
+    ]

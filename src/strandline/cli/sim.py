@@ -1,0 +1,167 @@
+"""`strandline sim`: the whole cluster, its clients and disks in one thread, from a seed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from strandline.sim.plans import Plan
+    from strandline.sim.trial import Outcome
+
+# How often a search tries the scenarios of each speed: one of how many seeds.
+_EVERY = {"fast": 1, "slow": 3, "rare": 5}
+
+
+def add_commands(
+    commands: Any, formatter: type[argparse.HelpFormatter]
+) -> dict[str, argparse.ArgumentParser]:
+    """Adds `sim` to the commands; its parsers by name, for the reference page."""
+    sim = commands.add_parser("sim", help="simulate clusters under faults", formatter_class=formatter)
+    actions = sim.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listed = actions.add_parser("list", help="name the scenarios", formatter_class=formatter)
+    run = actions.add_parser(
+        "run",
+        help="search for violations with many seeds",
+        description="Runs scenarios with one seed after another and judges each run. Exits with 1 if a run failed; "
+        "`sim replay` shows it again.",
+        formatter_class=formatter,
+    )
+    run.add_argument("scenario", nargs="*", metavar="SCENARIO", help="names or .toml files (default: all)")
+    run.add_argument("--seeds", type=int, default=100, metavar="COUNT", help="how many (default: 100)")
+    run.add_argument("--first", type=int, default=0, metavar="SEED", help="where to begin (default: 0)")
+    run.add_argument("--seconds", type=float, metavar="SECONDS", help="begin no run after that many seconds")
+    run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    run.add_argument("--json", action="store_true", help="print a JSON object for each run")
+    replay = actions.add_parser(
+        "replay", help="run one seed again, and tell what happened", formatter_class=formatter
+    )
+    replay.add_argument("seed", type=int, metavar="SEED")
+    replay.add_argument("--scenario", required=True, metavar="SCENARIO", help="a name or a .toml file")
+    replay.add_argument("--shrink", action="store_true", help="find fewer faults that fail in the same way")
+    replay.add_argument("--faults", metavar="FILE", help="take the faults from a file that --shrink printed")
+    replay.add_argument("--json", action="store_true", help="print a JSON object")
+    return {"sim": sim, "sim list": listed, "sim run": run, "sim replay": replay}
+
+
+def sim(options: argparse.Namespace) -> int:
+    from strandline.sim.plans import InvalidPlan, load, shipped
+
+    try:
+        if options.action == "list":
+            for plan in shipped().values():
+                print(f"{plan.name:<14} {plan.speed:<5} {', '.join(plan.workloads):<26} {plan.about}")
+            return 0
+        if options.action == "run":
+            plans = [load(name) for name in options.scenario] or list(shipped().values())
+            return _run(plans, options)
+        return _replay(load(options.scenario), options)
+    except InvalidPlan as error:
+        print(f"strandline: {error}", file=sys.stderr)
+        return 2
+
+
+def _jobs(plans: list[Plan], options: argparse.Namespace) -> Iterator[tuple[Plan, int]]:
+    """Scenarios that were asked for by name run with every seed; of all of them, slow ones run less often."""
+    deadline = time.monotonic() + options.seconds if options.seconds is not None else float("inf")
+    for seed in range(options.first, options.first + options.seeds):
+        for number, plan in enumerate(plans):
+            if not options.scenario and (seed + number) % _EVERY[plan.speed]:
+                continue
+            if time.monotonic() > deadline:
+                return
+            yield plan, seed
+
+
+def _one(job: tuple[Plan, int]) -> Outcome:
+    from strandline.sim.trial import run
+
+    return run(*job)
+
+
+def _outcomes(plans: list[Plan], options: argparse.Namespace) -> Iterator[Outcome]:
+    jobs = _jobs(plans, options)
+    if options.workers == 1:
+        yield from map(_one, jobs)
+        return
+    # A few at a time, so that the time limit holds.
+    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
+        while batch := [job for _, job in zip(range(options.workers * 2), jobs, strict=False)]:
+            yield from pool.map(_one, batch)
+
+
+def _run(plans: list[Plan], options: argparse.Namespace) -> int:
+    from strandline.sim.trial import as_json
+
+    begun_s = time.monotonic()
+    count, virtual_s, real_s, acknowledged = 0, 0.0, 0.0, 0
+    faults: Counter[str] = Counter()
+    failed: list[Outcome] = []
+    for outcome in _outcomes(plans, options):
+        count += 1
+        virtual_s += outcome.virtual_s
+        real_s += outcome.real_s
+        acknowledged += outcome.acknowledged
+        faults.update(outcome.fault_counts)
+        if options.json:
+            print(json.dumps(as_json(outcome)), flush=True)
+        elif not outcome.is_ok:
+            print(
+                f"\nFAILED {outcome.scenario}, seed {outcome.seed}: {outcome.message.splitlines()[0]}",
+                flush=True,
+            )
+            print(
+                f"  strandline sim replay {outcome.seed} --scenario {outcome.scenario} --shrink", flush=True
+            )
+        elif sys.stderr.isatty():
+            print(
+                f"\r{count} runs, {virtual_s / 3600:.2f} simulated hours", end="", file=sys.stderr, flush=True
+            )
+        if not outcome.is_ok:
+            failed.append(outcome)
+    if not options.json:
+        print(
+            f"\n{count} runs, {len(failed)} failed; {virtual_s / 3600:.2f} simulated hours in "
+            f"{time.monotonic() - begun_s:.0f} s ({virtual_s / max(real_s, 0.001):.1f} times real time); "
+            f"{acknowledged:,} acknowledged writes; faults: "
+            + (", ".join(f"{kind} {number}" for kind, number in sorted(faults.items())) or "none")
+        )
+    return 1 if failed or not count else 0
+
+
+def _replay(plan: Plan, options: argparse.Namespace) -> int:
+    from strandline.sim.faults import Event, events_from
+    from strandline.sim.shrinking import shrink
+    from strandline.sim.trial import as_json, run
+
+    given: list[Event] | None = None
+    if options.faults:
+        given = events_from(tomllib.loads(Path(options.faults).read_text())["event"])
+    outcome = run(plan, options.seed, given)
+    if options.json:
+        print(json.dumps(as_json(outcome)))
+    else:
+        print(f"{outcome.scenario}, seed {outcome.seed}: {outcome.verdict}")
+        print(
+            f"trace {outcome.trace_hash}, {outcome.virtual_s:.1f} virtual seconds in {outcome.real_s:.1f} s"
+        )
+        for line in chain([outcome.message] if outcome.message else [], map(Event.as_toml, outcome.events)):
+            print(line)
+    if options.shrink and not outcome.is_ok:
+        smaller = shrink(
+            outcome.events, lambda events: run(plan, options.seed, events).verdict == outcome.verdict
+        )
+        print(f"# {len(smaller)} of {len(outcome.events)} faults are enough for {outcome.verdict}:")
+        for event in smaller:
+            print(event.as_toml())
+    return 0 if outcome.is_ok else 1

@@ -1,0 +1,51 @@
+"""The copies of a partition: equal on every replica once all are in sync, and each leader's books are right."""
+
+from __future__ import annotations
+
+from strandline.sim.history import Violation
+from strandline.sim.world import DATA, SimulatedNode, World
+from strandline.storage import names
+
+
+def are_in_sync(world: World, topics: list[str]) -> bool:
+    """On every node's own image: every replica of these topics."""
+    for node in world.nodes.values():
+        for topic in topics:
+            found = node.broker.image.topics.get(topic)
+            if found is None or any(
+                len(state.in_sync) < len(state.replicas) for state in found.partitions.values()
+            ):
+                return False
+    return True
+
+
+def difference(world: World, topics: list[str]) -> str | None:
+    """A partition whose copies differ."""
+    nodes = list(world.nodes.values())
+    for topic in topics:
+        for index, state in sorted(nodes[0].broker.image.topics[topic].partitions.items()):
+            copies = {
+                node.node_id: _log_of(node, f"{DATA}/{topic}-{index}")
+                for node in nodes
+                if node.node_id in state.replicas
+            }
+            if len(set(copies.values())) > 1:
+                sizes = {node_id: len(copy) for node_id, copy in copies.items()}
+                return f"{topic}-{index}: {sizes} bytes"
+    return None
+
+
+def _log_of(node: SimulatedNode, directory: str) -> bytes:
+    """All of it: each replica rolls its segments where it likes."""
+    found = sorted(name for name in node.disk.names(directory) if name.endswith(names.LOG))
+    return b"".join(bytes(node.disk.read(f"{directory}/{name}")) for name in found)
+
+
+def check(world: World, topics: list[str]) -> None:
+    found = difference(world, topics)
+    if found is not None:
+        raise Violation("copies-differ", found)
+    for node in world.nodes.values():
+        for replica in node.broker.replicas.all_open():
+            if replica.is_leader:
+                replica.leader.check_invariants()

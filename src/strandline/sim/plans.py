@@ -1,0 +1,118 @@
+"""Scenarios as small TOML files: which workloads run, which faults strike, how long it takes.
+
+about = "nodes are killed while transactions are written"
+speed = "fast"                  # fast, slow or rare: how often a search should try it
+workloads = ["transactions"]    # log, transactions, loops, groups
+nodes = 3
+
+[faults]
+kinds = ["kill", "kill", "kill-two"]
+count = 4                       # how many events
+every_s = 3.0                   # seconds between two, on average
+seconds = [0.0, 4.0]            # how long one lasts
+
+[settings]                      # of every node, over those of a cluster
+"replica.lag.time.max.ms" = "5000"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from strandline.sim.faults import KINDS, FaultPlan
+
+SPEEDS: Final = ("fast", "slow", "rare")
+WORKLOADS: Final = ("log", "transactions", "loops", "groups")
+_KEYS: Final = frozenset({"about", "speed", "workloads", "nodes", "faults", "settings"})
+_FAULT_KEYS: Final = frozenset({"kinds", "count", "every_s", "seconds"})
+
+
+class InvalidPlan(ValueError):
+    """A scenario file that cannot be used; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    name: str
+    about: str
+    speed: str
+    workloads: tuple[str, ...]
+    faults: FaultPlan
+    nodes: int = 3
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def shipped() -> dict[str, Plan]:
+    """The scenarios that come with Strandline, by name."""
+    found = {}
+    for entry in sorted(files("strandline.sim").joinpath("scenarios").iterdir(), key=lambda each: each.name):
+        if entry.name.endswith(".toml"):
+            name = entry.name.removesuffix(".toml")
+            found[name] = parse(name, entry.read_text())
+    return found
+
+
+def load(name: str) -> Plan:
+    """By the name of a shipped scenario, or by a file's path."""
+    path = Path(name)
+    if path.suffix == ".toml":
+        try:
+            return parse(path.stem, path.read_text())
+        except OSError as error:
+            raise InvalidPlan(f"{name} cannot be read: {error.strerror}") from error
+    known = shipped()
+    if name not in known:
+        raise InvalidPlan(
+            f"there is no scenario {name}; there are {', '.join(known)}, and files that end in .toml"
+        )
+    return known[name]
+
+
+def parse(name: str, text: str) -> Plan:
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidPlan(f"{name}: {error}") from error
+    _check_keys(name, found, _KEYS)
+    faults = found.get("faults", {})
+    _check_keys(f"{name}: faults", faults, _FAULT_KEYS)
+    _check_names(f"{name}: faults.kinds", faults.get("kinds", []), tuple(KINDS))
+    _check_names(f"{name}: workloads", found.get("workloads", []), WORKLOADS)
+    _check_names(f"{name}: speed", [found.get("speed", "fast")], SPEEDS)
+    if not found.get("workloads"):
+        raise InvalidPlan(f"{name}: workloads is empty; name at least one of {', '.join(WORKLOADS)}")
+    seconds = faults.get("seconds", [0.0, 3.0])
+    if len(seconds) != 2 or seconds[0] > seconds[1]:
+        raise InvalidPlan(
+            f"{name}: faults.seconds must be the shortest and the longest time, such as [0.0, 3.0]"
+        )
+    return Plan(
+        name=name,
+        about=found.get("about", ""),
+        speed=found.get("speed", "fast"),
+        workloads=tuple(found["workloads"]),
+        nodes=int(found.get("nodes", 3)),
+        settings={key: str(value) for key, value in found.get("settings", {}).items()},
+        faults=FaultPlan(
+            kinds=tuple(faults.get("kinds", ())),
+            count=int(faults.get("count", 4)) if faults.get("kinds") else 0,
+            every_s=float(faults.get("every_s", 3.0)),
+            seconds=(float(seconds[0]), float(seconds[1])),
+        ),
+    )
+
+
+def _check_keys(where: str, table: dict[str, Any], known: frozenset[str]) -> None:
+    for key in table:
+        if key not in known:
+            raise InvalidPlan(f"{where}: {key} is no key of a scenario; there are {', '.join(sorted(known))}")
+
+
+def _check_names(where: str, given: list[str], known: tuple[str, ...]) -> None:
+    for each in given:
+        if each not in known:
+            raise InvalidPlan(f"{where}: there is no {each}; there are {', '.join(known)}")

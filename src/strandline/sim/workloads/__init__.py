@@ -1,0 +1,1 @@
+"""What clients do in a simulated cluster while faults strike."""

@@ -1,0 +1,67 @@
+"""Plain producers, idempotent and not, on the partitions of one topic, and a reader that follows them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from strandline.base.ids import TopicPartition
+from strandline.sim.history import ACKNOWLEDGED, History, Send
+from strandline.sim.workload import Producer, create_topic
+from strandline.sim.workloads.reading import Tail
+from strandline.sim.world import World
+
+# Small, so that a second of writing rolls segments and fills index pages.
+SMALL_SEGMENTS: Final = {"internal.segment.bytes": "50000", "index.interval.bytes": "1000"}
+PRODUCERS: Final = 3
+
+
+class LogWorkload:
+    topics: Final = {"log": 2}
+
+    def __init__(self, world: World, history: History) -> None:
+        self._world = world
+        self._history = history
+        chance = world.generator("load", "log")
+        self.producers = [
+            Producer(
+                world,
+                None,
+                f"log-p{number}",
+                "log",
+                number % self.topics["log"],
+                is_idempotent=number == 0 or chance.random() < 0.6,
+                pause_seconds_max=0.2,
+            )
+            for number in range(PRODUCERS)
+        ]
+        self._tail = Tail(world, history, "log", self.topics["log"])
+        self._running: list[asyncio.Task[None]] = []
+
+    async def begin(self) -> None:
+        client = await self._world.connect_any()
+        await create_topic(client, "log", partitions=self.topics["log"], configs=SMALL_SEGMENTS)
+        client.close()
+        self._running = [self._world.start_task(producer.run()) for producer in self.producers]
+        await self._tail.begin()
+
+    async def end(self) -> None:
+        for producer in self.producers:
+            producer.stop()
+        for running in self._running:
+            await running
+        for producer in self.producers:
+            where = TopicPartition(producer.topic, producer.partition)
+            for batch in producer.history:
+                for place, value in enumerate(batch.values):
+                    self._history.sends.append(
+                        Send(
+                            process=producer.name,
+                            where=where,
+                            value=value,
+                            fate=ACKNOWLEDGED if batch.is_acknowledged else "unknown",
+                            offset=batch.base_offset + place if batch.base_offset >= 0 else -1,
+                            is_idempotent=True,  # one that is not idempotent never repeats
+                        )
+                    )
+        await self._tail.end()

@@ -1,0 +1,360 @@
+"""One cleaning of one log: Apache Kafka's Cleaner.
+
+First the dirty part is read for the last offset of every key; then everything up to there is copied without the records
+that a later one has replaced, several small segments into one. The map may fill up before the dirty part ends; then
+this cleaning ends there too.
+
+`compact` is a generator that does a bounded piece of work between two values, so that whoever drives it can slow it
+down, stop it, and give the loop its turn. It reads segments that never change while they are cleaned and writes files
+that are not a part of the log: swapping them in is the driver's, when it gets a `Cleaned`. Nothing of it depends on
+memory that others change, so it may run in a worker or in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import Final, NamedTuple
+
+from strandline.base.aborted_transaction import AbortedTransaction
+from strandline.ports.disk import Disk, File
+from strandline.storage import names
+from strandline.storage.compaction.batches import (
+    Kept,
+    body_of,
+    delete_horizon_ms,
+    emptied,
+    filter_batch,
+    with_horizon,
+)
+from strandline.storage.compaction.keys import DictKeyMap, KeyMap
+from strandline.storage.compaction.transactions import PassedTransactions
+from strandline.storage.files import FileTable
+from strandline.storage.indexes import RELATIVE_OFFSET_MAX
+from strandline.storage.segment import Segment
+from strandline.storage.swapping import remove_unfinished
+from strandline.wire.record_batch import (
+    HEADER_BYTES,
+    MAGIC,
+    BatchHeader,
+    CorruptBatch,
+    checksum,
+    headers_in,
+    read_header,
+)
+
+_WRITE_BYTES: Final = 1024 * 1024
+
+
+class LastOfProducer(NamedTuple):
+    """Where the log keeps what is known of a producer."""
+
+    data_offset: int
+    """The last offset of its last data batch, -1 if only a marker is known."""
+    epoch: int
+
+
+class Plan(NamedTuple):
+    directory: str
+    segments: tuple[tuple[int, int], ...]
+    """Base offset and size of every segment below `end`."""
+    first_dirty: int
+    end: int
+    aborted: tuple[AbortedTransaction, ...]
+    producers: Mapping[int, LastOfProducer]
+    segment_bytes: int
+    segment_index_bytes: int
+    index_interval_bytes: int
+    delete_retention_ms: int
+    now_ms: int
+    key_bytes_max: int
+    read_bytes: int
+    step_bytes: int = 0
+    """How much is read and written between two values of `compact`, or a bit more."""
+    seed: int = 0
+    may_compile: bool = False
+    """Whether this runs where heavy packages may be loaded."""
+
+
+class Step(NamedTuple):
+    """Some work was done."""
+
+    bytes_moved: int
+
+
+class Cleaned(NamedTuple):
+    """These segments can be replaced by the `.cleaned` files of the first."""
+
+    bases: tuple[int, ...]
+    size: int
+
+
+class Finished(NamedTuple):
+    cleaned_to: int
+    keys: int
+    bytes_read: int
+    bytes_written: int
+    records_read: int
+    records_written: int
+
+
+def compact(disk: Disk, plan: Plan) -> Iterator[Step | Cleaned | Finished]:
+    """Raises CorruptBatch, with file and position, where the log cannot be read: nothing is skipped."""
+    files = FileTable(disk, 8)
+    try:
+        yield from _Cleaning(disk, files, plan).run()
+    finally:
+        files.close()
+
+
+def key_map_for(plan: Plan) -> KeyMap:
+    if plan.may_compile and find_spec("numba") is not None:
+        from strandline.storage.compaction.compiled import CompiledKeyMap
+
+        return CompiledKeyMap(plan.key_bytes_max, plan.seed)
+    return DictKeyMap(plan.key_bytes_max)
+
+
+class _Cleaning:
+    def __init__(self, disk: Disk, files: FileTable, plan: Plan) -> None:
+        self._disk = disk
+        self._files = files
+        self._plan = plan
+        self._keys = key_map_for(plan)
+        self._bytes_read = self._bytes_written = self._records_read = self._records_written = 0
+        self._moved = 0
+
+    def run(self) -> Iterator[Step | Cleaned | Finished]:
+        remove_unfinished(self._disk, self._plan.directory)
+        yield from self._note_keys()
+        cleaned_to = self._keys.latest_offset + 1
+        passed = PassedTransactions(self._plan.aborted)
+        for group in groups_of(self._sized_segments(cleaned_to), self._plan):
+            yield from self._clean(group, passed)
+        yield Finished(
+            cleaned_to,
+            len(self._keys),
+            self._bytes_read,
+            self._bytes_written,
+            self._records_read,
+            self._records_written,
+        )
+
+    def _moved_on(self, count: int) -> Iterator[Step]:
+        self._moved += count
+        if self._moved >= self._plan.step_bytes:
+            yield Step(self._moved)
+            self._moved = 0
+
+    def _segments_from(self, offset: int) -> list[tuple[int, int, int]]:
+        """Base, size and end of each segment from the one that holds `offset` on."""
+        bases = [base for base, _ in self._plan.segments]
+        ends = [*bases[1:], self._plan.end]
+        found = zip(self._plan.segments, ends, strict=True)
+        return [(base, size, end) for (base, size), end in found if end > offset]
+
+    # The first pass
+
+    def _note_keys(self) -> Iterator[Step]:
+        plan, keys = self._plan, self._keys
+        passed = PassedTransactions(plan.aborted)
+        for base, size, end in self._segments_from(plan.first_dirty):
+            segment = Segment(self._disk, self._files, plan.directory, base, size)
+            position = segment.position_of(plan.first_dirty) if base < plan.first_dirty else 0
+            for data, found in self._chunks(segment, position):
+                for at, header in found:
+                    batch = data[at : at + header.size]
+                    if header.is_control:
+                        passed.marker(header, batch)
+                    elif not passed.is_aborted(header) and header.record_count:
+                        body = body_of(header, batch)
+                        if not keys.note(body, header.record_count, header.base_offset, plan.first_dirty):
+                            return
+                    keys.latest_offset = max(keys.latest_offset, header.last_offset)
+                yield from self._moved_on(len(data))
+            keys.latest_offset = max(keys.latest_offset, end - 1)
+
+    # The second pass
+
+    def _sized_segments(self, cleaned_to: int) -> list[SizedSegment]:
+        sized = []
+        for base, size, end in self._segments_from(-1):
+            if base < cleaned_to:
+                segment = Segment(self._disk, self._files, self._plan.directory, base, size)
+                index, time_index = (
+                    self._disk.size(i.path) for i in (segment.offset_index, segment.time_index)
+                )
+                sized.append(SizedSegment(base, size, end, index, time_index))
+        return sized
+
+    def _clean(self, group: list[SizedSegment], passed: PassedTransactions) -> Iterator[Step | Cleaned]:
+        plan = self._plan
+        writer = _Writer(self._disk, self._files, plan, group[0].base)
+        for part in group:
+            segment = Segment(self._disk, self._files, plan.directory, part.base, part.size)
+            for data, found in self._chunks(segment, 0):
+                before = writer.segment.size
+                for at, header in found:
+                    batch = data[at : at + header.size]
+                    if checksum(memoryview(batch)) != header.crc:
+                        raise CorruptBatch(
+                            f"{segment.log_path} has a wrong CRC in the batch at offset {header.base_offset}"
+                        )
+                    kept = self._kept(header, batch, passed, writer)
+                    self._records_read += header.record_count
+                    if kept is not None:
+                        writer.add(kept, header.last_offset)
+                        self._records_written += kept.record_count
+                self._bytes_read += len(data)
+                yield from self._moved_on(len(data) + writer.segment.size - before)
+        writer.finish()
+        self._bytes_written += writer.segment.size
+        yield Cleaned(tuple(part.base for part in group), writer.segment.size)
+
+    def _kept(
+        self, header: BatchHeader, batch: bytes, passed: PassedTransactions, writer: _Writer
+    ) -> Kept | None:
+        plan = self._plan
+        kept: Kept | None
+        if header.is_control:
+            is_alone, row = passed.marker(header, batch)
+            if row is not None:
+                writer.segment.transaction_index.append(row)
+            kept = self._kept_marker(header, batch, is_alone=is_alone)
+        elif passed.is_aborted(header):
+            kept = None
+        else:
+            kept = filter_batch(header, batch, self._keys, plan.now_ms, plan.delete_retention_ms)
+        if kept is None and (header.next_offset == plan.end or self._is_last_of_producer(header)):
+            return emptied(header)
+        return kept
+
+    def _kept_marker(self, header: BatchHeader, batch: bytes, *, is_alone: bool) -> Kept | None:
+        horizon = delete_horizon_ms(header)
+        if header.record_count == 0:
+            return None
+        if is_alone and horizon is not None and horizon <= self._plan.now_ms:
+            return None
+        if is_alone and horizon is None:
+            return with_horizon(header, batch, self._plan.now_ms + self._plan.delete_retention_ms)
+        return Kept(batch, header.max_timestamp, header.record_count)
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        last = self._plan.producers.get(header.producer_id)
+        if last is None:
+            return False
+        if last.data_offset >= 0:
+            return header.last_offset == last.data_offset
+        return header.is_control and header.producer_epoch == last.epoch
+
+    # Reading
+
+    def _chunks(
+        self, segment: Segment, position: int
+    ) -> Iterator[tuple[bytes, list[tuple[int, BatchHeader]]]]:
+        """Bytes of whole batches, and where in them each begins."""
+        file, size = self._files.get(segment.log_path), segment.size
+        while position < size:
+            data = file.read_at(position, min(self._plan.read_bytes, size - position))
+            found = self._headers(segment, position, data)
+            if not found:
+                data = self._whole_batch(segment, file, position)
+                found = self._headers(segment, position, data)
+            last_at, last = found[-1]
+            data = data[: last_at + last.size]
+            yield data, found
+            position += len(data)
+            file = self._files.get(segment.log_path)
+
+    def _headers(self, segment: Segment, position: int, data: bytes) -> list[tuple[int, BatchHeader]]:
+        try:
+            found = list(headers_in(data))
+        except CorruptBatch as error:
+            raise CorruptBatch(f"{segment.log_path}, read from position {position}: {error}") from error
+        for at, header in found:
+            if header.magic != MAGIC:
+                raise CorruptBatch(f"{segment.log_path} has magic {header.magic} at position {position + at}")
+        return found
+
+    def _whole_batch(self, segment: Segment, file: File, position: int) -> bytes:
+        """The batch at `position`, which is larger than what is read at once."""
+        left = segment.size - position
+        head = file.read_at(position, HEADER_BYTES)
+        size = read_header(head).size if len(head) == HEADER_BYTES else 0
+        data = file.read_at(position, size) if HEADER_BYTES <= size <= left else b""
+        if not data or len(data) != size:
+            raise CorruptBatch(
+                f"{segment.log_path} has a batch of {size} bytes at position {position} with {left} bytes left"
+            )
+        return data
+
+
+class SizedSegment(NamedTuple):
+    base: int
+    size: int
+    end: int
+    index_bytes: int
+    time_index_bytes: int
+
+
+def groups_of(segments: list[SizedSegment], plan: Plan) -> list[list[SizedSegment]]:
+    """Neighbours that fit into one segment together: by bytes, by index entries, by range of offsets."""
+    groups: list[list[SizedSegment]] = []
+    for segment in segments:
+        group = groups[-1] if groups else []
+        if (
+            group
+            and sum(s.size for s in group) + segment.size <= plan.segment_bytes
+            and sum(s.index_bytes for s in group) + segment.index_bytes <= plan.segment_index_bytes
+            and sum(s.time_index_bytes for s in group) + segment.time_index_bytes <= plan.segment_index_bytes
+            and (segment.size == 0 or segment.end - 1 - group[0].base <= RELATIVE_OFFSET_MAX)
+        ):
+            group.append(segment)
+        else:
+            groups.append([segment])
+    return groups
+
+
+class _Writer:
+    """A segment under its `.cleaned` name."""
+
+    def __init__(self, disk: Disk, files: FileTable, plan: Plan, base_offset: int) -> None:
+        self._disk = disk
+        self._files = files
+        self._plan = plan
+        self.segment = Segment.create(disk, files, plan.directory, base_offset, 0, names.CLEANED)
+        self.segment.offset_index.hold()
+        self.segment.time_index.hold()
+        self._pending: list[bytes] = []
+        self._written = 0
+
+    def add(self, kept: Kept, last_offset: int) -> None:
+        segment, size = self.segment, len(kept.data)
+        assert segment.takes_offset(last_offset), "a group's range of offsets fits its index"
+        segment.note_batch(
+            segment.size, size, last_offset, kept.max_timestamp, self._plan.index_interval_bytes
+        )
+        segment.size += size
+        self._pending.append(kept.data)
+        if segment.size - self._written >= _WRITE_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        if self._pending:
+            data = b"".join(self._pending)
+            self._files.get(self.segment.log_path).write_at(self._written, (data,))
+            self._written += len(data)
+            self._pending.clear()
+
+    def finish(self) -> None:
+        """Everything is on the device before anything of it gets a name that counts."""
+        self._write()
+        segment = self.segment
+        segment.complete_time_index()
+        segment.offset_index.write_out()
+        segment.time_index.write_out()
+        for path in segment.paths():
+            if self._disk.exists(path):
+                self._files.get(path).sync()
+                self._files.forget(path)
+        self._disk.sync_directory(self._plan.directory)

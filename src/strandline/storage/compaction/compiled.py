@@ -1,0 +1,98 @@
+"""The map of keys as compiled code, for large logs: in another process, where numpy and numba may be loaded.
+
+It takes 24 bytes a slot, as Apache Kafka's does, and begins small: memory is taken as keys come. Compiled code is kept
+beside the source or in the user's cache directory, so only the first use after an installation waits for the compiler.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import util
+from typing import Any, Final
+
+import numpy as np
+
+from strandline.storage.compaction import kernels as source
+from strandline.storage.compaction.keys import Judged
+from strandline.wire.record_batch import CorruptBatch, encode_record
+
+_SLOT_BYTES: Final = 8 * source.SLOT
+_SLOTS_FIRST: Final = 1 << 16
+# How full a table gets before it grows, and how full the largest may be.
+_LOAD_MAX: Final = 0.6
+# In the order in which they call each other.
+_NAMES: Final = ("read_varint", "mixed", "hashes", "slot_of", "move_keys", "note_keys", "judge_records")
+
+
+@cache
+def _kernels() -> Any:
+    from numba import njit
+
+    spec = util.find_spec(source.__name__)
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name in _NAMES:
+        setattr(module, name, njit(cache=True, nogil=True)(getattr(module, name)))
+    return module
+
+
+class CompiledKeyMap:
+    def __init__(self, bytes_max: int, seed: int) -> None:
+        self._kernels = _kernels()
+        self._slots_max = max(1 << (max(bytes_max // _SLOT_BYTES, 1).bit_length() - 1), _SLOTS_FIRST)
+        # With a sign, as the kernels' integers have.
+        self._seed = seed - (1 << 64) if seed >= 1 << 63 else seed
+        self._table = np.zeros(_SLOTS_FIRST * source.SLOT, np.int64)
+        self._used = 0
+        self._runs = np.zeros(0, np.int64)
+        self._found = np.zeros(source.FOUND_SIZE, np.int64)
+        self.latest_offset = -1
+
+    def __len__(self) -> int:
+        return self._used
+
+    def note(self, body: bytes, count: int, base_offset: int, from_offset: int) -> bool:
+        while self._used + count > _LOAD_MAX * (len(self._table) // source.SLOT):
+            if len(self._table) // source.SLOT >= self._slots_max and self._used:
+                return False
+            larger = np.zeros(2 * len(self._table), np.int64)
+            self._kernels.move_keys(self._table, larger)
+            self._table = larger
+        data = np.frombuffer(body, np.uint8)
+        new = self._kernels.note_keys(data, count, base_offset, from_offset, self._table, self._seed)
+        if new < 0:
+            raise CorruptBatch(f"records of the batch at offset {base_offset} cannot be read")
+        self._used += new
+        return True
+
+    def judge(self, body: bytes, count: int, base_offset: int, *, keeps_tombstones: bool) -> Judged:
+        if len(self._runs) < 2 * count:
+            self._runs = np.zeros(2 * count, np.int64)
+        runs, found = self._runs, self._found
+        run_count = self._kernels.judge_records(
+            np.frombuffer(body, np.uint8),
+            count,
+            base_offset,
+            self.latest_offset,
+            int(keeps_tombstones),
+            self._table,
+            self._seed,
+            runs,
+            found,
+        )
+        if run_count < 0:
+            raise CorruptBatch(f"records of the batch at offset {base_offset} cannot be read")
+        ends = runs[: 2 * run_count].tolist()
+        kept, tombstones, max_delta = found.tolist()
+        return Judged(kept, list(zip(ends[::2], ends[1::2], strict=True)), bool(tombstones), max_delta)
+
+
+def warm_up() -> None:
+    """Has everything compiled, for who does not want the first use to wait for it."""
+    key_map = CompiledKeyMap(0, 1)
+    body = encode_record(0, 0, b"key", b"value")
+    key_map.note(body, 1, 0, 0)
+    key_map.judge(body, 1, 0, keeps_tombstones=True)
+    key_map._kernels.move_keys(key_map._table, np.zeros(2 * len(key_map._table), np.int64))

@@ -1,0 +1,188 @@
+"""The loops of `keys` in the part of Python that numba compiles; they run compiled or not at all.
+
+A table is one array of 64-bit integers, three for a slot: two halves of the key's hash, and its last offset plus one,
+where 0 says that the slot is free. Collisions go on to the next slot. Like Apache Kafka's, the map knows keys by 128
+bits of hash; the hash is seeded anew for every cleaning, so that nobody can make up keys that meet in it.
+
+Compiled integers wrap and compiled code checks no bounds, so every read of foreign bytes is checked here. A negative
+answer is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+CUT_OFF = -1
+SLOT = 3
+
+# Of judge's `found`: records that stay, whether a tombstone is among them, their largest timestamp delta.
+KEPT = 0
+TOMBSTONES = 1
+MAX_DELTA = 2
+FOUND_SIZE = 3
+
+INT64_MAX = 0x7FFFFFFFFFFFFFFF
+# Odd numbers with well-spread bits; negative ones because a literal must fit 64 bits with a sign.
+_FIRST = -7046029288634856825
+_SECOND = -4417276706812531889
+_THIRD = 1609587929392839161
+
+
+def read_varint(data: Any, p: Any, end: Any) -> Any:
+    """A zigzag varint and the position behind it, which is -1 if there is none."""
+    value = 0
+    shift = 0
+    while True:
+        if p >= end or shift > 63:
+            return 0, -1
+        byte = data[p] & 0xFF
+        p += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return ((value >> 1) & INT64_MAX) ^ -(value & 1), p
+        shift += 7
+
+
+def mixed(value: Any) -> Any:
+    value ^= (value >> 33) & 0x7FFFFFFF
+    value *= _FIRST
+    value ^= (value >> 29) & 0x7FFFFFFFF
+    value *= _SECOND
+    return value ^ ((value >> 32) & 0xFFFFFFFF)
+
+
+def hashes(data: Any, start: Any, size: Any, seed: Any) -> Any:
+    """Two hashes of 64 bits; the second is never 0 by more than chance, and need not be."""
+    first = seed ^ (size * _FIRST)
+    second = (seed * _THIRD) ^ size
+    p = start
+    end = start + size
+    while p < end:
+        word = 0
+        shift = 0
+        while p < end and shift < 64:
+            word |= (data[p] & 0xFF) << shift
+            p += 1
+            shift += 8
+        first = mixed(first ^ word)
+        second = mixed((second * _THIRD) ^ (word * _FIRST))
+    return mixed(first), mixed(second ^ _THIRD)
+
+
+def slot_of(table: Any, mask: Any, first: Any, second: Any) -> Any:
+    """Where the key is, or would be."""
+    slot = first & mask
+    while True:
+        at = slot * SLOT
+        if table[at + 2] == 0 or (table[at] == first and table[at + 1] == second):
+            return at
+        slot = (slot + 1) & mask
+
+
+def move_keys(table: Any, larger: Any) -> Any:
+    """Fills a larger table with the keys of this one."""
+    mask = len(larger) // SLOT - 1
+    for at in range(0, len(table), SLOT):
+        if table[at + 2] != 0:
+            to = slot_of(larger, mask, table[at], table[at + 1])
+            larger[to] = table[at]
+            larger[to + 1] = table[at + 1]
+            larger[to + 2] = table[at + 2]
+    return 0
+
+
+def note_keys(data: Any, count: Any, base_offset: Any, from_offset: Any, table: Any, seed: Any) -> Any:
+    """Notes the keys of one batch's body; how many of them are new, or an error."""
+    mask = len(table) // SLOT - 1
+    total = len(data)
+    new = 0
+    p = 0
+    for _ in range(count):
+        size, p = read_varint(data, p, total)
+        if p < 0 or size <= 0 or size > total - p:
+            return CUT_OFF
+        end = p + size
+        _timestamp, p = read_varint(data, p + 1, end)
+        if p < 0:
+            return CUT_OFF
+        delta, p = read_varint(data, p, end)
+        if p < 0:
+            return CUT_OFF
+        key_size, p = read_varint(data, p, end)
+        if p < 0 or key_size > end - p:
+            return CUT_OFF
+        if key_size >= 0 and base_offset + delta >= from_offset:
+            first, second = hashes(data, p, key_size, seed)
+            at = slot_of(table, mask, first, second)
+            if table[at + 2] == 0:
+                table[at] = first
+                table[at + 1] = second
+                new += 1
+            table[at + 2] = base_offset + delta + 1
+        p = end
+    return new if p == total else CUT_OFF
+
+
+def judge_records(
+    data: Any,
+    count: Any,
+    base_offset: Any,
+    latest: Any,
+    keeps: Any,
+    table: Any,
+    seed: Any,
+    runs: Any,
+    found: Any,
+) -> Any:
+    """Writes begin and end of each run of records that stay into `runs`; how many runs, or an error."""
+    mask = len(table) // SLOT - 1
+    total = len(data)
+    kept = 0
+    tombstones = 0
+    max_delta = -INT64_MAX
+    run_count = 0
+    run_end = -1
+    p = 0
+    for _ in range(count):
+        start = p
+        size, p = read_varint(data, p, total)
+        if p < 0 or size <= 0 or size > total - p:
+            return CUT_OFF
+        end = p + size
+        timestamp, p = read_varint(data, p + 1, end)
+        if p < 0:
+            return CUT_OFF
+        delta, p = read_varint(data, p, end)
+        if p < 0:
+            return CUT_OFF
+        key_size, p = read_varint(data, p, end)
+        if p < 0 or key_size > end - p:
+            return CUT_OFF
+        value_at = p + max(key_size, 0)
+        if value_at >= end:
+            return CUT_OFF
+        is_tombstone = data[value_at] == 1
+        offset = base_offset + delta
+        stays = True
+        if offset <= latest:
+            if key_size < 0 or (is_tombstone and keeps == 0):
+                stays = False
+            else:
+                first, second = hashes(data, p, key_size, seed)
+                stays = offset + 1 >= table[slot_of(table, mask, first, second) + 2]
+        if stays:
+            kept += 1
+            if is_tombstone:
+                tombstones = 1
+            if timestamp > max_delta:
+                max_delta = timestamp
+            if start != run_end:
+                runs[2 * run_count] = start
+                run_count += 1
+            run_end = end
+            runs[2 * run_count - 1] = end
+        p = end
+    found[KEPT] = kept
+    found[TOMBSTONES] = tombstones
+    found[MAX_DELTA] = max_delta
+    return run_count if p == total else CUT_OFF

@@ -1,0 +1,83 @@
+"""Compacted files take the place of the segments they were made from, whole or not at all: Kafka's replaceSegments.
+
+1. The cleaner writes `.cleaned` files, syncs them, and syncs the directory.
+2. They are renamed to `.swap`. While one of them is still called `.cleaned`, a start removes them all.
+3. The old files are renamed to `.deleted`. From 2 on a start completes the swap: it removes the old segments that the
+   new one covers and goes on with 4.
+4. `.swap` goes from the names.
+
+The order of the renames is what counts, so they are done in one go, and the directory is synced behind them.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from strandline.ports.disk import Disk
+from strandline.storage import names
+from strandline.storage.files import FileTable
+from strandline.storage.segment import Segment
+from strandline.wire.record_batch import CorruptBatch
+
+_FILES: Final = (names.OFFSET_INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX, names.LOG)
+
+
+def rename_segment(disk: Disk, directory: str, base_offset: int, old: str, new: str) -> None:
+    """Gives a segment's files another suffix; those that are not there have none."""
+    for kind in _FILES:
+        path = f"{directory}/{names.segment_file(base_offset, kind)}"
+        if disk.exists(path + old):
+            disk.rename(path + old, path + new)
+
+
+def remove_unfinished(disk: Disk, directory: str) -> None:
+    """What an earlier cleaning left behind that did not come to its end."""
+    for name in disk.names(directory):
+        if name.endswith(names.CLEANED):
+            disk.remove(f"{directory}/{name}")
+
+
+def complete_swaps(disk: Disk, directory: str, found: list[str]) -> list[str]:
+    """Brings swaps that a crash has interrupted to their end; what was done, for the node's log."""
+    swaps = [name for name in found if name.endswith(names.SWAP)]
+    if not swaps:
+        return []
+    cleaned = [_offset(name) for name in found if name.endswith(names.CLEANED)]
+    if cleaned:
+        # Not all of it had been renamed: the old segments are all there, and count.
+        for name in [name for name in swaps if _offset(name) >= min(cleaned)]:
+            disk.remove(f"{directory}/{name}")
+            swaps.remove(name)
+    notes = []
+    for name in swaps:
+        if name.endswith(names.LOG + names.SWAP):
+            notes.append(f"{directory}/{name}: an interrupted compaction is completed")
+            _remove_covered(disk, directory, _offset(name), found)
+    for name in swaps:
+        disk.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(names.SWAP)}")
+    disk.sync_directory(directory)
+    return notes
+
+
+def _remove_covered(disk: Disk, directory: str, base_offset: int, found: list[str]) -> None:
+    """Old segments from the new one's first offset to its last. What is kept of those behind it does no harm."""
+    files = FileTable(disk, 4)
+    try:
+        size = disk.size(f"{directory}/{names.segment_file(base_offset, names.LOG)}{names.SWAP}")
+        new = Segment(disk, files, directory, base_offset, size, names.SWAP)
+        last = base_offset
+        with suppress(CorruptBatch):  # recovery says so when it comes to it
+            for place in new.walk():
+                last = place.last_offset
+    finally:
+        files.close()
+    for name in found:
+        offset = names.base_offset_of(name)
+        if offset is not None and base_offset <= offset <= last and name.endswith(_FILES):
+            disk.remove(f"{directory}/{name}")
+
+
+def _offset(name: str) -> int:
+    offset = names.base_offset_of(name)
+    return -1 if offset is None else offset

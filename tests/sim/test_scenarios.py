@@ -1,0 +1,35 @@
+"""The shipped scenarios with a few fixed seeds; `make sim` searches with many."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from strandline.sim.plans import shipped
+from strandline.sim.trial import run
+
+SOAK_FACTOR = 50
+SEEDS = {"fast": 2, "slow": 1, "rare": 1}
+PLANS = shipped()
+
+
+def cases() -> list[tuple[str, int]]:
+    if "STRANDLINE_SEED" in os.environ:
+        return [(name, int(os.environ["STRANDLINE_SEED"])) for name in PLANS]
+    factor = SOAK_FACTOR if os.environ.get("STRANDLINE_SOAK") else 1
+    return [(name, seed) for name, plan in PLANS.items() for seed in range(SEEDS[plan.speed] * factor)]
+
+
+@pytest.mark.parametrize(("name", "seed"), cases())
+def test_nothing_forbidden_happens_and_all_is_well_in_the_end(name: str, seed: int) -> None:
+    outcome = run(PLANS[name], seed)
+    assert outcome.is_ok, outcome.message
+    assert outcome.acknowledged > 0
+    assert sum(outcome.fault_counts.values()) > 0
+
+
+def test_one_seed_gives_one_trace() -> None:
+    first, second = (run(PLANS["groups"], 3) for _ in range(2))
+    assert first.trace_hash == second.trace_hash
+    assert first.virtual_s == second.virtual_s

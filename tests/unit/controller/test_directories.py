@@ -1,0 +1,141 @@
+"""Directories of brokers (KIP-858): where replicas are, and what becomes of them when a directory fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from strandline.base.errors import ErrorCode
+from strandline.controller.image import UNASSIGNED, PartitionState
+from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, BrokerState
+from strandline.wire.api.k56_alter_partition import PartitionData as InSyncPartition
+from strandline.wire.api.k56_alter_partition import TopicData as InSyncTopic
+from strandline.wire.api.k73_assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    DirectoryData,
+    PartitionData,
+    TopicData,
+)
+from tests.unit.controller.plans import Cluster, registration, topic
+
+ONE, TWO, OTHER = b"1" * 16, b"2" * 16, b"3" * 16
+
+
+def cluster_with_two_directories() -> Cluster:
+    """Broker 1 has two directories; `t-0` and `t-1` are led by it and followed by broker 2."""
+    cluster = Cluster(None, None)
+    come_back(cluster, ONE, TWO)
+    cluster.create(topic(assignments={0: (1, 2), 1: (1, 2)}))
+    assert assign(cluster, ONE, 0) == assign(cluster, TWO, 1) == ErrorCode.NONE
+    return cluster
+
+
+def come_back(cluster: Cluster, *directories: bytes, is_clean: bool = True) -> None:
+    again = replace(
+        registration(1),
+        incarnation=bytes(directories[0][:1] * 16),
+        log_dirs=directories,
+        was_clean_shutdown=is_clean,
+    )
+    cluster.commit(cluster.controller.plan_register(again, len(cluster.log)))
+    cluster.commit(cluster.controller.plan_unfence(1))
+
+
+def partition(cluster: Cluster, index: int) -> PartitionState:
+    return cluster.controller.image.topics["t"].partitions[index]
+
+
+def assign(cluster: Cluster, directory: bytes, index: int, topic_id: bytes | None = None) -> int:
+    image = cluster.controller.image
+    told = TopicData(
+        topic_id=topic_id or image.topics["t"].topic_id, partitions=(PartitionData(partition_index=index),)
+    )
+    request = AssignReplicasToDirsRequest(
+        broker_id=1,
+        broker_epoch=image.brokers[1].epoch,
+        directories=(DirectoryData(id=directory, topics=(told,)),),
+    )
+    answer = cluster.commit(cluster.controller.plan_assign(request))
+    return int(answer.directories[0].topics[0].partitions[0].error_code)
+
+
+def fail(cluster: Cluster, *directories: bytes) -> None:
+    cluster.commit(cluster.controller.plan_offline_directories(1, directories))
+
+
+def test_broker_with_several_directories_says_where_a_replica_is() -> None:
+    cluster = cluster_with_two_directories()
+    assert partition(cluster, 0).directory_of(1) == ONE
+    assert partition(cluster, 1).directory_of(1) == TWO
+    assert assign(cluster, ONE, 7) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert assign(cluster, ONE, 0, topic_id=OTHER) == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_leaders_in_a_failed_directory_move_and_the_others_stay() -> None:
+    cluster = cluster_with_two_directories()
+    fail(cluster, ONE)
+    assert (partition(cluster, 0).leader, partition(cluster, 0).in_sync) == (2, (2,))
+    assert (partition(cluster, 1).leader, partition(cluster, 1).in_sync) == (1, (1, 2))
+    assert cluster.controller.image.brokers[1].log_dirs == (TWO,)
+    assert not cluster.controller.image.brokers[1].fenced
+    epochs = [partition(cluster, index).partition_epoch for index in (0, 1)]
+    fail(cluster, ONE)
+    assert [partition(cluster, index).partition_epoch for index in (0, 1)] == epochs, "it is known already"
+
+
+def test_replica_in_a_failed_directory_is_not_taken_in_sync_nor_elected() -> None:
+    cluster = cluster_with_two_directories()
+    fail(cluster, ONE)
+    image = cluster.controller.image
+    state = partition(cluster, 0)
+    members = tuple(BrokerState(broker_id=n, broker_epoch=image.brokers[n].epoch) for n in (1, 2))
+    asked = InSyncPartition(
+        partition_index=0,
+        leader_epoch=state.leader_epoch,
+        new_isr_with_epochs=members,
+        partition_epoch=state.partition_epoch,
+    )
+    request = AlterPartitionRequest(
+        broker_id=2,
+        broker_epoch=image.brokers[2].epoch,
+        topics=(InSyncTopic(topic_id=image.topics["t"].topic_id, partitions=(asked,)),),
+    )
+    answer = cluster.commit(cluster.controller.plan_alter_partition(request, 3))
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.INELIGIBLE_REPLICA
+    cluster.commit(cluster.controller.plan_fence(2))
+    assert partition(cluster, 0).leader == -1, "broker 1 lives, its replica does not"
+    assert partition(cluster, 1).leader == 1
+
+
+def test_replica_that_is_said_to_be_in_a_failed_directory_leaves_too() -> None:
+    """The directory failed before the broker could say what was in it."""
+    cluster = Cluster(None, None)
+    come_back(cluster, ONE, TWO)
+    cluster.create(topic(assignments={0: (1, 2)}))
+    fail(cluster, ONE)
+    assert partition(cluster, 0).leader == 1
+    assert assign(cluster, ONE, 0) == ErrorCode.NONE
+    assert (partition(cluster, 0).leader, partition(cluster, 0).in_sync) == (2, (2,))
+
+
+def test_broker_without_a_directory_left_is_fenced() -> None:
+    cluster = cluster_with_two_directories()
+    fail(cluster, ONE, TWO)
+    assert cluster.controller.image.brokers[1].fenced
+    assert [partition(cluster, index).leader for index in (0, 1)] == [2, 2]
+
+
+def test_directory_that_does_not_come_back_is_forgotten() -> None:
+    cluster = cluster_with_two_directories()
+    come_back(cluster, TWO, OTHER, is_clean=False)
+    assert partition(cluster, 0).directory_of(1) == UNASSIGNED
+    assert partition(cluster, 1).directory_of(1) == TWO
+    assert partition(cluster, 0).leader == 2
+
+
+def test_broker_that_is_alone_keeps_what_it_has() -> None:
+    cluster = Cluster(None)
+    come_back(cluster, ONE, TWO)
+    cluster.create(topic(assignments={0: (1,)}))
+    assert assign(cluster, ONE, 0) == ErrorCode.NONE
+    fail(cluster, ONE)
+    assert partition(cluster, 0).leader == 1

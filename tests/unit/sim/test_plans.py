@@ -1,0 +1,70 @@
+"""Scenario files: what is wrong with one is said, and what shipped ones draw depends on the seed alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strandline.sim.faults import Event, events_from
+from strandline.sim.plans import InvalidPlan, load, parse, shipped
+from strandline.sim.shrinking import shrink
+from strandline.sim.trial import events_of
+
+GOOD = 'workloads = ["log"]\n[faults]\nkinds = ["kill"]\n'
+
+
+def test_shipped_scenarios_are_of_every_speed_and_use_every_workload() -> None:
+    plans = shipped().values()
+    assert {plan.speed for plan in plans} == {"fast", "slow", "rare"}
+    assert {name for plan in plans for name in plan.workloads} == {"log", "transactions", "loops", "groups"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("workloads = [", "bad"),
+        ('workloads = ["log"]\nnode = 3', "node is no key"),
+        ('workloads = ["logs"]', "there is no logs; there are log"),
+        ("", "name at least one of log"),
+        ('workloads = ["log"]\nspeed = "quick"', "there is no quick"),
+        (GOOD + "how_many = 3", "how_many is no key"),
+        ('workloads = ["log"]\n[faults]\nkinds = ["fire"]', "there is no fire; there are kill"),
+        (GOOD + "seconds = [3.0, 1.0]", "the shortest and the longest"),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_why(text: str, said: str) -> None:
+    with pytest.raises(InvalidPlan, match=said):
+        parse("bad", text)
+
+
+def test_a_scenario_is_found_by_name_or_by_path(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(GOOD)
+    assert load(str(tmp_path / "mine.toml")).name == "mine"
+    assert load("kills").workloads == ("log",)
+    with pytest.raises(InvalidPlan, match="cannot be read"):
+        load(str(tmp_path / "none.toml"))
+
+
+def test_a_seed_decides_on_the_faults() -> None:
+    plan = shipped()["everything"]
+    assert events_of(plan, 7) == events_of(plan, 7)
+    assert events_of(plan, 7) != events_of(plan, 8)
+
+
+def test_faults_that_were_printed_can_be_given_back() -> None:
+    import tomllib
+
+    events = events_of(shipped()["kills"], 3)
+    assert events_from(tomllib.loads("".join(map(Event.as_toml, events)))["event"]) == events
+
+
+def test_shrinking_leaves_what_the_failure_needs() -> None:
+    events = [Event(kind="kill", at=float(n), seconds=1.0, node=1, number=n) for n in range(9)]
+
+    def fails(candidate: list[Event]) -> bool:
+        return {2, 7} <= {event.number for event in candidate}
+
+    left = shrink(events, fails)
+    assert [event.number for event in left] == [2, 7]
+    assert [event.seconds for event in left] == [0.0, 0.0]
