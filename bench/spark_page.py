@@ -14,6 +14,14 @@ _AIMS: Final = (
     ("write", "strandline, one transaction", "kafka", 0.9, True),
     ("stream", "strandline, exactly once", "kafka", 1.2, False),
 )
+# What a run on an idle machine adds to the load by itself, at most.
+_OWN_LOAD: Final = 3
+_NOTES: Final = (
+    "Not measured: client CPU, streams into Parquet, Avro, and how the time of a micro-batch divides. From reading",
+    "the source of PySpark and ours: Spark starts Python processes in the driver to plan each micro-batch of a Python",
+    "source or sink, and the exactly-once sink shuffles rows by output partition and sends them through Python twice,",
+    "to place and to write them.",
+)
 
 
 def page(results: Results) -> str:
@@ -29,6 +37,13 @@ def page(results: Results) -> str:
         ),
         "",
     ]
+    began, ended = run["load_average"]
+    if max(began, ended) > facts["cores"] + _OWN_LOAD:
+        lines += [
+            f"**Other work ran on the machine**: the load average was {began:.0f} at first and {ended:.0f} at last.",
+            "Figures are low and far apart: ratios are worth more than figures, and neither is worth much.",
+            "",
+        ]
     for scenario, about in results.scenarios.items():
         figure = _FIGURES[scenario.partition("-")[0]]
         lines += [f"**{about['doc']}**", "", "| | median | |", "| --- | ---: | --- |"]
@@ -48,4 +63,4 @@ def page(results: Results) -> str:
             sign = "≥" if more_is_better else "≤"
             verdict = "met" if met else "**missed**"
             lines.append(f"| {scenario}: {ours} / {theirs} | {sign} {aim} | {ratio.median:.2f} | {verdict} |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *_NOTES, ""])

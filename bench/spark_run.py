@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import sys
 import tempfile
 import time
@@ -209,6 +210,7 @@ def main() -> None:
             "scale": options.scale,
             "revision": machine.revision(),
             "machine": machine.facts(scratch, require(JAVA)),
+            "load_average": [os.getloadavg()[0]],
         }
         results = Results(run=run)
         peer.start()
@@ -219,6 +221,7 @@ def main() -> None:
             spark.stop()
         finally:
             peer.stop()
+    results.run["load_average"].append(os.getloadavg()[0])
     page = spark_page.page(results)
     if options.dry:
         print(page)
