@@ -96,7 +96,10 @@ class Cluster:
         return ",".join(node.bootstrap for node in self.brokers)
 
     def node(self, node_id: int) -> ClusterNode:
-        return next(node for node in self.nodes if node.node_id == node_id)
+        for node in self.nodes:
+            if node.node_id == node_id:
+                return node
+        raise LookupError(f"there is no node {node_id}; there are {[node.node_id for node in self.nodes]}")
 
     def start(self) -> None:
         """All at once: none is ready before a majority of controllers is there."""
