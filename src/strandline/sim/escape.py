@@ -17,6 +17,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any, Final, NoReturn
 
 
@@ -26,15 +27,14 @@ class EscapedSimulation(AssertionError):
 
 _SEALED: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
     (time, ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")),
-    (socket, ("socket", "socketpair", "create_connection", "create_server", "getaddrinfo")),
+    (socket, ("socketpair", "create_connection", "create_server", "getaddrinfo")),
+    (socket.socket, ("__init__",)),
     (threading.Thread, ("start",)),
-    (subprocess, ("Popen",)),
+    (subprocess.Popen, ("__init__",)),
     (os, ("open", "urandom", "getrandom", "fork", "kill")),
     (builtins, ("open",)),
-    (
-        random,
-        ("random", "randrange", "randint", "choice", "shuffle", "uniform", "getrandbits", "SystemRandom"),
-    ),
+    (random, ("random", "randrange", "randint", "choice", "shuffle", "uniform", "getrandbits")),
+    (random.SystemRandom, ("__init__",)),
     (uuid, ("uuid1", "uuid4")),
 )
 
@@ -46,6 +46,16 @@ def refusal(name: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+def _sealed_here(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Refused to the thread of the simulation. Other threads of the process have lives of their own."""
+    refuse, simulation = refusal(name), get_ident()
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        return refuse() if get_ident() == simulation else original(*args, **keywords)
+
+    return call
+
+
 @contextmanager
 def sealed() -> Iterator[None]:
     originals: list[tuple[Any, str, Any]] = []
@@ -53,9 +63,17 @@ def sealed() -> Iterator[None]:
         for holder, names in _SEALED:
             for name in names:
                 if hasattr(holder, name):  # not every platform has each
-                    originals.append((holder, name, getattr(holder, name)))
-                    setattr(holder, name, refusal(f"{holder.__name__}.{name}"))
+                    originals.append((holder, name, vars(holder).get(name)))
+                    what = (
+                        f"{holder.__module__}.{holder.__name__}"
+                        if isinstance(holder, type)
+                        else holder.__name__
+                    )
+                    setattr(holder, name, _sealed_here(getattr(holder, name), f"{what}.{name}"))
         yield
     finally:
         for holder, name, original in reversed(originals):
-            setattr(holder, name, original)
+            if original is None:  # it was inherited
+                delattr(holder, name)
+            else:
+                setattr(holder, name, original)
