@@ -20,7 +20,7 @@ from strandline.spark.batch_transaction import BatchTransaction
 from tests.spark.sessions import session
 
 OFFSETS_PER_BATCH = 60
-RUN_SECONDS_MAX = 240
+RUN_SECONDS_MAX = 600
 
 
 def die() -> None:

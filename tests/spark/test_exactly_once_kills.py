@@ -46,7 +46,7 @@ def assert_exact(bootstrap: str, target: str, count: int, why: str) -> None:
     assert not repeated, f"{why}: {len(repeated)} records are there twice, such as {repeated[:5]}"
 
 
-@pytest.mark.timeout(1500)  # four JVMs one after the other, on a machine that may be busy
+@pytest.mark.timeout(3000)  # four JVMs one after the other, on a machine that may be busy
 def test_three_kills_lose_nothing_and_repeat_nothing(
     bootstrap: str, topic: str, admin: Admin, tmp_path: Path
 ) -> None:
