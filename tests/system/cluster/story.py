@@ -192,8 +192,8 @@ def read(bootstrap: str, topic: str, partition: int = 0, **settings: Any) -> lis
     found: list[tuple[int, str]] = []
     try:
         consumer.assign([place])
-        deadline = time.monotonic() + 20
-        _, end = consumer.get_watermark_offsets(place, timeout=10)
+        deadline = time.monotonic() + 90
+        _, end = consumer.get_watermark_offsets(place, timeout=30)
         while (found[-1][0] + 1 if found else 0) < end:
             assert time.monotonic() < deadline, (len(found), end)
             for message in consumer.consume(1000, timeout=0.2):
