@@ -6,17 +6,16 @@ controller still fences accepts connections, but is missing there, and refuses t
 
 from __future__ import annotations
 
-import base64
 import os
 import signal
 import socket
 import subprocess
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from strandline.base.ids import new_uuid, uuid_text
 from tests.oracle.readiness import lists_a_broker
 
 # What bin/kafka-server-start.sh and kafka-run-class.sh pass: a benchmark must run Kafka as shipped.
@@ -60,7 +59,7 @@ class ApacheKafka:
     ) -> None:
         self.settings = dict(settings or {})
         self.log_file = directory / "server.log"
-        self.cluster_id = cluster_id or _new_cluster_id()
+        self.cluster_id = cluster_id or uuid_text(new_uuid(os.urandom))
         self._java = java
         self._jars = jars
         self._directory = directory
@@ -207,11 +206,3 @@ def free_ports(count: int) -> list[int]:
     finally:
         for each in sockets:
             each.close()
-
-
-def _new_cluster_id() -> str:
-    while True:
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        # Kafka avoids these too: tools take them for options.
-        if not cluster_id.startswith("-"):
-            return cluster_id

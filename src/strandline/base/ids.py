@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 ZERO_UUID: Final = bytes(16)
@@ -20,9 +21,22 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-def uuid_text(uuid: bytes) -> str:
+def uuid_text(uuid: bytes | bytearray) -> str:
     """22 characters of URL-safe base64, as every Kafka tool prints it."""
     return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()
+
+
+def new_uuid(random_bytes: Callable[[int], bytes]) -> bytes:
+    """A UUID of version 4 whose text does not begin with a dash: every command line would take it for an option.
+
+    `random_bytes(count)` is where chance comes from. Apache Kafka draws again in the same case.
+    """
+    while True:
+        raw = bytearray(random_bytes(16))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        if not uuid_text(raw).startswith("-"):
+            return bytes(raw)
 
 
 def parse_uuid(text: str) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
-import uuid
+
+from strandline.base.ids import new_uuid
 
 
 class RealRandom:
@@ -11,7 +13,7 @@ class RealRandom:
         self._random = random.SystemRandom()
 
     def uuid(self) -> bytes:
-        return uuid.uuid4().bytes
+        return new_uuid(os.urandom)
 
     def below(self, limit: int) -> int:
         return self._random.randrange(limit)

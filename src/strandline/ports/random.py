@@ -7,7 +7,7 @@ from typing import Protocol
 
 class Random(Protocol):
     def uuid(self) -> bytes:
-        """16 random bytes in UUID version 4 form."""
+        """A new id, as `strandline.base.ids.new_uuid` makes them."""
         ...
 
     def below(self, limit: int) -> int:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from random import Random as Generator
 
+from strandline.base.ids import new_uuid
+
 __all__ = ["Generator", "SimulatedRandom", "generator"]
 
 
@@ -20,10 +22,7 @@ class SimulatedRandom:
         self._chance = chance
 
     def uuid(self) -> bytes:
-        raw = bytearray(self._chance.randbytes(16))
-        raw[6] = raw[6] & 0x0F | 0x40
-        raw[8] = raw[8] & 0x3F | 0x80
-        return bytes(raw)
+        return new_uuid(self._chance.randbytes)
 
     def below(self, limit: int) -> int:
         return self._chance.randrange(limit)

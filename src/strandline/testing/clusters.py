@@ -26,6 +26,7 @@ from strandline.client.config import ClientConfig
 from strandline.client.world import real_world
 from strandline.config import BrokerConfig
 from strandline.node import launcher
+from strandline.node.random import RealRandom
 from strandline.storage.directory import UnusableDirectory
 from strandline.testing.embedded import by_kafka_names
 from strandline.testing.process import BrokerProcess
@@ -67,7 +68,7 @@ class Cluster:
         self.home = home
         dedicated = controllers or 0
         ids = list(range(1, nodes + dedicated + 1))
-        self.cluster_id = _cluster_of(home, len(ids)) or uuid_text(os.urandom(16))
+        self.cluster_id = _cluster_of(home, len(ids)) or uuid_text(RealRandom().uuid())
         ports = free_ports(2 * nodes + dedicated)
         voter_ids = ids[nodes:] if dedicated else ids
         controller_ports = dict(zip(ids, ports, strict=False))

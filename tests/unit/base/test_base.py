@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
 from strandline.base.errors import MESSAGE_LENGTH_MAX, ErrorCode, KafkaError, error_name, is_retriable
-from strandline.base.ids import TopicPartition, parse_uuid, uuid_text
+from strandline.base.ids import TopicPartition, new_uuid, parse_uuid, uuid_text
 from strandline.base.topics import colliding_name, invalid_topic_name
 
 
@@ -36,6 +38,13 @@ def test_uuids_are_written_as_kafka_writes_them() -> None:
     assert uuid_text(raw) == "AAECAwQFBgcICQoLDA0ODw"
     assert parse_uuid("AAECAwQFBgcICQoLDA0ODw") == raw
     assert parse_uuid("AAECAwQFBgcICQoLDA0ODw==") == raw
+
+
+def test_new_uuids_are_of_version_4_and_no_tool_takes_one_for_an_option() -> None:
+    drawn = iter((bytes([0b111110_00]) * 16, bytes([0b111111_00]) * 16))
+    raw = new_uuid(lambda _: next(drawn))
+    assert uuid_text(raw).startswith("_"), "the first would have begun with a dash"
+    assert uuid.UUID(bytes=raw).version == 4
 
 
 @pytest.mark.parametrize(
