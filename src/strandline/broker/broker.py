@@ -6,7 +6,7 @@ import asyncio
 import traceback
 from typing import Any, NamedTuple
 
-from strandline.base.errors import ErrorCode, KafkaError, error_name
+from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.broker.absences import Absences
 from strandline.broker.admission import Connections, RequestMemory
@@ -34,11 +34,11 @@ from strandline.broker.replicas import Replicas
 from strandline.broker.replication import Replication
 from strandline.broker.tasks import TaskScope
 from strandline.broker.throttles import FOLLOWER, LEADER, Throttle
+from strandline.broker.topic_creation import TopicCreation
 from strandline.broker.transaction_coordinator import TransactionCoordinator
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
 from strandline.controller.features import KRAFT_VERSION_FEATURE
 from strandline.controller.image import ClusterImage
-from strandline.controller.producer_ids import ProducerIdBlock
 from strandline.ports.clock import Clock
 from strandline.ports.disk import Disk
 from strandline.ports.network import Listener as OpenListener
@@ -50,8 +50,6 @@ from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
-from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
-from strandline.wire.api.k67_allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.records.metadata import BrokerEndpoint
 from strandline.wire.schema import Request
 
@@ -96,11 +94,12 @@ class Broker:
         if selector and not selector.endswith(("RackAwareReplicaSelector", "LeaderSelector")):
             events.warn("no such replica selector: consumers read from leaders", selector=selector)
         self.partitions_per_answer_max = config.int("max.request.partition.size.limit")
-        self.producer_ids = ProducerIds(self._allocate_producer_ids)
+        self.producer_ids = ProducerIds(self)
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self)
         self.controllers = Controllers(self)
         self.absences = Absences(self)
+        self.topic_creation = TopicCreation(self)
         self.leader_throttle = Throttle(self, LEADER)
         self.follower_throttle = Throttle(self, FOLLOWER)
         self.replication = Replication(self)
@@ -347,36 +346,6 @@ class Broker:
     @property
     def auto_creates_topics(self) -> bool:
         return bool(self.configs.broker_value("auto.create.topics.enable"))
-
-    async def create_topics_automatically(self, names: list[str]) -> dict[str, int]:
-        """Creates topics with the defaults; the error of each that could not be."""
-        request = CreateTopicsRequest(
-            topics=tuple(
-                CreatableTopic(
-                    name=name, num_partitions=-1, replication_factor=-1, assignments=(), configs=()
-                )
-                for name in names
-            )
-        )
-        try:
-            response = await self.controllers.forward(request, 7)
-        except KafkaError as error:
-            return dict.fromkeys(names, error.code)
-        failed = {}
-        for result in response.topics:
-            if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-                failed[result.name] = result.error_code
-                self.events.warn(
-                    "automatic topic creation", topic=result.name, error=error_name(result.error_code)
-                )
-        return failed
-
-    async def _allocate_producer_ids(self) -> ProducerIdBlock:
-        request = AllocateProducerIdsRequest(broker_id=self.node_id, broker_epoch=self.broker_epoch)
-        response = await self.controllers.call(request, 0)
-        if response.error_code != ErrorCode.NONE:
-            raise KafkaError(response.error_code)
-        return ProducerIdBlock(response.producer_id_start, response.producer_id_len)
 
     # What handlers ask for
 

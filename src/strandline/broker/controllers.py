@@ -41,10 +41,12 @@ class Controllers:
 
     async def call(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
         """The response of the active controller; NOT_CONTROLLER or REQUEST_TIMED_OUT as KafkaError."""
-        return await self._until(seconds, lambda: self._call_once(request, version))
+        return await self._until(seconds, lambda: self._call_once(request, version, min(seconds, _ATTEMPT_S)))
 
     async def forward(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
-        return await self._until(seconds, lambda: self._forward_once(request, version))
+        return await self._until(
+            seconds, lambda: self._forward_once(request, version, min(seconds, _ATTEMPT_S))
+        )
 
     async def _until(self, seconds: float, attempt: Any) -> Any:
         clock = self._broker.clock
@@ -60,16 +62,16 @@ class Controllers:
                     raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "No controller answers.") from error
             await asyncio.sleep(_RETRY_S)
 
-    async def _call_once(self, request: Request, version: int) -> Any:
+    async def _call_once(self, request: Request, version: int, seconds: float) -> Any:
         runtime = self._broker.controller_runtime
         if runtime is not None and runtime.is_active:
             return await decide(runtime, request, version)
-        response = await self._leader().call(request, version, _ATTEMPT_S)
+        response = await self._leader().call(request, version, seconds)
         if getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
         return response
 
-    async def _forward_once(self, request: Request, version: int) -> Any:
+    async def _forward_once(self, request: Request, version: int, seconds: float) -> Any:
         runtime = self._broker.controller_runtime
         if runtime is not None and runtime.is_active:
             return await decide(runtime, request, version)
@@ -78,7 +80,7 @@ class Controllers:
             request_principal=None,
             client_host_address=b"\x7f\x00\x00\x01",
         )
-        response = await self._leader().call(envelope, 0, _ATTEMPT_S)
+        response = await self._leader().call(envelope, 0, seconds)
         if response.error_code != ErrorCode.NONE or response.response_data is None:
             raise KafkaError(response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR)
         data = response.response_data

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.replica import Replica
-from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -186,26 +186,17 @@ class CoordinatorShards(ABC, Generic[R]):
         if self.topic in self._broker.image.topics:
             return
         partitions, replication_factor, settings = self._topic_settings()
-        request = CreateTopicsRequest(
-            topics=(
-                CreatableTopic(
-                    name=self.topic,
-                    num_partitions=partitions,
-                    replication_factor=replication_factor,
-                    assignments=(),
-                    configs=tuple(
-                        CreatableTopicConfig(name=name, value=value) for name, value in settings.items()
-                    ),
-                ),
-            )
+        topic = CreatableTopic(
+            name=self.topic,
+            num_partitions=partitions,
+            replication_factor=replication_factor,
+            assignments=(),
+            configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in settings.items()),
         )
-        response = await self._broker.controllers.forward(request, 7)
-        result = response.topics[0]
-        if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-            self._broker.events.warn("internal topic not created", topic=self.topic, why=result.error_message)
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, result.error_message or "")
+        refused = await self._broker.topic_creation.create([topic])
         if self.topic not in self._broker.image.topics:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{self.topic} has just been made.")
+            why = refused[self.topic].message if refused else f"{self.topic} is being made."
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
 
     def stop(self) -> None:
         for runtime in self.shards():

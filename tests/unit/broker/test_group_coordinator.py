@@ -75,7 +75,7 @@ async def test_too_few_nodes_for_the_offsets_topic_are_said(world: World) -> Non
     client = world.connect()
     answer = await call(client, FindCoordinatorRequest(coordinator_keys=("g",)), 4)
     assert answer.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert world.said("internal topic not created")
+    assert world.said("topic not created")
 
 
 @in_world(offsets_topic_num_partitions="1")

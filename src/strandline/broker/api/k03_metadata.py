@@ -24,6 +24,7 @@ from strandline.broker.metadata_answers import (
 )
 from strandline.controller.image import TopicState
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from strandline.wire.api.k19_create_topics import CreatableTopic
 from strandline.wire.codec import DecodeError
 
 if TYPE_CHECKING:
@@ -79,7 +80,13 @@ async def _answer_when_decided(
 async def _create_and_answer(
     broker: Broker, context: RequestContext, request: MetadataRequest, missing: list[str]
 ) -> MetadataResponse:
-    return _answer(broker, context, request, await broker.create_topics_automatically(missing))
+    refused = await broker.topic_creation.create(
+        [
+            CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=(), configs=())
+            for name in missing
+        ]
+    )
+    return _answer(broker, context, request, {name: error.code for name, error in refused.items()})
 
 
 def _answer(
