@@ -19,6 +19,20 @@ class Row:
     more_is_better: bool = False
 
 
+def _failover(scenario: str, what: str) -> tuple[Row, ...]:
+    return (
+        Row(what=f"{what}: new leader in metadata", scenario=scenario, figure="elected_ms", unit="ms"),
+        Row(what="… known on all survivors", scenario=scenario, figure="known_ms", unit="ms"),
+        Row(
+            what="… next acknowledged write (librdkafka)",
+            scenario=scenario,
+            figure="acknowledged_ms",
+            unit="ms",
+            aim=0.1,
+        ),
+    )
+
+
 ROWS = (
     Row(
         what="produce throughput (librdkafka, 1000 B, 6 partitions)",
@@ -32,34 +46,8 @@ ROWS = (
     Row(what="one write at a time, p50", scenario="latency", figure="p50_ms", unit="ms"),
     Row(what="one write at a time, p99", scenario="latency", figure="p99_ms", unit="ms", aim=0.7),
     Row(what="memory of three nodes (PSS)", scenario="memory", figure="pss_mb", unit="MB", aim=0.1),
-    Row(
-        what="`kill -9` of the leader: new leader in metadata",
-        scenario="failover",
-        figure="elected_ms",
-        unit="ms",
-    ),
-    Row(what="… known on all survivors", scenario="failover", figure="known_ms", unit="ms"),
-    Row(
-        what="… next acknowledged write (librdkafka)",
-        scenario="failover",
-        figure="acknowledged_ms",
-        unit="ms",
-        aim=0.1,
-    ),
-    Row(
-        what="leader that is active controller: new leader in metadata",
-        scenario="failover-controller",
-        figure="elected_ms",
-        unit="ms",
-    ),
-    Row(what="… known on all survivors", scenario="failover-controller", figure="known_ms", unit="ms"),
-    Row(
-        what="… next acknowledged write (librdkafka)",
-        scenario="failover-controller",
-        figure="acknowledged_ms",
-        unit="ms",
-        aim=0.1,
-    ),
+    *_failover("failover", "`kill -9` of the leader"),
+    *_failover("failover-controller", "leader that is active controller"),
     Row(what="start of the cluster to full ISR", scenario="start", figure="in_sync_ms", unit="ms", aim=0.2),
 )
 _ROUNDS_ENOUGH = 3

@@ -9,6 +9,7 @@ import asyncio
 import math
 import sys
 import time
+from collections.abc import Awaitable, Callable, Iterator
 from statistics import median
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -222,8 +223,18 @@ def prepare(peer: Peer) -> None:
     assert producer.flush(_WAIT_S) == 0
 
 
-def _over(partitions: int) -> str:
-    return f"{partitions} partition{'s' if partitions > 1 else ''}"
+def _by_partitions(
+    name: str, what: str, measure: Callable[[Peer, str, int], Awaitable[float]], figure: str = "per_s"
+) -> Iterator[Scenario]:
+    """The same for one and for many partitions; `what` has a place for their count."""
+    for count in PARTITIONS:
+        yield Scenario(
+            name=f"{name}-{count}",
+            what=what.format(f"{count} partition{'s' if count > 1 else ''}"),
+            figure=figure,
+            more_is_better=figure == "per_s",
+            measure=lambda peer, name, count=count: measure(peer, name, count),  # type: ignore[misc]
+        )
 
 
 SCENARIOS = (
@@ -234,36 +245,9 @@ SCENARIOS = (
         more_is_better=False,
         measure=init_time,
     ),
-    *(
-        Scenario(
-            name=f"rate-{count}",
-            what=f"transactions per second, {_over(count)} (librdkafka)",
-            figure="per_s",
-            more_is_better=True,
-            measure=lambda peer, name, count=count: rate(peer, name, count),  # type: ignore[misc]
-        )
-        for count in PARTITIONS
-    ),
-    *(
-        Scenario(
-            name=f"own-rate-{count}",
-            what=f"transactions per second, {_over(count)} (our client)",
-            figure="per_s",
-            more_is_better=True,
-            measure=lambda peer, name, count=count: own_rate(peer, name, count),  # type: ignore[misc]
-        )
-        for count in PARTITIONS
-    ),
-    *(
-        Scenario(
-            name=f"commit-{count}",
-            what=f"p99 of a commit, {_over(count)} (librdkafka)",
-            figure="p99_ms",
-            more_is_better=False,
-            measure=lambda peer, name, count=count: commit_p99(peer, name, count),  # type: ignore[misc]
-        )
-        for count in PARTITIONS
-    ),
+    *_by_partitions("rate", "transactions per second, {} (librdkafka)", rate),
+    *_by_partitions("own-rate", "transactions per second, {} (our client)", own_rate),
+    *_by_partitions("commit", "p99 of a commit, {} (librdkafka)", commit_p99, figure="p99_ms"),
     Scenario(
         name="loop",
         what="records per second, read, transformed and written by hundreds (librdkafka)",

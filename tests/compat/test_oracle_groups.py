@@ -6,20 +6,18 @@ What may differ is said in docs/internals/divergence.md.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.compat import oracle_groups_classic, oracle_groups_consumer, oracle_groups_offsets
-from tests.compat.oracle_groups import Talk, prepare
-from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
+from tests.compat.oracle_conversations import Conversation, Held, check_same, held_with_both, hold
+from tests.compat.oracle_groups import prepare
 
 pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 
-CONVERSATIONS: dict[str, Callable[[Talk], None]] = {
+CONVERSATIONS: dict[str, Conversation] = {
     **oracle_groups_classic.CONVERSATIONS,
     **oracle_groups_consumer.CONVERSATIONS,
     **oracle_groups_offsets.CONVERSATIONS,
@@ -35,21 +33,15 @@ SETTINGS = {
     "offset.metadata.max.bytes": "100",
     "offsets.topic.num.partitions": "3",
 }
-Held = dict[str, dict[str, Any] | BaseException]
 
 
 @pytest.fixture(scope="module")
 def held(
     java: Path, kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Held, Held]]:
-    from strandline.testing import running_broker
-
     directory = tmp_path_factory.mktemp("groups-oracle")
-    kafka = ApacheKafka(
-        java=java, jars=kafka_jars, directory=directory, settings=SETTINGS, jvm_options=QUICK_START
-    )
-    with running_broker(**SETTINGS) as broker, kafka:
-        yield _hold_all(broker.bootstrap), _hold_all(kafka.bootstrap)
+    with held_with_both(_hold_all, SETTINGS, java, kafka_jars, directory) as held:
+        yield held
 
 
 def _hold_all(bootstrap: str) -> Held:
@@ -57,17 +49,10 @@ def _hold_all(bootstrap: str) -> Held:
     topic_ids = prepare(bootstrap, TOPICS)
     held: Held = {}
 
-    def hold(name: str, conversation: Callable[[Talk], None]) -> None:
-        with ExitStack() as stack:
-            talk = Talk(bootstrap, topic_ids, stack)
-            try:
-                conversation(talk)
-                held[name] = talk.answers
-            except BaseException as error:
-                error.add_note(f"after {list(talk.answers)}")
-                held[name] = error
+    def begin(name: str, conversation: Conversation) -> None:
+        held[name] = hold(bootstrap, topic_ids, conversation)
 
-    threads = [threading.Thread(target=hold, args=item, daemon=True) for item in CONVERSATIONS.items()]
+    threads = [threading.Thread(target=begin, args=item, daemon=True) for item in CONVERSATIONS.items()]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -77,10 +62,4 @@ def _hold_all(bootstrap: str) -> Held:
 
 @pytest.mark.parametrize("conversation", CONVERSATIONS)
 def test_conversation_goes_as_with_apache_kafka(held: tuple[Held, Held], conversation: str) -> None:
-    ours, theirs = (found[conversation] for found in held)
-    if isinstance(theirs, BaseException):
-        raise theirs
-    if isinstance(ours, BaseException):
-        raise ours
-    different = {name: (ours.get(name), theirs[name]) for name in theirs if ours.get(name) != theirs[name]}
-    assert different == {}, "(ours, theirs) by question"
+    check_same(held, conversation)

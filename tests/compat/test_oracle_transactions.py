@@ -7,15 +7,13 @@ fits the oldest client among them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.compat.oracle_groups import Talk, prepare
+from tests.compat.oracle_conversations import Held, check_same, held_with_both, hold
+from tests.compat.oracle_groups import prepare
 from tests.compat.oracle_transactions import CONVERSATIONS
-from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
 
 pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 
@@ -28,37 +26,22 @@ SETTINGS = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
 }
-Held = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def held(
     java: Path, kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Held, Held]]:
-    from strandline.testing import running_broker
-
     directory = tmp_path_factory.mktemp("transactions-oracle")
-    kafka = ApacheKafka(
-        java=java, jars=kafka_jars, directory=directory, settings=SETTINGS, jvm_options=QUICK_START
-    )
-    with running_broker(**SETTINGS) as broker, kafka:
-        yield hold_all(broker.bootstrap), hold_all(kafka.bootstrap)
+    with held_with_both(_hold_all, SETTINGS, java, kafka_jars, directory) as held:
+        yield held
 
 
-def hold_all(bootstrap: str) -> Held:
+def _hold_all(bootstrap: str) -> Held:
     topic_ids = prepare(bootstrap, TOPICS)
-    held: Held = {}
-    for name, conversation in CONVERSATIONS.items():
-        with ExitStack() as stack:
-            talk = Talk(bootstrap, topic_ids, stack)
-            conversation(talk)
-            held[name] = talk.answers
-    return held
+    return {name: hold(bootstrap, topic_ids, conversation) for name, conversation in CONVERSATIONS.items()}
 
 
 @pytest.mark.parametrize("conversation", CONVERSATIONS)
 def test_conversation_goes_as_with_apache_kafka(held: tuple[Held, Held], conversation: str) -> None:
-    ours, theirs = (found[conversation] for found in held)
-    different = {name: (ours.get(name), theirs[name]) for name in theirs if ours.get(name) != theirs[name]}
-    assert list(different) == []
-    assert list(ours) == list(theirs)
+    check_same(held, conversation)
