@@ -16,7 +16,7 @@ help:
 	@echo "make bench   Strandline beside Apache Kafka, into docs/benchmarks"
 	@echo "make sim     random simulated clusters under faults, for SIM_SECONDS"
 	@echo "make soak    the long versions of the random tests"
-	@echo "make docs    regenerate docs/reference"
+	@echo "make docs    regenerate docs/reference and the types of the blocking clients"
 
 $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 	@test -d $(VENV) || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
@@ -66,8 +66,9 @@ bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch
 	@$(BIN)/python -m bench.run $(BENCH_OPTIONS)
 
-docs: $(VENV)/.core
+docs: $(VENV)/.dev
 	@$(BIN)/python -m strandline.cli.main docs --write docs/reference
+	@$(BIN)/python -m tests.tidy.blocking_calls
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -210,6 +210,23 @@ def test_with_transactions_a_crash_before_the_commit_leaves_every_outcome_once(
     assert [each.value for each in read_all(bootstrap, f"{topic}.out", count=3)] == [b"0", b"2", b"3"]
 
 
+def redrive(bootstrap: str, topic: str, *options: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "strandline.cli.main", "dlq", "redrive", topic, "--json"]
+    done = subprocess.run(
+        [*command, "--bootstrap-server", bootstrap, *options],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+async def refuse(record: ConsumerRecord) -> None:
+    raise ValueError("bad")
+
+
 def test_letters_that_are_redriven_are_put_back_once_and_can_succeed(bootstrap: str, topic: str) -> None:
     is_repaired = False
     handled: list[bytes] = []
@@ -220,38 +237,48 @@ def test_letters_that_are_redriven_are_put_back_once_and_can_succeed(bootstrap: 
         handled.append(record.value)
         assert dict(record.headers) == {b"dlq.redriven": b"1"}
 
-    def redrive(*options: str) -> dict[str, Any]:
-        command = [sys.executable, "-m", "strandline.cli.main", "dlq", "redrive", topic, "--json"]
-        done = subprocess.run(
-            [*command, "--bootstrap-server", bootstrap, *options],
-            capture_output=True,
-            text=True,
-            timeout=SECONDS_MAX,
-            check=True,
-        )
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
-
     async def main() -> None:
         nonlocal is_repaired
         await create(bootstrap, topic)
         fill(bootstrap, topic, range(5))
         async with letters_over(bootstrap, topic, handle, group_id=f"g-{topic}", backoff_ms=()) as letters:
             await run_until(letters, lambda: letters.metrics().get("dead-total", 0) == 5)
-        planned = await asyncio.to_thread(redrive, "--dry-run")
+        planned = redrive(bootstrap, topic, "--dry-run")
         assert planned["count"] == 5
         assert planned["letters"][0]["error"] == "bad"
         assert planned["letters"][0]["to"] == topic
         assert [each["original_offset"] for each in planned["letters"]] == [0, 1, 2, 3, 4]
-        assert (await asyncio.to_thread(redrive, "--max", "2"))["count"] == 2
-        assert (await asyncio.to_thread(redrive))["count"] == 3
-        assert (await asyncio.to_thread(redrive))["count"] == 0
+        assert redrive(bootstrap, topic, "--max", "2")["count"] == 2
+        assert redrive(bootstrap, topic)["count"] == 3
+        assert redrive(bootstrap, topic)["count"] == 0
         is_repaired = True
         async with letters_over(bootstrap, topic, handle, group_id=f"g-{topic}", backoff_ms=()) as letters:
             await run_until(letters, lambda: len(handled) == 5)
 
     run(main(), seconds_max=180)
     assert handled == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_letters_are_put_into_another_topic_in_transactions_and_once_more_from_the_beginning(
+    bootstrap: str, topic: str
+) -> None:
+    async def die() -> None:
+        await create(bootstrap, topic)
+        await create(bootstrap, f"{topic}.elsewhere")
+        fill(bootstrap, topic, range(3))
+        async with letters_over(bootstrap, topic, refuse, backoff_ms=()) as letters:
+            await run_until(letters, lambda: letters.metrics().get("dead-total", 0) == 3)
+
+    run(die(), seconds_max=180)
+    elsewhere = ("--to", f"{topic}.elsewhere", "--transactional-id", f"redrive-{topic}")
+    told = redrive(bootstrap, topic, *elsewhere)
+    assert {(each["to"], each["original_topic"]) for each in told["letters"]} == {
+        (f"{topic}.elsewhere", topic)
+    }
+    assert redrive(bootstrap, topic, *elsewhere)["count"] == 0, "the offsets went with the transaction"
+    assert redrive(bootstrap, topic, *elsewhere, "--from-beginning")["count"] == 3
+    found = read_all(bootstrap, f"{topic}.elsewhere", count=6)
+    assert [each.value for each in found] == [b"0", b"1", b"2"] * 2
 
 
 def test_settings_that_would_break_the_promise_are_refused() -> None:

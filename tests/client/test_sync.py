@@ -155,3 +155,71 @@ def test_a_commit_has_every_record_that_was_sent_before_it_or_raises(bootstrap: 
         producer.commit_transaction()
     committed = [each.value for each in read_all(bootstrap, topic, count=250)]
     assert committed == [b"%d" % number for number in range(50)] * 5
+
+
+class CommitsWhatIsTaken:
+    """A listener as Java's users write it: it commits before partitions go, in the thread that polls."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self.told: list[tuple[str, list[TopicPartition], int]] = []
+
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+        self.told.append(("assigned", partitions, threading.get_ident()))
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.commit()
+        self.told.append(("revoked", partitions, threading.get_ident()))
+
+
+def test_a_rebalance_listener_runs_in_the_polling_thread_and_may_use_the_consumer(
+    bootstrap: str, topic: str
+) -> None:
+    where = TopicPartition(topic, 0)
+    with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
+        admin.create_topic(topic, partitions=1)
+        producer.send(topic, b"x").result(30)
+        with Consumer(
+            bootstrap_servers=bootstrap,
+            group_id=f"group-{topic}",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        ) as consumer:
+            listener = CommitsWhatIsTaken(consumer)
+            consumer.subscribe([topic], listener=listener)
+            while not consumer.poll(1.0):
+                pass
+            consumer.unsubscribe()
+            assert listener.told == [
+                ("assigned", [where], threading.get_ident()),
+                ("revoked", [where], threading.get_ident()),
+            ]
+        assert admin.list_group_offsets(f"group-{topic}", [where])[where].offset == 1
+
+
+def test_what_a_rebalance_listener_raises_comes_out_of_the_poll(bootstrap: str, topic: str) -> None:
+    class Fails:
+        def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+            raise ZeroDivisionError
+
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        admin.create_topic(topic, partitions=1)
+    with Consumer(bootstrap_servers=bootstrap, group_id=f"group-{topic}") as consumer:
+        consumer.subscribe([topic], listener=Fails())  # type: ignore[arg-type]
+        with pytest.raises(ZeroDivisionError):
+            consumer.poll(60.0)
+
+
+def test_commits_that_are_not_waited_for_and_tables_have_results(bootstrap: str, topic: str) -> None:
+    import pyarrow
+
+    where = TopicPartition(topic, 0)
+    with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
+        admin.create_topic(topic, partitions=1)
+        sent = producer.send_table(topic, pyarrow.table({"value": [b"a", b"b"]}))
+        sent.result(30)
+        assert (sent.done(), sent.rows) == (True, 2)
+        with Consumer(bootstrap_servers=bootstrap, group_id=f"group-{topic}") as consumer:
+            consumer.assign([where])
+            consumer.commit_async({where: 2}).result(30)
+            assert consumer.committed([where])[where].offset == 2

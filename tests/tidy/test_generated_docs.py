@@ -8,6 +8,7 @@ import pytest
 
 from strandline.broker.handlers import TABLE
 from strandline.cli.docs import pages
+from tests.tidy import blocking_calls
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 HANDLERS = Path(__file__).parents[2] / "src" / "strandline" / "broker" / "api"
@@ -22,3 +23,7 @@ def test_every_handler_has_one_row_and_one_file() -> None:
     files = {path.stem for path in HANDLERS.glob("k*.py")}
     assert files == {api.module for api in TABLE.values()}
     assert all(api.module.startswith(f"k{api.key:02d}_") for api in TABLE.values())
+
+
+def test_types_of_the_blocking_clients_are_those_of_the_asyncio_ones() -> None:
+    assert blocking_calls.FILE.read_text() == blocking_calls.text(), "run `make docs`"

@@ -12,9 +12,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextvars import ContextVar
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+# What the thread that waits for the running work is asked to do; None ends its wait.
+_CALLER: ContextVar[SimpleQueue[Callable[[], None] | None] | None] = ContextVar("caller", default=None)
 
 
 class LoopThread:
@@ -28,19 +33,51 @@ class LoopThread:
     def is_of_this_process(self) -> bool:
         return self._pid == os.getpid()
 
-    def run(self, work: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
-        """The coroutine's result, from any other thread. When the wait is interrupted, the work is cancelled."""
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The coroutine's result, from any other thread. When the wait is interrupted, the work is cancelled.
+
+        Until then this thread does what the work asks of it through `ask_the_caller`.
+        """
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError(
                 "a blocking client cannot be used on its own loop's thread: it would wait for itself"
             )
+        asked: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        token = _CALLER.set(asked)
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        _CALLER.reset(token)
+        future.add_done_callback(lambda _: asked.put(None))
         try:
-            return future.result(seconds)
+            while (act := asked.get()) is not None:
+                act()
+            return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    async def ask_the_caller(self, act: Callable[[], T]) -> T:
+        """The result of a function that the thread which waits for this work is to call."""
+        caller = _CALLER.get()
+        if caller is None:
+            return act()
+        loop = asyncio.get_running_loop()
+        result: asyncio.Future[T] = loop.create_future()
+
+        def settle(give: Callable[[Any], None], outcome: object) -> None:
+            if not result.done():
+                give(outcome)
+
+        def answer() -> None:
+            try:
+                found = act()
+            except Exception as error:
+                loop.call_soon_threadsafe(settle, result.set_exception, error)
+            else:
+                loop.call_soon_threadsafe(settle, result.set_result, found)
+
+        caller.put(answer)
+        return await result
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Begins without waiting."""

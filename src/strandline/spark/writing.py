@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from strandline.client.sync import Producer
+from strandline.client.sync import Producer, TableResult
 from strandline.spark.options import WriteOptions
 from strandline.spark.rows import by_topic
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from strandline.client.columnar.producing import SentTable
 
 # PySpark 4.0 has no stream writer that takes Arrow batches.
 HAS_ARROW_STREAM_WRITER = hasattr(datasource, "DataSourceStreamArrowWriter")
@@ -58,7 +57,7 @@ def write_task(iterator: Iterator[pa.RecordBatch], options: WriteOptions) -> Wri
 
 def send_all(producer: Producer, tables: Iterable[tuple[str, pa.RecordBatch]], **columns: str) -> int:
     """Sends tables and returns when every row is acknowledged; how many there were. Raises the first error."""
-    sent: deque[SentTable] = deque()
+    sent: deque[TableResult] = deque()
     rows = 0
     for topic, table in tables:
         roles = {**({"partition": "partition"} if "partition" in table.schema.names else {}), **columns}

@@ -61,7 +61,7 @@ class SentTable:
         self._batches = batches
 
     def __await__(self) -> Generator[Any, None, SentTable]:
-        return self._wait().__await__()
+        return self.acknowledged().__await__()
 
     def done(self) -> bool:
         return all(batch.outcome is not None or batch.split is not None for batch in self._batches)
@@ -72,7 +72,7 @@ class SentTable:
             if isinstance(batch.outcome, KafkaError):
                 raise batch.outcome
 
-    async def _wait(self) -> SentTable:
+    async def acknowledged(self) -> SentTable:
         waiting = list(self._batches)
         while waiting:
             batch = waiting.pop()

@@ -13,14 +13,24 @@ from __future__ import annotations
 
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaError
-from strandline.client.sync.faces import Admin, Consumer
-from strandline.client.sync.producer import Producer, TransactionMember, TransactionOwner
+from strandline.client.sync.admin import Admin
+from strandline.client.sync.consumer import CommitResult, Consumer
+from strandline.client.sync.producer import (
+    Producer,
+    SendResult,
+    TableResult,
+    TransactionMember,
+    TransactionOwner,
+)
 
 __all__ = [
     "Admin",
+    "CommitResult",
     "Consumer",
     "KafkaError",
     "Producer",
+    "SendResult",
+    "TableResult",
     "TopicPartition",
     "TransactionMember",
     "TransactionOwner",

@@ -6,15 +6,22 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from strandline.base.waiting import within
 from strandline.client.errors import KafkaError, KafkaTimeoutError
 from strandline.client.producer import Headers
 from strandline.client.producer import Producer as Engine
 from strandline.client.producer_batch import RecordMetadata, RecordPromise
-from strandline.client.sync.faces import Face
+from strandline.client.sync.calls import ProducerCalls
 from strandline.client.transaction_shared import TransactionMember as MemberEngine
 from strandline.client.transaction_shared import TransactionOwner as OwnerEngine
+from strandline.client.transaction_shared import TransactionTicket
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from strandline.client.columnar.producing import SentTable
 
 # How far a thread may be ahead of the loop; memory as such is bounded by buffer.memory.
 _AHEAD_MAX: Final = 10_000
@@ -65,7 +72,7 @@ class SendResult:
 
     async def _wait(self, timeout: float | None) -> None:
         try:
-            await asyncio.wait_for(self._settled(), timeout)
+            await within(timeout, self._settled())
         except TimeoutError as error:
             if not isinstance(error, KafkaError):
                 raise KafkaTimeoutError(None, f"the record was not acknowledged in {timeout} s") from None
@@ -80,7 +87,35 @@ class SendResult:
                 return  # it is kept, and raised where it was asked for
 
 
-class Producer(Face):
+class TableResult:
+    """What became of a table's rows, for the thread that sent it."""
+
+    def __init__(self, face: Producer, sent: SentTable) -> None:
+        self._face = face
+        self._sent = sent
+        self.rows = sent.rows
+
+    def done(self) -> bool:
+        return self._sent.done()
+
+    def check(self) -> None:
+        """Raises the first error of those that are known."""
+        self._sent.check()
+
+    def result(self, timeout: float | None = None) -> None:
+        """Waits until all rows are acknowledged; raises the first error, or KafkaTimeoutError after `timeout` s."""
+        self._face._thread.run(self._wait(timeout))
+
+    async def _wait(self, timeout: float | None) -> None:
+        try:
+            await within(timeout, self._sent.acknowledged())
+        except TimeoutError as error:
+            if isinstance(error, KafkaError):
+                raise
+            raise KafkaTimeoutError(None, f"the rows were not acknowledged in {timeout} s") from None
+
+
+class Producer(ProducerCalls):
     """`strandline.client.Producer`, blocking. `send` may be called from any thread; each thread's records keep their
     order. Errors, those before a record is taken too, are in what `send` gives."""
 
@@ -110,6 +145,11 @@ class Producer(Face):
 
     def send_and_wait(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> RecordMetadata:
         return self.send(topic, value, key, **more).result()
+
+    def send_table(self, topic: str, table: pyarrow.Table, **columns: str | None) -> TableResult:
+        """As the asyncio producer's; what it gives is waited for with `result()`."""
+        self._check_process()
+        return TableResult(self, self._thread.run(self._engine.send_table(topic, table, **columns)))
 
     def flush(self, timeout: float | None = None) -> None:
         """Waits until every record sent before has its outcome."""
@@ -190,7 +230,7 @@ class Producer(Face):
 
     async def _flush(self, timeout: float | None) -> None:
         try:
-            await asyncio.wait_for(self._line_is_taken(), timeout)
+            await within(timeout, self._line_is_taken())
         except TimeoutError:
             raise KafkaTimeoutError(None, f"the records were not taken in {timeout} s") from None
         await self._engine.flush(timeout)
@@ -198,14 +238,22 @@ class Producer(Face):
     async def _close(self, timeout: float | None) -> None:
         if timeout != 0:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._line_is_taken(), timeout)
+                await within(timeout, self._line_is_taken())
         await self._engine.close(timeout)
 
 
 class TransactionOwner(Producer):
     """`client.transaction_shared.TransactionOwner`, blocking."""
 
+    _engine: OwnerEngine
     _engine_class = OwnerEngine
+
+    @property
+    def ticket(self) -> TransactionTicket:
+        """What members need to write into the transaction that is open."""
+        self._check_process()
+        ticket: TransactionTicket = self._thread.call(lambda: self._engine.ticket)
+        return ticket
 
 
 class TransactionMember(Producer):

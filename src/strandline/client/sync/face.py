@@ -1,18 +1,18 @@
 """Blocking faces: each call runs on the loop thread, and the caller waits for it.
 
 The methods are those of the asyncio classes, with their arguments, results and errors; what is a coroutine there is a
-plain call here.
+plain call here. `calls` names them for editors and type checkers.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import wraps
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from strandline.client.errors import ClosedError, IllegalStateError
+from strandline.client.errors import IllegalStateError
 from strandline.client.world import loop_thread
 
 
@@ -40,7 +40,12 @@ class Face:
         if not self._thread.is_of_this_process:
             raise IllegalStateError(None, "the client was made before a fork", advice="make one in the child")
 
-    def __getattr__(self, name: str) -> Any:
+    if not TYPE_CHECKING:  # a checker knows the names from calls.pyi, and any other is a mistake
+
+        def __getattr__(self, name: str) -> Any:
+            return self._blocking(name)
+
+    def _blocking(self, name: str) -> Any:
         """The engine's method or property, made blocking."""
         if name.startswith("_"):
             raise AttributeError(name)
@@ -63,33 +68,3 @@ class Face:
         return sorted(
             {*super().__dir__(), *(name for name in dir(type(self._engine)) if not name.startswith("_"))}
         )
-
-
-class Admin(Face):
-    """`strandline.client.Admin`, blocking."""
-
-    def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        from strandline.client.admin import Admin as Engine
-
-        super().__init__(lambda: Engine(settings, **keywords))
-
-
-class Consumer(Face):
-    """`strandline.client.Consumer`, blocking; iterating gives records for ever."""
-
-    def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        from strandline.client.consumer import Consumer as Engine
-
-        super().__init__(lambda: Engine(settings, **keywords))
-
-    def __iter__(self) -> Iterator[Any]:
-        """Records one by one until the consumer is closed; commits cover only those that were given."""
-        while True:
-            try:
-                record = self.getone()
-            except ClosedError:
-                return
-            yield record
-            # A call on the loop thread costs more than a record, so what a poll has brought is taken without one.
-            while (more := self._engine.getone_nowait()) is not None:
-                yield more

@@ -1,0 +1,16 @@
+"""The blocking admin client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from strandline.client.admin import Admin as Engine
+from strandline.client.sync.calls import AdminCalls
+
+
+class Admin(AdminCalls):
+    """`strandline.client.Admin`, blocking."""
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        super().__init__(lambda: Engine(settings, **keywords))

@@ -1,0 +1,288 @@
+# Made from the asyncio classes by `make docs`; change those.
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import pyarrow
+
+from strandline.base.ids import TopicPartition
+from strandline.client.admin_access import Acl, AclFilter, QuotaEntity, ScramCredential
+from strandline.client.admin_cluster import (
+    ClusterDescription,
+    Features,
+    LogDirectory,
+    QuorumDescription,
+    Reassignment,
+)
+from strandline.client.admin_configs import ConfigChange, ConfigEntry, ConfigResource, ResourceType
+from strandline.client.admin_groups import CommittedOffset, GroupDescription, GroupListing
+from strandline.client.admin_producers import ActiveProducer, TransactionDescription, TransactionListing
+from strandline.client.admin_topics import CreatedTopic, FoundOffset, NewTopic
+from strandline.client.decode import ConsumerRecord
+from strandline.client.errors import KafkaError
+from strandline.client.membership import GroupMetadata
+from strandline.client.metadata import PartitionInfo, TopicInfo
+from strandline.client.offsets import OffsetAndTimestamp
+from strandline.client.subscription import OffsetAndMetadata
+from strandline.client.sync.face import Face
+from strandline.wire.api.k51_alter_user_scram_credentials import ScramCredentialUpsertion
+
+class AdminCalls(Face):
+    def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = ..., timeout: float | None = ...
+    ) -> dict[str, CreatedTopic]: ...
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = ...,
+        replication_factor: int = ...,
+        configs: Mapping[str, str] | None = ...,
+        timeout: float | None = ...,
+    ) -> CreatedTopic: ...
+    def delete_topics(self, names: Iterable[str], *, timeout: float | None = ...) -> None: ...
+    def list_topics(self, *, include_internal: bool = ..., timeout: float | None = ...) -> list[str]: ...
+    def describe_topics(
+        self, names: Iterable[str], *, timeout: float | None = ...
+    ) -> dict[str, TopicInfo]: ...
+    def create_partitions(
+        self,
+        counts: Mapping[str, int],
+        *,
+        assignments: Mapping[str, list[tuple[int, ...]]] | None = ...,
+        validate_only: bool = ...,
+        timeout: float | None = ...,
+    ) -> None:
+        """Raises the number of partitions of topics to these; `assignments` names the replicas of the new ones."""
+    def delete_records(
+        self, before: Mapping[TopicPartition, int], *, timeout: float | None = ...
+    ) -> dict[TopicPartition, int]:
+        """Deletes what lies before these offsets (-1: everything); the log start offsets that result."""
+    def list_offsets(
+        self,
+        wanted: Mapping[TopicPartition, int],
+        *,
+        is_read_committed: bool = ...,
+        timeout: float | None = ...,
+    ) -> dict[TopicPartition, FoundOffset]:
+        """The first offset at or after each timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP; -1 if there is none."""
+    def describe_configs(
+        self,
+        resources: Iterable[ConfigResource],
+        *,
+        names: Iterable[str] | None = ...,
+        include_synonyms: bool = ...,
+        include_documentation: bool = ...,
+        timeout: float | None = ...,
+    ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
+        """Settings by resource and name; all of them, or those with the given names."""
+    def alter_configs(
+        self,
+        changes: Mapping[ConfigResource, Iterable[ConfigChange]],
+        *,
+        validate_only: bool = ...,
+        timeout: float | None = ...,
+    ) -> None:
+        """Changes single settings and leaves the others as they are (KIP-339)."""
+    def list_config_resources(
+        self, types: Iterable[ResourceType] = ..., *, timeout: float | None = ...
+    ) -> list[ConfigResource]:
+        """Everything that has settings of its own, of the given kinds or of all."""
+    def list_groups(
+        self, *, states: Iterable[str] = ..., types: Iterable[str] = ..., timeout: float | None = ...
+    ) -> list[GroupListing]:
+        """Every broker is asked, because each knows the groups that it coordinates."""
+    def describe_groups(
+        self, group_ids: Iterable[str], *, timeout: float | None = ...
+    ) -> dict[str, GroupDescription]: ...
+    def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = ...) -> None: ...
+    def list_group_offsets(
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition] | None = ...,
+        *,
+        require_stable: bool = ...,
+        timeout: float | None = ...,
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """The committed offsets of a group: all, or those of the given partitions that have one."""
+    def alter_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, CommittedOffset | int],
+        *,
+        timeout: float | None = ...,
+    ) -> None:
+        """Commits offsets for a group that has no members."""
+    def delete_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout: float | None = ...
+    ) -> None: ...
+    def describe_cluster(
+        self, *, include_fenced: bool = ..., timeout: float | None = ...
+    ) -> ClusterDescription: ...
+    def describe_features(self, *, timeout: float | None = ...) -> Features: ...
+    def update_features(
+        self,
+        levels: Mapping[str, int],
+        *,
+        kind: Literal["upgrade", "safe-downgrade", "unsafe-downgrade"] = ...,
+        validate_only: bool = ...,
+        timeout: float | None = ...,
+    ) -> None: ...
+    def elect_leaders(
+        self,
+        partitions: Iterable[TopicPartition] | None = ...,
+        *,
+        election: Literal["preferred", "unclean"] = ...,
+        timeout: float | None = ...,
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """Elects leaders of the given partitions, or of all. A partition that has the right leader already says so with
+        ELECTION_NOT_NEEDED, which is no failure."""
+    def reassign_partitions(
+        self, replicas: Mapping[TopicPartition, Iterable[int] | None], *, timeout: float | None = ...
+    ) -> None:
+        """Moves partitions to other replicas; None cancels a move that is under way."""
+    def list_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = ..., *, timeout: float | None = ...
+    ) -> dict[TopicPartition, Reassignment]: ...
+    def describe_log_dirs(
+        self,
+        node_ids: Iterable[int] | None = ...,
+        *,
+        topics: Iterable[str] | None = ...,
+        timeout: float | None = ...,
+    ) -> dict[int, tuple[LogDirectory, ...]]:
+        """The log directories of the given brokers, or of all, with the sizes of their replicas."""
+    def describe_quorum(self, *, timeout: float | None = ...) -> QuorumDescription:
+        """The controllers' own log: who leads it, and how far the others are."""
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition], *, timeout: float | None = ...
+    ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+        """Producers that partitions' leaders remember."""
+    def list_transactions(
+        self, *, states: Iterable[str] = ..., producer_ids: Iterable[int] = ..., timeout: float | None = ...
+    ) -> list[TransactionListing]:
+        """Every broker is asked, because each knows the transactions that it coordinates."""
+    def describe_transactions(
+        self, transactional_ids: Iterable[str], *, timeout: float | None = ...
+    ) -> dict[str, TransactionDescription]: ...
+    def fence_producers(self, transactional_ids: Iterable[str], *, timeout: float | None = ...) -> None:
+        """Shuts out whoever uses these transactional ids, and aborts what they left open."""
+    def abort_transaction(
+        self,
+        partition: TopicPartition,
+        *,
+        producer_id: int,
+        epoch: int,
+        coordinator_epoch: int,
+        timeout: float | None = ...,
+    ) -> None:
+        """Ends a transaction that hangs in one partition because its coordinator has forgotten it (KIP-664)."""
+    def describe_acls(self, wanted: AclFilter | None = ..., *, timeout: float | None = ...) -> list[Acl]: ...
+    def create_acls(self, acls: Iterable[Acl], *, timeout: float | None = ...) -> None: ...
+    def delete_acls(self, filters: Iterable[AclFilter], *, timeout: float | None = ...) -> list[Acl]:
+        """Deletes what the filters match, and gives it."""
+    def describe_client_quotas(
+        self, entity_types: Iterable[str] = ..., *, timeout: float | None = ...
+    ) -> dict[QuotaEntity, dict[str, float]]:
+        """Quotas by entity, of those that have all of the given types."""
+    def alter_client_quotas(
+        self,
+        changes: Mapping[QuotaEntity, Mapping[str, float | None]],
+        *,
+        validate_only: bool = ...,
+        timeout: float | None = ...,
+    ) -> None:
+        """Sets quotas by entity and name; None removes one."""
+    def describe_scram_credentials(
+        self, users: Iterable[str] | None = ..., *, timeout: float | None = ...
+    ) -> dict[str, tuple[ScramCredential, ...]]: ...
+    def alter_scram_credentials(
+        self,
+        *,
+        upsertions: Iterable[ScramCredentialUpsertion] = ...,
+        deletions: Iterable[tuple[str, int]] = ...,
+        timeout: float | None = ...,
+    ) -> None:
+        """Sets credentials (already salted and hashed) and removes others, by user and mechanism."""
+
+class ConsumerCalls(Face):
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Exactly these partitions, without a group's help."""
+    def unsubscribe(self) -> None:
+        """Reads nothing, and leaves the group."""
+    def assignment(self) -> set[TopicPartition]: ...
+    def subscription(self) -> set[str]: ...
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Polls give nothing of these until they are resumed; they stay assigned."""
+    def resume(self, *partitions: TopicPartition) -> None: ...
+    def paused(self) -> set[TopicPartition]: ...
+    def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
+        """The next poll reads from here."""
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None: ...
+    def seek_to_end(self, *partitions: TopicPartition) -> None: ...
+    def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
+        """The first record at or after this time; the end where there is none."""
+    def position(self, partition: TopicPartition, timeout: float | None = ...) -> int:
+        """The offset that is read next; found out first if need be."""
+    def committed(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = ...
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]: ...
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = ...
+    ) -> dict[TopicPartition, int]: ...
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = ...
+    ) -> dict[TopicPartition, int]:
+        """The high watermark, or with isolation.level=read_committed the last stable offset."""
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout: float | None = ...
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after each time; None where there is none."""
+    def lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets lie before the end that can be read, as of the last fetch; None before the first."""
+    def partitions_for(self, topic: str, timeout: float | None = ...) -> list[TopicPartition]: ...
+    def poll(self, timeout: float = ..., max_records: int | None = ...) -> list[ConsumerRecord]:
+        """Records that are there, or the first that come within so many seconds; at most max.poll.records."""
+    def getmany(
+        self, timeout: float = ..., max_records: int | None = ...
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """What `poll` gives, by partition."""
+    def getone(self) -> ConsumerRecord:
+        """The next record, whenever it comes."""
+    def getone_nowait(self) -> ConsumerRecord | None:
+        """The next of the records that `getone` or an iteration has polled already; None if there is none."""
+    def poll_table(
+        self,
+        timeout: float = ...,
+        *,
+        max_rows: int = ...,
+        max_bytes: int = ...,
+        with_timestamp_type: bool = ...,
+    ) -> pyarrow.RecordBatch:
+        """Like `poll`, as a pyarrow RecordBatch of whole batches: topic, partition, offset, timestamp, key, value and
+        headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of the last
+        batch. Deserializers do not apply."""
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = ...,
+        timeout: float | None = ...,
+    ) -> None:
+        """Commits these offsets, or everything that was given so far, and waits until that is done.
+
+        An offset is the next to be read. Raises CommitFailedError if the group has moved on without this member."""
+    @property
+    def group_metadata(self) -> GroupMetadata:
+        """What a transactional producer needs for send_offsets_to_transaction."""
+    def enforce_rebalance(self, reason: str = ...) -> None: ...
+    def metrics(self) -> dict[str, float]:
+        """Counters by Kafka's names, and the lag of each partition."""
+
+class ProducerCalls(Face):
+    def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
+        """The partitions of a topic, with their leaders; waits up to max.block.ms."""
+    def metrics(self) -> dict[str, float]:
+        """Counts since the start, by Kafka's names where it has one."""
+    def init_transactions(self) -> None:
+        """Takes the transactional.id over, which ends what another producer left open under it."""
+    def send_offsets_to_transaction(self, offsets: Mapping[Any, Any], group: Any) -> None:
+        """Commits a consumer's offsets with the transaction. `offsets` are by TopicPartition, as numbers or objects
+        with offset, leader_epoch and metadata; `group` is a group id or a consumer's group metadata."""
