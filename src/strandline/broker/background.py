@@ -1,4 +1,4 @@
-"""What a broker does by itself: retention, flushing, checkpoints, removal of deleted files, idle connections.
+"""What a node does by itself: retention, flushing, checkpoints, removal of deleted files, idle connections.
 
 Each job is a loop with its own interval. A job looks at open replicas only, since a partition that nobody touched since
 the start has nothing to flush; retention opens the others on its own turn.
@@ -31,6 +31,15 @@ class Background:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._doomed_files: list[tuple[int, str]] = []
+        self._snapshot_at = broker.clock.monotonic()
+
+    def start_on_every_node(self) -> None:
+        """Also where there is only a controller."""
+        start = self._broker.tasks.start
+        start(self._every(lambda: 1000, self.snapshot_metadata))
+        seconds = self._broker.config.int("leader.imbalance.check.interval.seconds")
+        start(self._every(lambda: seconds * 1000, self.return_leaders))
+        start(self._every(self._idle_check_ms, self.close_idle))
 
     def start(self) -> None:
         start = self._broker.tasks.start
@@ -63,11 +72,7 @@ class Background:
         )
         start(self._every(lambda: 1000, self.flush_by_time))
         start(self._every(self._lag_check_ms, self.check_lag))
-        start(self._every(lambda: 1000, self.snapshot_metadata))
-        seconds = self._broker.config.int("leader.imbalance.check.interval.seconds")
-        start(self._every(lambda: seconds * 1000, self.return_leaders))
         start(self._every(lambda: int(_REMOVAL_SECONDS * 1000), self.remove_deleted))
-        start(self._every(self._idle_check_ms, self.close_idle))
 
     def _ms(self, key: str) -> Callable[[], int]:
         """Read anew for each round: some of these keys change while the broker runs."""
@@ -97,10 +102,13 @@ class Background:
             broker.events.info("preferred leaders elected", partitions=moved)
 
     async def snapshot_metadata(self) -> None:
-        """When the metadata log has grown enough since the last snapshot."""
-        quorum = self._broker.quorum
-        limit = self._broker.config.int("metadata.log.max.record.bytes.between.snapshots")
-        if quorum.store.bytes_since_snapshot >= limit:
+        """When the metadata log has grown enough since the last snapshot, or something is new and that one is old."""
+        quorum, config = self._broker.quorum, self._broker.config
+        size, now = quorum.store.bytes_since_snapshot, self._broker.clock.monotonic()
+        interval_s = config.int("metadata.log.max.snapshot.interval.ms") / 1000
+        is_old = interval_s > 0 and now - self._snapshot_at >= interval_s
+        if size >= config.int("metadata.log.max.record.bytes.between.snapshots") or (size and is_old):
+            self._snapshot_at = now
             await quorum.make_snapshot(records_of(self._broker.image), quorum.applied_offset)
 
     async def _every(self, interval_ms: Callable[[], int], job: Callable[[], Awaitable[None]]) -> None:

@@ -144,6 +144,7 @@ class Broker:
         self.connections.hold_all()
         endpoints = await self._listen()
         self.quorum.start()
+        self.background.start_on_every_node()
         if self.config.is_controller:
             self.tasks.start(register_controller(self))
         if not self.config.is_broker:

@@ -82,13 +82,26 @@ class Replicas:
                 self._events.warn("repaired", what=f"{path}: its partition.metadata could not be read")
                 topic_id = topic.topic_id
             if topic.topic_id == topic_id:
-                self._on_disk[partition] = (directory, path)
-                self.on_placed(partition, directory)
+                self._found(directory, partition, path)
                 return
-        stray = directory.set_stray(partition, path, self._random.uuid().hex())
-        self._events.warn(
-            "stray partition set aside", directory=stray, advice="no topic has it; remove it by hand"
+        self._set_stray(directory, partition, path, "no topic has it; remove it by hand")
+
+    def _found(self, directory: LogDirectory, partition: TopicPartition, path: str) -> None:
+        """Of two copies the one counts that the controller knows of: the other was in a directory that was away."""
+        other = self._on_disk.get(partition)
+        known = (
+            self._image.topics[partition.topic].partitions[partition.partition].directory_of(self._node_id)
         )
+        if other is None or directory.directory_id == known:
+            self._on_disk[partition] = (directory, path)
+            self.on_placed(partition, directory)
+        stale = (directory, path) if other is not None and directory.directory_id != known else other
+        if stale is not None:
+            self._set_stray(stale[0], partition, stale[1], "a newer copy is in use; remove it by hand")
+
+    def _set_stray(self, directory: LogDirectory, partition: TopicPartition, path: str, advice: str) -> None:
+        stray = directory.set_stray(partition, path, self._random.uuid().hex())
+        self._events.warn("stray partition set aside", directory=stray, advice=advice)
 
     def all_open(self) -> list[Replica]:
         return [replica for partitions in self.by_topic.values() for replica in partitions.values()]

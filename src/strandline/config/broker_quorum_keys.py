@@ -110,7 +110,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("metadata.log.max.record.bytes.between.snapshots", LONG, 20_971_520, at_least(1), HIGH).documented(
         "Bytes of new metadata records after which a snapshot is written."
     ),
-    accepted("metadata.log.max.snapshot.interval.ms", LONG, 3_600_000, at_least(0), HIGH).documented(
+    active("metadata.log.max.snapshot.interval.ms", LONG, 3_600_000, at_least(0), HIGH).documented(
         "Longest time between snapshots while there are new records; 0 leaves it to the bytes alone."
     ),
     accepted("metadata.max.retention.bytes", LONG, 104_857_600, None, HIGH).documented(

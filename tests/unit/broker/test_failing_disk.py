@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.controller.image import UNASSIGNED
 from strandline.wire.api.k35_describe_log_dirs import DescribeLogDirsRequest
 from tests.batches import NOW_MS, batch
 from tests.disks import WatchedDisk
@@ -233,3 +235,27 @@ async def test_a_damaged_log_is_told_to_whoever_reads_there_and_to_nobody_else(w
     assert (await list_offset(client, NOW_MS + 999, partition=0)).error_code == ErrorCode.NONE
     assert len(world.said("a log is damaged")) == 1
     assert await append(client, batch(1), partition=1) == 6
+
+
+def test_of_two_copies_the_one_that_the_controller_knows_of_counts(tmp_path: Path) -> None:
+    """A directory that was away comes back with what it had then; in whatever order the directories are given."""
+
+    async def copied(world: World) -> None:
+        first, second = await one_topic_in_each(world)
+        states = [world.broker.image.topics[topic].partitions[0] for topic in (first, second)]
+        async with asyncio.timeout(60):
+            while any(state.directory_of(world.broker.node_id) == UNASSIGNED for state in states):
+                await asyncio.sleep(0.01)
+                states = [world.broker.image.topics[topic].partitions[0] for topic in (first, second)]
+        shutil.copytree(tmp_path / "one" / f"{first}-0", tmp_path / "two" / f"{first}-0")
+        shutil.copytree(tmp_path / "two" / f"{second}-0", tmp_path / "one" / f"{second}-0")
+        for topic in (first, second):
+            await append(world.connect(), batch(1), topic=topic)
+
+    async def came_back(world: World) -> None:
+        for topic in ("a", "b"):
+            assert (await list_offset(world.connect(), -1, topic=topic)).offset == 2
+        assert len(world.said("stray partition set aside")) == 2
+
+    run(tmp_path, copied)
+    run(tmp_path, came_back)
