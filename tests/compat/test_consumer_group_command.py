@@ -64,7 +64,7 @@ class Written:
                 producer.produce(
                     self.topic, b"x", partition=partition, timestamp=self.first_ms + day * DAY_MS
                 )
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         self.set_to(5)
 
     def set_to(self, offset: int) -> None:

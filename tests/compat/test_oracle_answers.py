@@ -71,7 +71,7 @@ def _run(bootstrap: str) -> dict[str, Any]:
 def _settled(client: WireClient, step: Step, run: Run) -> Any:
     """Kafka's image follows its controller with a delay; steps that look at fresh topics are asked again."""
     request = step.build(run)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 90
     while True:
         answer = client.call(request, step.version)
         if "no-such" in repr(request) or not _looks_unsettled(answer) or time.monotonic() > deadline:

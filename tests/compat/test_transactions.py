@@ -141,7 +141,7 @@ def test_an_open_transaction_is_shown_and_a_hanging_one_can_be_aborted(
     producer = confluent(server.bootstrap, topic)
     producer.begin_transaction()
     producer.produce(topic, b"open", partition=0)
-    producer.flush(20)
+    producer.flush(60)
     assert re.search(rf"{topic}\s+\d+\s+\d+\s+Ongoing", tool("list"))
     described = tool("describe", "--transactional-id", topic)
     assert "Ongoing" in described
@@ -171,7 +171,7 @@ def test_the_dump_tool_reads_markers_aborted_transactions_and_the_coordinators_l
         for number in range(4):
             producer.begin_transaction()
             producer.produce("t", b"%d" % number, partition=0)
-            producer.flush(20)
+            producer.flush(60)
             if number % 2:
                 producer.abort_transaction(20)
             else:

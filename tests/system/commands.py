@@ -59,7 +59,7 @@ class Command:
     def wait(self) -> int:
         status = self._process.wait(SECONDS_MAX)
         for thread in self._threads:
-            thread.join(5)
+            thread.join(60)
         return status
 
     def signal(self, number: signal.Signals) -> None:

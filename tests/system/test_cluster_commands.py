@@ -51,11 +51,11 @@ def test_a_cluster_takes_writes_survives_a_kill_and_stops_with_all_its_nodes(tmp
 
         for number in range(100):
             producer.produce("t", str(number).encode(), on_delivery=note)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         os.kill(pids[0], signal.SIGKILL)
         for number in range(100):
             producer.produce("t", str(number).encode(), on_delivery=note)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         assert errors == [None] * 200
         running.signal(signal.SIGINT)
         assert running.wait() == 0

@@ -39,7 +39,7 @@ LOADING = 14
 
 def settled(client: WireClient, request: Request, version: int) -> Any:
     """The answer, once the coordinator has loaded the group."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 90
     while True:
         answer: Any = client.call(fitted(request, version), version)
         codes = [answer.error_code] if hasattr(answer, "error_code") else []

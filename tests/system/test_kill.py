@@ -89,7 +89,7 @@ def stored(bootstrap: str, partition: int) -> list[tuple[int, int]]:
     found = []
     try:
         consumer.assign([TopicPartition("t", partition, OFFSET_BEGINNING)])
-        _, end = consumer.get_watermark_offsets(TopicPartition("t", partition), timeout=10)
+        _, end = consumer.get_watermark_offsets(TopicPartition("t", partition), timeout=60)
         while not found or found[-1][1] + 1 < end:
             for message in consumer.consume(1000, timeout=10):
                 assert message.error() is None, message.error()
@@ -99,7 +99,7 @@ def stored(bootstrap: str, partition: int) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.timeout(110)
+@pytest.mark.timeout(300)
 def test_killed_at_random_moments_a_broker_keeps_every_acknowledged_record_once_and_in_order(
     tmp_path: Path,
 ) -> None:

@@ -18,7 +18,7 @@ def write(bootstrap: str, count: int) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0})
     for number in range(count):
         producer.produce("t", b"%d" % number)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def test_after_sigterm_the_next_start_repairs_nothing(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class Records:
             for _ in range(count):
                 self._producer.produce(self.topic, b"x" * 20, partition=partition)
             self.ends[partition] += count
-        assert self._producer.flush(20) == 0
+        assert self._producer.flush(60) == 0
 
 
 def committed(bootstrap: str, group_id: str) -> dict[int, int]:

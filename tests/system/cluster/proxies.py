@@ -40,7 +40,7 @@ class Network:
             )
             self._servers.append(server)
 
-        asyncio.run_coroutine_threadsafe(start(), self._loop).result(5)
+        asyncio.run_coroutine_threadsafe(start(), self._loop).result(60)
 
     def cut_off(self, node_id: int) -> None:
         self._lonely.add(node_id)
@@ -88,9 +88,9 @@ class Network:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-        asyncio.run_coroutine_threadsafe(end(), self._loop).result(5)
+        asyncio.run_coroutine_threadsafe(end(), self._loop).result(60)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(60)
         self._loop.close()
 
 

@@ -59,13 +59,13 @@ def test_more_replicas_than_live_brokers_are_refused(cluster: Cluster) -> None:
     admin = story.admin(cluster)
     with pytest.raises(KafkaException, match=r"INVALID_REPLICATION_FACTOR"):
         admin.create_topics([NewTopic("many", 1, 4)])["many"].result(10)
-    assert "many" not in admin.list_topics(timeout=10).topics
+    assert "many" not in admin.list_topics(timeout=60).topics
 
 
 def test_assignment_to_an_unknown_broker_is_refused(cluster: Cluster) -> None:
     with pytest.raises(AssertionError, match="99"):
         create(cluster, "odd", [[1, 99]])
-    assert "odd" not in story.admin(cluster).list_topics(timeout=10).topics
+    assert "odd" not in story.admin(cluster).list_topics(timeout=60).topics
 
 
 def test_the_cluster_works_as_before(cluster: Cluster) -> None:

@@ -135,9 +135,13 @@ def test_after_a_start_the_directory_is_used_again_and_nothing_acknowledged_is_l
 async def test_metadata_that_cannot_be_synced_halts_the_node_before_it_is_answered(world: World) -> None:
     client = world.connect()
     disk_of(world).fail("sync", "__cluster_metadata-0/00000000000000000000.log")
-    with pytest.raises((TimeoutError, Halted)):
-        async with asyncio.timeout(0.3):
-            await create(client)
+    creating = asyncio.ensure_future(create(client))
+    async with asyncio.timeout(60):
+        while not world.process.halted:
+            await asyncio.sleep(0.01)
+    creating.cancel()
+    with pytest.raises((asyncio.CancelledError, Halted)):
+        await creating
     assert len(world.process.halted) == 1
     assert "t" not in world.broker.image.topics
     assert not client.received

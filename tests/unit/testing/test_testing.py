@@ -96,7 +96,7 @@ def test_the_plugin_s_fixtures_give_a_broker_and_a_topic_of_the_test_s_own(pytes
             producer = Producer({"bootstrap.servers": broker.bootstrap})
             errors = []
             producer.produce(topic, b"v", on_delivery=lambda error, message: errors.append((error, message.offset())))
-            assert producer.flush(20) == 0
+            assert producer.flush(60) == 0
             seen.append((broker.pid, topic))
             return errors
 
