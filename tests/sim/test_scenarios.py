@@ -6,8 +6,14 @@ import os
 
 import pytest
 
+from strandline.groups import consumer
+from strandline.sim.checks.groups import ConsumerGroups
+from strandline.sim.checks.leaders import Leaders
+from strandline.sim.checks.quorum import QuorumSafety
+from strandline.sim.history import Violation
 from strandline.sim.plans import shipped
 from strandline.sim.trial import run
+from strandline.sim.world import World
 
 SOAK_FACTOR = 50
 SEEDS = {"fast": 2, "slow": 1, "rare": 1}
@@ -33,3 +39,21 @@ def test_one_seed_gives_one_trace() -> None:
     first, second = (run(PLANS["groups"], 3) for _ in range(2))
     assert first.trace_hash == second.trace_hash
     assert first.virtual_s == second.virtual_s
+
+
+def test_members_that_get_what_another_still_holds_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    reconcile = consumer.reconcile
+    monkeypatch.setattr(consumer, "reconcile", lambda _, *rest: reconcile(lambda *_: None, *rest))
+    outcome = run(PLANS["groups"], 1)  # a seed with the consumer protocol
+    assert outcome.verdict == "owned-twice", outcome.message
+
+
+@pytest.mark.parametrize("watcher", [Leaders, QuorumSafety, ConsumerGroups])
+def test_what_a_watcher_sees_ends_the_run(
+    watcher: type[Leaders | QuorumSafety | ConsumerGroups], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(self: object, world: World) -> None:
+        raise Violation("seen", "as if it were")
+
+    monkeypatch.setattr(watcher, "look", look)
+    assert run(PLANS["kills"], 0).verdict == "seen"

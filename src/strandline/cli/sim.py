@@ -104,13 +104,13 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
     from strandline.sim.trial import as_json
 
     begun_s = time.monotonic()
-    count, virtual_s, real_s, acknowledged = 0, 0.0, 0.0, 0
+    count, virtual_s, cpu_s, acknowledged = 0, 0.0, 0.0, 0
     faults: Counter[str] = Counter()
     failed: list[Outcome] = []
     for outcome in _outcomes(plans, options):
         count += 1
         virtual_s += outcome.virtual_s
-        real_s += outcome.real_s
+        cpu_s += outcome.cpu_s
         acknowledged += outcome.acknowledged
         faults.update(outcome.fault_counts)
         if options.json:
@@ -132,7 +132,7 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
     if not options.json:
         print(
             f"\n{count} runs, {len(failed)} failed; {virtual_s / 3600:.2f} simulated hours in "
-            f"{time.monotonic() - begun_s:.0f} s ({virtual_s / max(real_s, 0.001):.1f} times real time); "
+            f"{time.monotonic() - begun_s:.0f} s ({virtual_s / max(cpu_s, 0.001):.1f} times real time on a core); "
             f"{acknowledged:,} acknowledged writes; faults: "
             + (", ".join(f"{kind} {number}" for kind, number in sorted(faults.items())) or "none")
         )
@@ -153,7 +153,7 @@ def _replay(plan: Plan, options: argparse.Namespace) -> int:
     else:
         print(f"{outcome.scenario}, seed {outcome.seed}: {outcome.verdict}")
         print(
-            f"trace {outcome.trace_hash}, {outcome.virtual_s:.1f} virtual seconds in {outcome.real_s:.1f} s"
+            f"trace {outcome.trace_hash}, {outcome.virtual_s:.1f} virtual seconds in {outcome.cpu_s:.1f} s of CPU"
         )
         for line in chain([outcome.message] if outcome.message else [], map(Event.as_toml, outcome.events)):
             print(line)

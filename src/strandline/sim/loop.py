@@ -32,6 +32,7 @@ T = TypeVar("T")
 # More callbacks than this at one moment mean that somebody waits by asking over and over.
 CALLBACKS_AT_ONE_MOMENT_MAX: Final = 200_000
 _WAITING_SHOWN_MAX: Final = 20
+_WAITS_ON_THE_WAY_OUT_MAX: Final = 20
 
 
 class StuckWorld(AssertionError):
@@ -213,10 +214,20 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         for task, _ in self._tasks:
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
-                coroutine = task.get_coro()
-                if coroutine is not None:
-                    coroutine.close()
+                _end(task.get_coro())
         self._tasks.clear()
+
+
+def _end(coroutine: Any) -> None:
+    """Closes it, however often it waits once more on its way out (`async with`, `finally`)."""
+    for _ in range(_WAITS_ON_THE_WAY_OUT_MAX):
+        try:
+            coroutine.close()
+        except RuntimeError as error:
+            if "ignored GeneratorExit" not in str(error):
+                raise
+        else:
+            return
 
 
 def simulated_loop(trace: Trace) -> SimulatedLoop:

@@ -6,30 +6,41 @@ memory addresses or on the order of sets. The last lines are kept for whoever lo
 
 from __future__ import annotations
 
-from collections import deque
 from hashlib import blake2b
 from typing import Final
 
-LINES_KEPT: Final = 400
+ENTRIES_KEPT: Final = 400
+_FOLDED_AT_ONCE: Final = 2000
 
 
 class Trace:
-    __slots__ = ("_hash", "count", "lines", "now")
+    __slots__ = ("_hash", "_kept", "_new", "count", "now")
 
     def __init__(self) -> None:
         self._hash = blake2b(digest_size=16)
+        # Entries are written out many at a time: they are a large part of what a simulation does.
+        self._new: list[tuple[float, str, str]] = []
+        self._kept: list[tuple[float, str, str]] = []
         self.count = 0
         self.now = 0.0  # kept by the loop
-        self.lines: deque[str] = deque(maxlen=LINES_KEPT)
 
     def note(self, kind: str, what: str) -> None:
-        line = f"{self.now:.6f} {kind} {what}"
-        self._hash.update(line.encode())
-        self.lines.append(line)
+        self._new.append((self.now, kind, what))
         self.count += 1
+        if len(self._new) == _FOLDED_AT_ONCE:
+            self._fold()
+
+    def _fold(self) -> None:
+        if not self._new:
+            return
+        self._hash.update(repr(self._new).encode())
+        self._kept, self._new = self._new[-ENTRIES_KEPT:], []
 
     def hexdigest(self) -> str:
+        """Of everything so far. Whoever compares two traces asks both at the same count."""
+        self._fold()
         return self._hash.hexdigest()
 
     def tail(self, count: int) -> str:
-        return "\n".join(list(self.lines)[-count:])
+        entries = (self._kept + self._new)[-count:]
+        return "\n".join(f"{now:.6f} {kind} {what}" for now, kind, what in entries)

@@ -26,6 +26,8 @@ GROUP: Final = "sharers"
 PARTITIONS: Final = 4
 MEMBERS: Final = 3
 _LIVE_S: Final = 180.0
+# How long a member stays.
+_LIFE_S: Final = (0.5, 8.0)
 
 
 class Member(RebalanceListener):
@@ -70,7 +72,8 @@ class Member(RebalanceListener):
         reader = self._consumer = consumer(self._world, self.name, **settings)
         await reader.start()
         reader.subscribe([TOPIC], listener=self)
-        while self._chance.random() > 0.01:
+        until = self._world.loop.time() + self._chance.uniform(*_LIFE_S)
+        while self._world.loop.time() < until:
             records = await reader.poll(0.5, max_records=20)
             self._history.poll(
                 self.name,
