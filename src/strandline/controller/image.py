@@ -20,6 +20,8 @@ BROKER_RESOURCE: Final = 4
 
 # Of a replica whose broker has not said which of its directories has it (KIP-858).
 UNASSIGNED: Final = bytes(16)
+# Of a replica whose broker has lost it: here, whose log is damaged.
+LOST: Final = (1).to_bytes(16, "big")
 
 
 @dataclass(slots=True, kw_only=True)
