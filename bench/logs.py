@@ -4,6 +4,8 @@ Compaction: a log of uniformly chosen keys is written to each peer, the same byt
 set to compact, and the time is taken until the cleaner's checkpoint says that all but the active segment is clean.
 Memory is that of the broker with its children, sampled.
 
+Latency: how long one small record waits for its acknowledgement, idle and while logs are compacted.
+
 Restart: every partition has records that no clean stop has closed; the process is killed and started again. The first
 acknowledgement is that of one partition, the last that of all.
 """
@@ -20,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,7 +36,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from bench import logs_page, machine, startup
-from bench.measure import OthersMeter, cpu_seconds, memory
+from bench.measure import OthersMeter, cpu_seconds, memory, wait_until_quiet
 from bench.peers import KAFKA, STRANDLINE, KafkaPeer, Peer, StrandlinePeer
 from bench.results import Results
 from strandline.base.ids import TopicPartition
@@ -45,6 +47,8 @@ from strandline.wire.record_batch import (
     LOG_OVERHEAD_BYTES,
     MAGIC,
     BatchHeader,
+    Record,
+    build_batch,
     encode_record,
     seal,
     varint,
@@ -63,6 +67,10 @@ VALUE_BYTES = 80
 IN_FLIGHT = 20
 CLEAN_WAIT_S_MAX = 600.0
 SAMPLE_S = 0.05
+HOT_TOPIC = "hot"
+LATENCY_TURNS = 4
+LATENCY_PAUSE_S = 0.002
+IDLE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +119,12 @@ def batches(size: Size) -> Iterator[bytes]:
         written += HEADER_BYTES + len(body)
 
 
-def write_log(peer: Peer, size: Size) -> None:
+def write_log(peer: Peer, size: Size, topic: str = TOPIC) -> None:
     host, _, port = peer.bootstrap.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         under_way = 0
         for batch in batches(size):
-            connection.sendall(startup.produce_request(TOPIC, batch, acks=1))
+            connection.sendall(startup.produce_request(topic, batch, acks=1))
             under_way += 1
             if under_way == IN_FLIGHT:
                 assert startup.is_acknowledged(connection)
@@ -162,22 +170,32 @@ def family(pid: int) -> list[int]:
     return found
 
 
+def _dirty_log(peer: Peer, size: Size, topic: str = TOPIC) -> int:
+    """Writes a log that is not compacted yet; where its active segment begins."""
+    admin = AdminClient({"bootstrap.servers": peer.bootstrap, "log_level": 0})
+    configs = {"segment.bytes": str(SEGMENT_BYTES), "min.cleanable.dirty.ratio": "0.01"}
+    admin.create_topics([NewTopic(topic, 1, 1, config=configs)])[topic].result(60)
+    wait_until_writable(peer.bootstrap, topic)
+    write_log(peer, size, topic)
+    return max(int(path.stem) for path in (peer.data_dir / f"{topic}-0").glob("*.log"))
+
+
+def _have_compacted(peer: Peer, topic: str = TOPIC) -> None:
+    admin = AdminClient({"bootstrap.servers": peer.bootstrap, "log_level": 0})
+    entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(60)
+
+
 def compaction(peer: Peer, size: Size) -> dict[str, float]:
     peer.start()
     try:
-        admin = AdminClient({"bootstrap.servers": peer.bootstrap, "log_level": 0})
-        configs = {"segment.bytes": str(SEGMENT_BYTES), "min.cleanable.dirty.ratio": "0.01"}
-        admin.create_topics([NewTopic(TOPIC, 1, 1, config=configs)])[TOPIC].result(60)
-        wait_until_writable(peer.bootstrap, TOPIC)
-        write_log(peer, size)
+        active = _dirty_log(peer, size)
         directory = peer.data_dir / f"{TOPIC}-0"
-        active = max(int(path.stem) for path in directory.glob("*.log"))
         dirty = sum(path.stat().st_size for path in directory.glob("*.log") if int(path.stem) < active)
         others, cpu_s, peak = OthersMeter(peer.pid), cpu_seconds(peer.pid), PeakMemory(peer.pid)
-        entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[entry])
         begun_s = time.perf_counter()
-        admin.incremental_alter_configs([resource])[resource].result(60)
+        _have_compacted(peer)
         _wait_for_checkpoint(peer.data_dir / "cleaner-offset-checkpoint", active)
         took_s = time.perf_counter() - begun_s
         used_s = cpu_seconds(peer.pid) - cpu_s
@@ -194,9 +212,60 @@ def compaction(peer: Peer, size: Size) -> dict[str, float]:
         shutil.rmtree(peer.data_dir, ignore_errors=True)
 
 
+def _is_clean(path: Path, topic: str, offset: int) -> bool:
+    return path.exists() and parse_offsets(path.read_bytes()).get(TopicPartition(topic, 0)) == offset
+
+
+def latency(peer: Peer, size: Size) -> dict[str, float]:
+    """Acknowledgements of one small record at a time, in turns while nothing else is done and while a log is compacted.
+
+    In turns, so that what else the machine does is a part of both.
+    """
+    idle_s: list[float] = []
+    compacting_s: list[float] = []
+    part = replace(size, log_bytes=size.log_bytes // LATENCY_TURNS)
+    peer.start()
+    try:
+        others = OthersMeter(peer.pid)
+        ends = {f"turn-{n}": _dirty_log(peer, part, f"turn-{n}") for n in range(LATENCY_TURNS)}
+        _dirty_log(peer, replace(size, log_bytes=1), HOT_TOPIC)
+        checkpoint = peer.data_dir / "cleaner-offset-checkpoint"
+        wait_until_quiet(peer.pid)
+        for topic, end in ends.items():
+            until_s = time.monotonic() + IDLE_S
+            idle_s += _latencies(peer, lambda until_s=until_s: time.monotonic() > until_s)
+            _have_compacted(peer, topic)
+            compacting_s += _latencies(peer, lambda t=topic, end=end: _is_clean(checkpoint, t, end))
+        figures = {"others_cores": others.read()}
+        for name, found in (("idle", idle_s), ("compacting", compacting_s)):
+            found.sort()
+            figures[f"{name}_p50_ms"] = found[len(found) // 2] * 1000
+            figures[f"{name}_p99_ms"] = found[len(found) * 99 // 100] * 1000
+        figures["p99_ratio"] = figures["compacting_p99_ms"] / figures["idle_p99_ms"]
+        return figures
+    finally:
+        peer.stop()
+        shutil.rmtree(peer.data_dir, ignore_errors=True)
+
+
+def _latencies(peer: Peer, is_over: Callable[[], bool]) -> list[float]:
+    host, _, port = peer.bootstrap.rpartition(":")
+    request = startup.produce_request(HOT_TOPIC, build_batch([Record(0, 0, b"k", b"x" * 100)]), acks=1)
+    found = []
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while not is_over():
+            begun_s = time.perf_counter()
+            connection.sendall(request)
+            assert startup.is_acknowledged(connection)
+            found.append(time.perf_counter() - begun_s)
+            time.sleep(LATENCY_PAUSE_S)
+    return found
+
+
 def _wait_for_checkpoint(path: Path, offset: int) -> None:
     deadline = time.monotonic() + CLEAN_WAIT_S_MAX
-    while not (path.exists() and parse_offsets(path.read_bytes()).get(TopicPartition(TOPIC, 0)) == offset):
+    while not _is_clean(path, TOPIC, offset):
         if time.monotonic() > deadline:
             raise RuntimeError("the log was not compacted in time")
         time.sleep(0.02)
@@ -230,6 +299,7 @@ def restart(peer: Peer, size: Size) -> dict[str, float]:
 
 SCENARIOS: dict[str, Callable[[Peer, Size], dict[str, float]]] = {
     "compaction": compaction,
+    "latency": latency,
     "restart": restart,
 }
 

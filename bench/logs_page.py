@@ -23,6 +23,9 @@ _ROWS: Final = (
     ("compaction", "seconds", "… from the change of the policy to the checkpoint", " s", False),
     ("compaction", "broker_cpu_s", "… CPU of the broker and its children", " s", False),
     ("compaction", "peak_pss_mb", "… peak memory", " MB", False),
+    ("latency", "compacting_p99_ms", "p99 of an acknowledgement while logs are compacted", " ms", False),
+    ("latency", "idle_p99_ms", "… and while none is, in turns", " ms", False),
+    ("latency", "p99_ratio", "… the first as a multiple of the second", "×", False),
     (
         "restart",
         "first_ack_s",

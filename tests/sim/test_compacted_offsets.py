@@ -6,7 +6,7 @@ import asyncio
 
 from strandline.sim.wire_client import WireClient
 from strandline.sim.workload import create_topic
-from strandline.sim.world import World
+from strandline.sim.world import SimulatedNode, World
 from strandline.storage import names
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
@@ -26,6 +26,7 @@ from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from tests.sim import cluster
 from tests.sim.seeds import seeds
 
 SETTINGS = {
@@ -62,16 +63,28 @@ async def committed(client: WireClient, group: str) -> int:
         await asyncio.sleep(0.05)  # the coordinator is loading
 
 
-async def make_small_segments(client: WireClient) -> None:
-    """Has the topic of offsets made, and its segments closed sooner than its settings at the start allow."""
+async def make_offsets_topic(client: WireClient) -> None:
     asked = FindCoordinatorRequest(key_type=0, coordinator_keys=("g0",))
     while (await client.request(asked, FindCoordinatorResponse)).coordinators[0].error_code != 0:
         await asyncio.sleep(0.05)
+
+
+async def make_small_segments(client: WireClient, topic: str) -> None:
+    """Has segments closed sooner than the settings at the start allow."""
     change = AlterableConfig(name="internal.segment.bytes", config_operation=0, value="2000")
-    resource = AlterConfigsResource(resource_type=2, resource_name="__consumer_offsets", configs=(change,))
+    resource = AlterConfigsResource(resource_type=2, resource_name=topic, configs=(change,))
     request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
     answer = await client.request(request, IncrementalAlterConfigsResponse)
     assert answer.responses[0].error_code == 0, answer.responses[0].error_message
+
+
+def state_of(node: SimulatedNode) -> str | None:
+    """Everything that the coordinator knows of offsets, once it is loaded."""
+    runtime = node.broker.groups.shard_at(0)
+    if runtime is None:
+        return None
+    offsets = runtime.shard.offsets
+    return repr([(group, offsets.of_group(group)) for group in sorted(offsets.groups())])
 
 
 async def scenario(world: World) -> None:
@@ -79,7 +92,8 @@ async def scenario(world: World) -> None:
     await node.start()
     client = await world.connect(node)
     await create_topic(client, "t")
-    await make_small_segments(client)
+    await make_offsets_topic(client)
+    await make_small_segments(client, "__consumer_offsets")
     expected: dict[str, int] = {}
     for number in range(COMMITS):
         group = f"g{number % GROUPS}"
@@ -87,6 +101,8 @@ async def scenario(world: World) -> None:
         expected[group] = number
         await asyncio.sleep(0.01)
     await asyncio.sleep(2)
+    before = state_of(node)
+    assert before is not None
     directory = node.volume.root.children["data"].children["__consumer_offsets-0"]  # type: ignore[union-attr]
     size = sum(
         len(child.content)  # type: ignore[union-attr]
@@ -101,6 +117,8 @@ async def scenario(world: World) -> None:
             node.kill()
         await node.start()
         client = await world.connect(node)
+        await cluster.until(lambda: state_of(node) is not None)
+        assert state_of(node) == before
         assert {group: await committed(client, group) for group in expected} == expected
 
 

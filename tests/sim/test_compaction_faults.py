@@ -100,7 +100,7 @@ def test_damage_that_a_cleaning_meets_is_reported_with_its_place_and_stays_where
         while not said(node, "log cannot be compacted"):
             await asyncio.sleep(0.05)
         line = next(line for line in node.said if "log cannot be compacted" in line)
-        assert "/data/t-0/00000000000000000000.log has a wrong CRC in the batch at offset 0" in line
+        assert "/data/t-0/00000000000000000000.log is damaged at position 0: the CRC is wrong" in line
         node.faults.heal()
         await asyncio.sleep(2)
         assert sum("log cannot be compacted" in line for line in node.said) == 1, "it is said once"

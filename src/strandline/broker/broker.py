@@ -18,6 +18,7 @@ from strandline.broker.controller_registration import SECURITY_PROTOCOLS, regist
 from strandline.broker.controller_requests import decide
 from strandline.broker.controller_runtime import ControllerRuntime
 from strandline.broker.controllers import Controllers
+from strandline.broker.damaged_logs import DamagedLogs
 from strandline.broker.directory_reports import DirectoryReports
 from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
@@ -105,6 +106,7 @@ class Broker:
         self.replication = Replication(self)
         self.in_sync = InSync(self)
         self.directory_reports = DirectoryReports(self)
+        self.damaged_logs = DamagedLogs(self)
         self.checkpoints = Checkpoints(ports.disk, ports.workers)
         self.background = Background(self)
         self.cleaner = Cleaner(self)
@@ -269,7 +271,7 @@ class Broker:
     def _follow(self, topic: str, index: int) -> None:
         replica = self.replicas.partition_changed(topic, index)
         if replica is not None:
-            if replica.directory.offline_because is None:
+            if replica.directory.offline_because is None and not self.damaged_logs.holds(replica):
                 self.replication.place(replica)
             else:
                 self.replication.forget(TopicPartition(topic, index))

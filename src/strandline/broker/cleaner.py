@@ -10,7 +10,8 @@ Rules:
 2. Every time the work hands something over the log is looked at again. If it was cut, its start moved or the partition
    is gone, the cleaning ends without a trace.
 3. The swap is one act on the loop. Readers under way go on in the old files, which stay for file.delete.delay.ms.
-4. A log that cannot be read is said so once, with file and position, and left alone until the next start. A log whose
+4. A log that cannot be read is said so once, with file and position, and left alone until the damage is cut off or the
+   node started anew. A log whose
    cleaning failed for want of room or of memory is tried again.
 """
 
@@ -27,6 +28,7 @@ from strandline.ports.workers import WorkLost
 from strandline.storage.compaction.cleaning import Cleaned, Finished, Plan, Step, compact
 from strandline.storage.compaction.planning import Extent, extent_of, plan_of
 from strandline.storage.indexes import CorruptIndex
+from strandline.storage.segment import DamagedSegment
 from strandline.storage.swapping import remove_unfinished
 from strandline.wire.record_batch import CorruptBatch
 
@@ -51,7 +53,7 @@ class Cleaner:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.under_way: dict[TopicPartition, None] = {}
-        self._unreadable: dict[tuple[TopicPartition, bytes], None] = {}
+        self._unreadable: dict[tuple[TopicPartition, bytes], int] = {}  # with its count of cuts
         self._io_free_at = 0.0
 
     def start(self) -> None:
@@ -104,7 +106,7 @@ class Cleaner:
                 and len(replica.log.segments) > 1
                 and replica.directory.offline_because is None
                 and replica.partition not in self.under_way
-                and (replica.partition, replica.topic_id) not in self._unreadable
+                and self._unreadable.get((replica.partition, replica.topic_id)) != replica.log.cuts
             ):
                 extent = self._extent(replica)
                 if extent is not None and extent.is_worth_it(replica.config.min_cleanable_dirty_ratio):
@@ -126,7 +128,9 @@ class Cleaner:
         return None
 
     def _cannot_be_read(self, replica: Replica, error: Exception) -> None:
-        self._unreadable[replica.partition, replica.topic_id] = None
+        self._unreadable[replica.partition, replica.topic_id] = replica.log.cuts
+        if isinstance(error, DamagedSegment):
+            self._broker.damaged_logs.found(replica, error)
         self._broker.events.error("log cannot be compacted", partition=replica.partition, error=error)
 
     async def clean(self, replica: Replica, extent: Extent) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.replica import Replica
+from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig
 
 if TYPE_CHECKING:
@@ -154,7 +155,9 @@ class CoordinatorShards(ABC, Generic[R]):
                     break
             self._shards[partition] = runtime
             self._started(runtime)
-        except KafkaError as error:
+        except (KafkaError, DamagedSegment) as error:
+            if isinstance(error, DamagedSegment):
+                self._broker.damaged_logs.found(replica, error)
             self._broker.events.warn(
                 "coordinator not loaded", topic=self.topic, partition=partition, error=error
             )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
+from strandline.controller.image import LOST
 from strandline.storage.directory import LogDirectory
 from strandline.wire.api.k73_assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -39,6 +40,17 @@ class DirectoryReports:
             self._unsaid[partition] = directory
             self._wake.set()
 
+    async def say_lost(self, partition: TopicPartition) -> bool:
+        """The replica here is damaged: others should lead. False if the controller refuses: none can."""
+        self._unsaid.pop(partition, None)
+        try:
+            answer = await self._broker.controllers.call(self._request({partition: LOST}), 0)
+        except KafkaError:
+            return True  # it may have come to the controller, or not: the image tells
+        return all(
+            p.error_code == ErrorCode.NONE for d in answer.directories for t in d.topics for p in t.partitions
+        )
+
     def _is_news(self, partition: TopicPartition, directory: LogDirectory) -> bool:
         topic = self._broker.image.topics.get(partition.topic)
         state = None if topic is None else topic.partitions.get(partition.partition)
@@ -64,7 +76,8 @@ class DirectoryReports:
         if not told:
             return True
         try:
-            answer = await self._broker.controllers.call(self._request(told), 0)
+            request = self._request({partition: d.directory_id for partition, d in told.items()})
+            answer = await self._broker.controllers.call(request, 0)
         except KafkaError:
             return False
         if answer.error_code != ErrorCode.NONE:
@@ -74,11 +87,11 @@ class DirectoryReports:
                 del self._unsaid[partition]
         return True
 
-    def _request(self, told: dict[TopicPartition, LogDirectory]) -> AssignReplicasToDirsRequest:
+    def _request(self, told: dict[TopicPartition, bytes]) -> AssignReplicasToDirsRequest:
         by_directory: dict[bytes, dict[bytes, list[int]]] = {}
-        for partition, directory in told.items():
+        for partition, directory_id in told.items():
             topic_id = self._broker.image.topics[partition.topic].topic_id
-            topics = by_directory.setdefault(directory.directory_id, {})
+            topics = by_directory.setdefault(directory_id, {})
             topics.setdefault(topic_id, []).append(partition.partition)
         return AssignReplicasToDirsRequest(
             broker_id=self._broker.node_id,

@@ -94,9 +94,7 @@ def records_of_snapshot(data: bytes) -> Iterator[Message]:
 
 def _messages(batch: bytes) -> Iterator[Message]:
     for record in records_in(batch):
-        message = decode_metadata_record(record.value or b"")
-        if message is not None:
-            yield message
+        yield decode_metadata_record(record.value or b"")
 
 
 class MetadataStore:

@@ -236,6 +236,16 @@ class Replica:
             if header.producer_id >= 0:
                 self.producers.replay(header, bytes(batch) if header.is_control else None)
 
+    def after_cut(self) -> None:
+        """The log was cut: what is known of it besides its records follows."""
+        log = self.log
+        log.rebuild_producers(Producers)
+        self.directory.cut_cleaned_offset(self.partition, log.log_end_offset)
+        assert isinstance(log.producers, Producers)
+        self.producers = log.producers
+        if isinstance(self.role, Follower):
+            self.role.high_watermark = min(self.role.high_watermark, log.log_end_offset)
+
     def told_high_watermark(self, high_watermark: int) -> None:
         role = self.role
         if isinstance(role, Follower) and role.told(high_watermark, self.log.log_end_offset):

@@ -17,7 +17,6 @@ from strandline.base.ids import TopicPartition
 from strandline.broker.peers import Peer
 from strandline.broker.replica import Replica
 from strandline.partition.follower import Follower, truncation_point
-from strandline.partition.producers import Producers
 from strandline.rpc.channel import ChannelClosed
 from strandline.wire.api.k01_fetch import (
     FetchPartition,
@@ -262,18 +261,8 @@ class Source:
             "truncated", partition=replica.partition, end=log.log_end_offset, to=target, epoch=epoch
         )
         log.truncate_to(max(target, log.log_start_offset))
-        self._after_cut(replica)
+        replica.after_cut()
         followed.told = None
-
-    def _after_cut(self, replica: Replica) -> None:
-        replica.log.rebuild_producers(Producers)
-        replica.directory.cut_cleaned_offset(replica.partition, replica.log.log_end_offset)
-        producers = replica.log.producers
-        assert isinstance(producers, Producers)
-        replica.producers = producers
-        role = replica.role
-        if isinstance(role, Follower):
-            role.high_watermark = min(role.high_watermark, replica.log.log_end_offset)
 
     async def _begin_anew(self, followed: _Followed) -> None:
         """The leader no longer has what comes next here: begin where its log begins."""
@@ -311,7 +300,7 @@ class Source:
                 replica.log.epochs.clear()
             else:
                 replica.log.advance_start(answer.offset)
-            self._after_cut(replica)
+            replica.after_cut()
             followed.told = None
 
 

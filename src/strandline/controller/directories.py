@@ -4,7 +4,9 @@
 2. A replica whose directory has failed is as good as fenced: it leaves the in-sync set and others lead; the broker's
    other replicas are not touched. A broker without any directory left is fenced.
 3. A broker that has more than one directory says where it has put a replica; before that, any of them may have it.
-4. A directory that does not come back at the next registration is forgotten: its replicas begin anew elsewhere.
+4. A broker that finds a replica damaged says that it is in the directory LOST. That is refused unless another in-sync
+   replica can lead; otherwise the replica is neither in sync nor eligible from then on, for it is about to be cut.
+5. A directory that does not come back at the next registration is forgotten: its replicas begin anew elsewhere.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from collections.abc import Collection
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.controller.brokers import (
     TopicRules,
+    can_lead,
     check_epoch,
     is_active,
     partitions_of,
     plan_fence,
     without_replica,
 )
-from strandline.controller.image import ClusterImage, TopicState
+from strandline.controller.image import LOST, ClusterImage, PartitionState, TopicState
 from strandline.controller.partitions import PartitionChange
 from strandline.controller.plans import Planned
 from strandline.wire.api.k73_assign_replicas_to_dirs import (
@@ -122,6 +125,9 @@ def _assign(
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if broker_id not in partition.replicas:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    lost = frozenset({broker_id}) if directory_id == LOST else frozenset()
+    if lost and not _can_do_without(image, broker_id, partition):
+        raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
     directories = partition.directories_with(broker_id, directory_id)
     where = dict(zip(partition.replicas, directories, strict=True))
     in_sync = partition.in_sync
@@ -135,5 +141,12 @@ def _assign(
         min_in_sync=rules.min_in_sync(topic.name),
         uses_eligible=rules.uses_eligible(),
         in_sync=in_sync,
+        unclean_shutdown=lost,
+        lost=lost,
         directories=directories,
     ).record()
+
+
+def _can_do_without(image: ClusterImage, broker_id: int, partition: PartitionState) -> bool:
+    others = (replica for replica in partition.in_sync if replica != broker_id)
+    return any(can_lead(image, partition, replica) for replica in others)

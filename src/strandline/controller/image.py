@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from strandline.wire.records import metadata as records
+from strandline.wire.records.framing import ForeignRecord
 from strandline.wire.schema import Message
 
 NO_LEADER: Final = -1
@@ -20,6 +21,8 @@ BROKER_RESOURCE: Final = 4
 
 # Of a replica whose broker has not said which of its directories has it (KIP-858).
 UNASSIGNED: Final = bytes(16)
+# Of a replica whose broker has lost it: here, whose log is damaged.
+LOST: Final = (1).to_bytes(16, "big")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,6 +89,7 @@ class ClusterImage:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
+        self.foreign: dict[bytes, None] = {}  # records of kinds that are not known here, in order
         # One more for each record that changed something a Metadata answer shows; caches go by it.
         self.version += 1
 
@@ -127,6 +131,12 @@ class ClusterImage:
                 self._apply_feature(record)
             case records.ProducerIdsRecord():
                 self.next_producer_id = record.next_producer_id
+            case records.ClearElrRecord():
+                self._clear_eligible(record.topic_name)
+            case ForeignRecord():
+                # Each says how something is from now on, so that of two that are equal the later one is enough.
+                self.foreign.pop(record.value, None)
+                self.foreign[record.value] = None
             case _:
                 pass  # NoOp and metadata transactions change nothing shown here
 
@@ -148,6 +158,13 @@ class ClusterImage:
             broker.in_controlled_shutdown = record.in_controlled_shutdown > 0
         if record.log_dirs:
             broker.log_dirs = record.log_dirs
+
+    def _clear_eligible(self, topic_name: str) -> None:
+        """Of one topic, or of all."""
+        topics = [self.topics[topic_name]] if topic_name else self.topics.values()
+        for topic in topics:
+            for partition in topic.partitions.values():
+                partition.eligible_leaders = partition.last_known_leaders = ()
 
     def _apply_feature(self, record: records.FeatureLevelRecord) -> None:
         if record.feature_level:

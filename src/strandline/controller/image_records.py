@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strandline.controller.image import ClusterImage, PartitionState
+from strandline.wire.records.framing import ForeignRecord
 from strandline.wire.records.metadata import (
     ConfigRecord,
     FeatureLevelRecord,
@@ -45,6 +46,7 @@ def records_of(image: ClusterImage) -> list[Message]:
         records.append(
             ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
         )
+    records += [ForeignRecord(value=value) for value in image.foreign]
     return records
 
 

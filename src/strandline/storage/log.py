@@ -28,7 +28,7 @@ from strandline.storage.epochs import LeaderEpochs
 from strandline.storage.files import FileTable
 from strandline.storage.opening import OpenedLog, rebuild_producers
 from strandline.storage.producer_state import ProducerTable, render_snapshot
-from strandline.storage.segment import Place, Segment, Slice
+from strandline.storage.segment import CHECKED_BYTES_MAX, Place, Segment, Slice
 from strandline.storage.swapping import rename_segment
 from strandline.wire.record_batch import BatchHeader, CorruptBatch, Record, read_header, records_in
 
@@ -235,7 +235,8 @@ class Log:
         """Up to `size_max` bytes of batches from `offset` on, all below `upper_offset`; None if there are none.
 
         The last batch may be cut off, as clients expect; the first is given whole where `whole_first_batch` says so,
-        and otherwise not at all if it does not fit.
+        and otherwise not at all if it does not fit. What was not written just now is checked before it is given, which
+        raises DamagedSegment; then less may be given than was asked for.
         """
         assert self.log_start_offset <= offset <= self.log_end_offset
         number = max(bisect_right(self._bases, offset) - 1, 0)
@@ -245,6 +246,8 @@ class Log:
             if place is None:  # compaction may leave nothing of this segment from here on
                 number += 1
                 continue
+            if place.base_offset > offset:
+                segment.check_gap(offset, place)
             if place.base_offset >= upper_offset:
                 return None
             end = segment.size
@@ -254,6 +257,9 @@ class Log:
             if place.size > size_max and not whole_first_batch:
                 return None
             size = min(end - place.position, max(size_max, place.size))
+            if place.position < segment.fresh_from and size > 0:
+                size = min(size, max(CHECKED_BYTES_MAX, place.size))
+                size = segment.sound_bytes(place.position, size, following)
             return Slice(segment, place.position, size) if size > 0 else None
         return None
 
@@ -349,6 +355,22 @@ class Log:
         self._add_segment(offset, self._active_since_ms)
         self.log_start_offset = offset
         self._forget_above(offset)
+
+    def cut_segments_from(self, offset: int) -> None:
+        """Removes the segment that holds `offset` and all behind it without reading them: they are damaged."""
+        number = max(bisect_right(self._bases, offset) - 1, 0)
+        if number == 0:
+            self.restart_at(max(self.log_start_offset, self._bases[0]))
+            return
+        self.cuts += 1
+        end_offset = self._bases[number]
+        for segment in self.segments[number:]:
+            for path in segment.rename_for_deletion():
+                self._disk.remove(path)
+        del self.segments[number:]
+        del self._bases[number:]
+        self._add_segment(end_offset, self._active_since_ms)
+        self._forget_above(end_offset)
 
     def _forget_above(self, end_offset: int) -> None:
         self.log_end_offset = end_offset

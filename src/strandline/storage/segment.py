@@ -12,6 +12,8 @@ from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
+from crc32c import crc32c
+
 from strandline.base.buffers import Buffer
 from strandline.ports.disk import Disk, File
 from strandline.storage import names
@@ -19,10 +21,13 @@ from strandline.storage.files import FileTable
 from strandline.storage.indexes import RELATIVE_OFFSET_MAX, OffsetIndex, TimeIndex
 from strandline.storage.transaction_index import TransactionIndex
 from strandline.wire.record_batch import (
+    ATTRIBUTES_POSITION,
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
+    MAGIC,
     BatchHeader,
     CorruptBatch,
+    checksum,
     read_header,
 )
 
@@ -30,6 +35,23 @@ from strandline.wire.record_batch import (
 _WALK_BYTES: Final = 8192
 _PLACE: Final = Struct(">qi11xi")  # base offset, length, last offset delta: where a batch is
 _PLACE_BYTES: Final = _PLACE.size
+_CHECKED: Final = Struct(">qi4xbI2xi")  # base offset, length, magic, CRC, last offset delta
+# Of what is about to be sent as much is checked at a time: half a millisecond, or two of very small batches.
+CHECKED_BYTES_MAX: Final = 1024 * 1024
+CHECKED_BATCHES_MAX: Final = 1000
+
+
+class DamagedSegment(CorruptBatch):
+    """A batch in the log that is not what was written, with file and position."""
+
+    def __init__(self, path: str, position: int, why: str) -> None:
+        super().__init__(path, position, why)  # as arguments: it comes from other processes too
+        self.path = path
+        self.position = position
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{self.path} is damaged at position {self.position}: {self.why}"
 
 
 class Place(NamedTuple):
@@ -49,6 +71,7 @@ class Segment:
         "bytes_since_index_entry",
         "directory",
         "first_timestamp",
+        "fresh_from",
         "log_path",
         "max_timestamp",
         "max_timestamp_offset",
@@ -72,6 +95,8 @@ class Segment:
         self.time_index = TimeIndex(disk, files, self.path(names.TIME_INDEX), base_offset)
         self.transaction_index = TransactionIndex(disk, files, self.path(names.TRANSACTION_INDEX))
         self.size = size
+        # What is behind this position was checked and written by this process a while ago, and is in memory yet.
+        self.fresh_from = size
         self.bytes_since_index_entry = 0
         # -2: a closed segment's largest timestamp is read from its time index when it is asked for
         self.max_timestamp = -2
@@ -183,6 +208,7 @@ class Segment:
         file = self._files.get(self.log_path)
         if file.size() > self.size:
             file.truncate(self.size)
+        self.fresh_from = self.size
         self.close_indexes()
 
     def close_indexes(self) -> None:
@@ -224,18 +250,20 @@ class Segment:
             if position + _PLACE_BYTES > chunk_at + len(chunk):
                 chunk_at = position
                 chunk = file.read_at(position, min(_WALK_BYTES, end - position))
+                if position + _PLACE_BYTES > self.size:
+                    return  # it has been cut since the walk began
                 if len(chunk) < _PLACE_BYTES:
-                    return
+                    raise self._damaged(position, len(chunk))
             base_offset, length, last_delta = _PLACE.unpack_from(chunk, position - chunk_at)
             size = length + LOG_OVERHEAD_BYTES
-            if not HEADER_BYTES <= size <= end - position:
+            if not HEADER_BYTES <= size <= end - position or last_delta < 0:
                 raise self._damaged(position, size)
             yield Place(position, size, base_offset, base_offset + last_delta)
             position += size
 
-    def _damaged(self, position: int, size: int) -> CorruptBatch:
-        return CorruptBatch(
-            f"{self.log_path} has a batch of {size} bytes at position {position} of {self.size}: the file is damaged"
+    def _damaged(self, position: int, size: int) -> DamagedSegment:
+        return DamagedSegment(
+            self.log_path, position, f"a batch of {size} bytes, and the file has {self.size}"
         )
 
     def walk_to(self, offset: int) -> Iterator[Place]:
@@ -268,13 +296,63 @@ class Segment:
         return self.size if place is None else place.position
 
     def read_batch(self, place: Place) -> bytes:
-        return self._files.get(self.log_path).read_at(place.position, place.size)
+        batch = self._files.get(self.log_path).read_at(place.position, place.size)
+        if len(batch) != place.size or checksum(memoryview(batch)) != read_header(batch).crc:
+            raise DamagedSegment(self.log_path, place.position, "the CRC is wrong")
+        return batch
+
+    def check_gap(self, offset: int, place: Place) -> None:
+        """`place` is behind `offset`: the batch before it must not have lost its end by damage."""
+        before = None
+        for found in self.walk_to(offset):
+            if found.position == place.position:
+                break
+            before = found
+        if before is not None:
+            self.read_batch(before)
+
+    def sound_bytes(self, position: int, size: int, end_offset: int) -> int:
+        """How many of these bytes can be sent: up to a batch that is damaged, or cut off by `size`.
+
+        Raises DamagedSegment if the first one is. The CRC does not cover a batch's offset; that batches are in order,
+        and below the segment's `end_offset`, speaks for those.
+        """
+        data = self._files.get(self.log_path).read_at(position, size)
+        total, view, unpack = len(data), memoryview(data), _CHECKED.unpack_from
+        at = before = 0
+        lowest = self.base_offset
+        why = f"{total} bytes are left in the file"
+        for _ in range(CHECKED_BATCHES_MAX):
+            if total - at < HEADER_BYTES:
+                break
+            base_offset, length, magic, crc, last_delta = unpack(data, at)
+            behind = at + LOG_OVERHEAD_BYTES + length
+            if magic != MAGIC or length < HEADER_BYTES - LOG_OVERHEAD_BYTES:
+                why = f"no batch: magic {magic}, length {length}"
+                break
+            if behind > total:
+                break
+            if crc32c(view[at + ATTRIBUTES_POSITION : behind]) != crc:
+                why = "the CRC is wrong"
+                break
+            if not lowest <= base_offset <= end_offset - 1 - last_delta:
+                why = f"offset {base_offset} is not between {lowest} and {end_offset}"
+                at = before  # it may be the one before that has the wrong offset
+                break
+            before, at = at, behind
+            lowest = base_offset + last_delta + 1
+        if at == 0:
+            raise DamagedSegment(self.log_path, position, why)
+        return at
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """Position and whole header of each batch from a batch boundary on."""
         file = self._files.get(self.log_path)
         while self.size - position >= HEADER_BYTES:
-            header = read_header(file.read_at(position, HEADER_BYTES))
+            head = file.read_at(position, HEADER_BYTES)
+            if len(head) < HEADER_BYTES:
+                raise self._damaged(position, len(head))
+            header = read_header(head)
             if not HEADER_BYTES <= header.size <= self.size - position:
                 raise self._damaged(position, header.size)
             yield position, header
@@ -290,6 +368,7 @@ class Segment:
         self.transaction_index.truncate_to(offset)
         self._files.get(self.log_path).truncate(position)
         self.size = position
+        self.fresh_from = min(self.fresh_from, position)
         self.resume()
 
     def resume_index_at_last_entry(self) -> None:

@@ -253,7 +253,8 @@ def _decode_struct(
     function = _decoder_function(source, cls, version, flexible)
     if nullable:
         source.add(depth, "n = b[p]; p += 1")
-        source.add(depth, f"if n == 255: {target} = None")
+        # Null is -1, and 0 in a tagged field; what is there begins with 1.
+        source.add(depth, f"if n == 255 or n == 0: {target} = None")
         source.add(depth, f"else: {target}, p = {function}(b, p)")
     else:
         source.add(depth, f"{target}, p = {function}(b, p)")

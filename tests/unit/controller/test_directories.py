@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from strandline.base.errors import ErrorCode
-from strandline.controller.image import UNASSIGNED, PartitionState
+from strandline.controller.image import LOST, UNASSIGNED, PartitionState
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, BrokerState
 from strandline.wire.api.k56_alter_partition import PartitionData as InSyncPartition
 from strandline.wire.api.k56_alter_partition import TopicData as InSyncTopic
@@ -20,11 +20,11 @@ from tests.unit.controller.plans import Cluster, registration, topic
 ONE, TWO, OTHER = b"1" * 16, b"2" * 16, b"3" * 16
 
 
-def cluster_with_two_directories() -> Cluster:
+def cluster_with_two_directories(**configs: str) -> Cluster:
     """Broker 1 has two directories; `t-0` and `t-1` are led by it and followed by broker 2."""
     cluster = Cluster(None, None)
     come_back(cluster, ONE, TWO)
-    cluster.create(topic(assignments={0: (1, 2), 1: (1, 2)}))
+    cluster.create(topic(assignments={0: (1, 2), 1: (1, 2)}, **configs))
     assert assign(cluster, ONE, 0) == assign(cluster, TWO, 1) == ErrorCode.NONE
     return cluster
 
@@ -139,3 +139,24 @@ def test_broker_that_is_alone_keeps_what_it_has() -> None:
     assert assign(cluster, ONE, 0) == ErrorCode.NONE
     fail(cluster, ONE)
     assert partition(cluster, 0).leader == 1
+
+
+def test_replica_that_its_broker_calls_lost_leaves_and_cannot_be_elected() -> None:
+    cluster = cluster_with_two_directories(min_insync_replicas="2")
+    assert assign(cluster, LOST, 0) == ErrorCode.NONE
+    assert partition(cluster, 0).leader == 2
+    assert partition(cluster, 0).in_sync == (2,)
+    # Below min.insync.replicas a replica that leaves stays eligible; this one is about to be cut.
+    assert partition(cluster, 0).eligible_leaders == ()
+    assert assign(cluster, ONE, 0) == ErrorCode.NONE
+    assert partition(cluster, 0).leader == 2
+    assert partition(cluster, 0).eligible_leaders == ()
+
+
+def test_last_replica_in_sync_cannot_be_called_lost() -> None:
+    cluster = cluster_with_two_directories()
+    cluster.commit(cluster.controller.plan_fence(2))
+    assert partition(cluster, 0).in_sync == (1,)
+    assert assign(cluster, LOST, 0) == ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    assert partition(cluster, 0).leader == 1
+    assert partition(cluster, 0).directory_of(1) == ONE

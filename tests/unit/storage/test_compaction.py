@@ -9,8 +9,9 @@ import pytest
 from strandline.storage.compaction.cleaning import SizedSegment, groups_of
 from strandline.storage.compaction.planning import extent_of, plan_of
 from strandline.storage.log import Log
+from strandline.storage.segment import DamagedSegment
 from strandline.wire.compression import NAMES
-from strandline.wire.record_batch import DELETE_HORIZON_FLAG, CorruptBatch, checksum, read_header, records_in
+from strandline.wire.record_batch import DELETE_HORIZON_FLAG, checksum, read_header, records_in
 from tests.batches import NOW_MS
 from tests.unit.storage.cleaning import batches_of, clean, end_transaction, kept, write
 from tests.unit.storage.logs import Store, contents
@@ -309,9 +310,8 @@ def test_damage_is_reported_with_its_place_and_nothing_is_swapped(tmp_path: Path
     data = bytearray(path.read_bytes())
     data[-1] ^= 0x55
     path.write_bytes(bytes(data))
-    with pytest.raises(
-        CorruptBatch, match=r"00000000000000000000\.log has a wrong CRC in the batch at offset 1"
-    ):
+    position = len(data) // 2
+    with pytest.raises(DamagedSegment, match=rf"0\.log is damaged at position {position}: the CRC is wrong"):
         clean(store, log)
     assert path.read_bytes() == bytes(data)
 

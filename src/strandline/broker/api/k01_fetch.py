@@ -3,9 +3,9 @@ stable offset, with the aborted transactions among them.
 
 Waits up to max_wait_ms until min_bytes can be given; errors and empty requests are answered at once. Records leave
 from the page cache by sendfile. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13 and later),
-NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR,
-CORRUPT_MESSAGE where the log is damaged. For the whole request: FETCH_SESSION_ID_NOT_FOUND,
-INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
+NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR (also
+where the log is damaged and another replica takes over), CORRUPT_MESSAGE where it is damaged and no other has it. For
+the whole request: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
 A follower is answered up to the end of the log, and tells with each request what it has. Consumers of version 11 and
 later may read from followers, up to their high watermark; with `replica.selector.class` a leader sends a consumer to
 the replica of its rack that has most (KIP-392).
@@ -23,11 +23,10 @@ from strandline.broker.connection import Answer, Body, Outcome, RequestContext
 from strandline.broker.fetch_sessions import Fetch, SessionPartition
 from strandline.broker.quorum_answers import answer_fetch
 from strandline.broker.replica import Replica
-from strandline.storage.segment import Slice
+from strandline.storage.segment import DamagedSegment, Slice
 from strandline.wire.api.k01_fetch import FetchRequest
 from strandline.wire.codec import decode, encode
 from strandline.wire.compiler import uvarint
-from strandline.wire.record_batch import CorruptBatch
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -223,11 +222,10 @@ def _read_all(
             assert replica is not None
             read.error_code = broker.replicas.disk_error(replica.directory, error).code
             must_answer = True
-        except CorruptBatch as error:
-            broker.events.error(
-                "a log is damaged", topic=partition.topic, partition=partition.index, error=error
-            )
-            read.error_code = ErrorCode.CORRUPT_MESSAGE
+        except DamagedSegment as error:
+            replica = _find(broker, context, partition)
+            assert replica is not None
+            read.error_code = broker.damaged_logs.found(replica, error).code
             must_answer = True
         if read.records is not None:
             total += read.records.size

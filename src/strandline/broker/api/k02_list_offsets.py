@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import RequestContext
 from strandline.broker.replica import Replica
+from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k02_list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -22,7 +23,6 @@ from strandline.wire.api.k02_list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from strandline.wire.record_batch import CorruptBatch
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -87,8 +87,8 @@ def _answer(
         found = _find(replica, timestamp, request)
     except OSError as error:
         raise broker.replicas.disk_error(replica.directory, error) from error
-    except CorruptBatch as error:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    except DamagedSegment as error:
+        raise broker.damaged_logs.found(replica, error) from error
     if found is None:
         return ListOffsetsPartitionResponse(
             partition_index=partition.partition_index, error_code=ErrorCode.NONE

@@ -31,7 +31,7 @@ from strandline.storage.compaction.keys import DictKeyMap, KeyMap
 from strandline.storage.compaction.transactions import PassedTransactions
 from strandline.storage.files import FileTable
 from strandline.storage.indexes import RELATIVE_OFFSET_MAX
-from strandline.storage.segment import Segment
+from strandline.storage.segment import DamagedSegment, Segment
 from strandline.storage.swapping import remove_unfinished
 from strandline.wire.record_batch import (
     HEADER_BYTES,
@@ -196,10 +196,6 @@ class _Cleaning:
                 before = writer.segment.size
                 for at, header in found:
                     batch = data[at : at + header.size]
-                    if checksum(memoryview(batch)) != header.crc:
-                        raise CorruptBatch(
-                            f"{segment.log_path} has a wrong CRC in the batch at offset {header.base_offset}"
-                        )
                     kept = self._kept(header, batch, passed, writer)
                     self._records_read += header.record_count
                     if kept is not None:
@@ -252,7 +248,7 @@ class _Cleaning:
     def _chunks(
         self, segment: Segment, position: int
     ) -> Iterator[tuple[bytes, list[tuple[int, BatchHeader]]]]:
-        """Bytes of whole batches, and where in them each begins."""
+        """Bytes of whole batches, all of them checked, and where in them each begins."""
         file, size = self._files.get(segment.log_path), segment.size
         while position < size:
             data = file.read_at(position, min(self._plan.read_bytes, size - position))
@@ -262,6 +258,10 @@ class _Cleaning:
                 found = self._headers(segment, position, data)
             last_at, last = found[-1]
             data = data[: last_at + last.size]
+            view = memoryview(data)
+            for at, header in found:
+                if checksum(view[at : at + header.size]) != header.crc:
+                    raise DamagedSegment(segment.log_path, position + at, "the CRC is wrong")
             yield data, found
             position += len(data)
             file = self._files.get(segment.log_path)
@@ -270,10 +270,10 @@ class _Cleaning:
         try:
             found = list(headers_in(data))
         except CorruptBatch as error:
-            raise CorruptBatch(f"{segment.log_path}, read from position {position}: {error}") from error
+            raise DamagedSegment(segment.log_path, position, f"behind it {error} further on") from error
         for at, header in found:
             if header.magic != MAGIC:
-                raise CorruptBatch(f"{segment.log_path} has magic {header.magic} at position {position + at}")
+                raise DamagedSegment(segment.log_path, position + at, f"a batch of magic {header.magic}")
         return found
 
     def _whole_batch(self, segment: Segment, file: File, position: int) -> bytes:
@@ -283,8 +283,8 @@ class _Cleaning:
         size = read_header(head).size if len(head) == HEADER_BYTES else 0
         data = file.read_at(position, size) if HEADER_BYTES <= size <= left else b""
         if not data or len(data) != size:
-            raise CorruptBatch(
-                f"{segment.log_path} has a batch of {size} bytes at position {position} with {left} bytes left"
+            raise DamagedSegment(
+                segment.log_path, position, f"a batch of {size} bytes with {left} bytes left"
             )
         return data
 

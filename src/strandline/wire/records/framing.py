@@ -13,7 +13,7 @@ from strandline.wire.codec import decode, encode_into
 from strandline.wire.compiler import DecodeError, read_uvarint, uvarint
 from strandline.wire.record_batch import CONTROL_FLAG, Record
 from strandline.wire.records import metadata
-from strandline.wire.schema import Message
+from strandline.wire.schema import Message, bytes_, field
 
 _FRAME_VERSION: Final = 1
 
@@ -42,22 +42,29 @@ _BY_KEY: Final[dict[int, type[Message]]] = {
 }
 
 
+class ForeignRecord(Message, versions="0"):
+    """A record of a kind that this version does not know, as it is: what somebody else wrote is not ours to lose."""
+
+    value: bytes = field(bytes_)
+
+
 def encode_metadata_record(message: Message) -> bytes:
+    if isinstance(message, ForeignRecord):
+        return message.value
     version = _WRITTEN_VERSIONS.get(type(message), 0)
     out = bytearray(uvarint(_FRAME_VERSION) + uvarint(message.API_KEY) + uvarint(version))
     encode_into(message, version, out)
     return bytes(out)
 
 
-def decode_metadata_record(value: bytes) -> Message | None:
-    """None for a record of a kind that this version does not know."""
+def decode_metadata_record(value: bytes) -> Message:
     frame, position = read_uvarint(value, 0)
     if frame != _FRAME_VERSION:
         raise DecodeError(f"a metadata record of frame version {frame}")
     key, position = read_uvarint(value, position)
     version, position = read_uvarint(value, position)
     cls = _BY_KEY.get(key)
-    return None if cls is None else decode(cls, version, value, position)
+    return ForeignRecord(value=value) if cls is None else decode(cls, version, value, position)
 
 
 def metadata_batch(messages: Iterable[Message], base_offset: int, epoch: int, timestamp: int) -> bytes:

@@ -179,3 +179,7 @@ class RegisterControllerRecord(Message, key=27, versions="0", flexible="0+"):
     zk_migration_ready: bool = field(boolean)
     end_points: tuple[ControllerEndpoint, ...] = field(array(ControllerEndpoint))
     features: tuple[ControllerFeature, ...] = field(array(ControllerFeature))
+
+
+class ClearElrRecord(Message, key=28, versions="0", flexible="0+"):
+    topic_name: str = field(string)
