@@ -7,13 +7,15 @@ wants to see all mistakes at once. What was not asked for in the end is an unkno
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import yaml
 
 _NULL: Final = "tag:yaml.org,2002:null"
+_VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
 class SpecError(Exception):
@@ -71,13 +73,33 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def parse(text: str, mistakes: Mistakes) -> yaml.Node | None:
-    """The document's root. Anchors and merges work; tags of one's own do not."""
+    """The document's root; None if there is none, or if the text is no YAML, which is noted."""
     try:
-        return yaml.compose(text, Loader=yaml.SafeLoader)
+        root: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        return root
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         mistakes.add(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem or error.context}")
         return None
+
+
+def substitute(node: yaml.Node, environment: Mapping[str, str], mistakes: Mistakes) -> None:
+    """Puts the environment's values where `${NAME}` or `${NAME:-otherwise}` stands in values, in place."""
+    if isinstance(node, yaml.MappingNode):
+        for _, value in node.value:
+            substitute(value, environment, mistakes)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            substitute(value, environment, mistakes)
+    elif isinstance(node, yaml.ScalarNode):
+
+        def filled(found: re.Match[str]) -> str:
+            name, otherwise = found[1], found[2]
+            if name not in environment and otherwise is None:
+                mistakes.add(line_of(node), f"${{{name}}}: there is no such variable in the environment")
+            return environment.get(name, otherwise or "")
+
+        node.value = _VARIABLE.sub(filled, str(node.value))
 
 
 def is_null(node: yaml.Node) -> bool:
@@ -172,10 +194,10 @@ class Section:
         """A list of texts, or one."""
         found = self.node(name)
         nodes = found.value if isinstance(found, yaml.SequenceNode) else [] if found is None else [found]
-        if not all(isinstance(each, yaml.ScalarNode) and each.value.strip() for each in nodes):
+        texts = [scalar(each) for each in nodes if isinstance(each, yaml.ScalarNode) and each.value.strip()]
+        if len(texts) < len(nodes):
             self.wrong(name, "must be text or a list of texts")
-            return []
-        return [scalar(each) for each in nodes]
+        return texts
 
     def pairs(self, name: str) -> dict[str, Text]:
         """A mapping of names to texts, whose names are the user's own."""

@@ -20,7 +20,7 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 def call(options: argparse.Namespace) -> int:
     from strandline.pipeline.document import SpecError
-    from strandline.pipeline.spec import load
+    from strandline.pipeline.reading import load
 
     try:
         load(options.spec)
