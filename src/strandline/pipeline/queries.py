@@ -1,19 +1,21 @@
 """The streaming queries of a pipeline: one for everything that goes into topics, one for each other sink.
 
 Whatever one query writes into topics, dead letters too, is one transaction per batch. Each query has a checkpoint of
-its own under the pipeline's; Spark's file sink is exactly once by itself.
+its own under the pipeline's; tables and Spark's file sink are exactly once by themselves.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.pipeline.document import Mistake, SpecError
 from strandline.pipeline.plan import Plan
 from strandline.pipeline.progress import QueryProgress
-from strandline.pipeline.spec import TOPIC_SINK, Sink, Spec
+from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
+from strandline.pipeline.table_sink import TableSink
 from strandline.pipeline.topics import dead_letter_topics
 from strandline.spark.sinks import ExactlyOnceSink
 
@@ -40,7 +42,7 @@ class StopRequestedError(RuntimeError):
 class GatedSink:
     """Writes batches until it is told to let no further one begin: the one under way is finished."""
 
-    def __init__(self, sink: ExactlyOnceSink, stopping: threading.Event) -> None:
+    def __init__(self, sink: Callable[[DataFrame, int], None], stopping: threading.Event) -> None:
         self._sink = sink
         self._stopping = stopping
         self.has_refused = False
@@ -104,7 +106,11 @@ def start_queries(spark: SparkSession, spec: Spec, stopping: threading.Event) ->
             # Several queries read the same topics; the group shows the progress of the first.
             plan = Plan(spark, spec, commit_group=spec.commit_group if not running else None)
             running.append(
-                _start_topics(spec, plan, stopping) if sink is None else _start_sink(spec, plan, name, sink)
+                _start_topics(spec, plan, stopping)
+                if sink is None
+                else _start_table(spec, plan, name, sink, stopping)
+                if sink.kind == TABLE_SINK
+                else _start_sink(spec, plan, name, sink)
             )
     except BaseException:
         for started in running:
@@ -140,6 +146,13 @@ def _start_topics(spec: Spec, plan: Plan, stopping: threading.Event) -> RunningQ
     return RunningQuery(name=TOPICS, query=_started(spec, writer, TOPICS), progress=progress, gate=gate)
 
 
+def _start_table(spec: Spec, plan: Plan, name: str, sink: Sink, stopping: threading.Event) -> RunningQuery:
+    gate = GatedSink(TableSink(spec.located(sink.target), sink.columns, sink.deleted), stopping)
+    writer = plan.stages[sink.stage].writeStream.foreachBatch(gate).outputMode("append")
+    progress = QueryProgress(name, frozenset())
+    return RunningQuery(name=name, query=_started(spec, writer, name), progress=progress, gate=gate)
+
+
 def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
     writer: Any = plan.stages[sink.stage].writeStream.format(sink.kind)
     match sink.kind:
@@ -149,8 +162,8 @@ def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
             writer = writer.outputMode("append").option("path", sink.target)
         case _:
             writer = writer.outputMode("append").option("path", spec.located(sink.target))
-    if sink.partition_by:
-        writer = writer.partitionBy(*sink.partition_by)
+    if sink.columns:
+        writer = writer.partitionBy(*map(str, sink.columns))
     progress = QueryProgress(name, frozenset())
     return RunningQuery(name=name, query=_started(spec, writer, name), progress=progress, gate=None)
 
