@@ -11,9 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 from strandline.pipeline.reading import load
 from strandline.pipeline.running import Runner
 from strandline.pipeline.table_sink import read_table
+from tests.oracle.apache_kafka import ApacheKafka
 from tests.spark.topics import rows_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "pipelines"
@@ -43,6 +46,15 @@ def last_by_key(bootstrap: str, topic: str, partitions: int) -> dict[str, Any]:
 def test_orders_are_checked_enriched_summed_up_and_watched(
     spark: Any, bootstrap: str, tmp_path: Path
 ) -> None:
+    check_orders(spark, bootstrap, tmp_path)
+
+
+@pytest.mark.oracle
+def test_orders_come_out_the_same_on_apache_kafka(spark: Any, apache: ApacheKafka, tmp_path: Path) -> None:
+    check_orders(spark, apache.bootstrap, tmp_path)
+
+
+def check_orders(spark: Any, bootstrap: str, tmp_path: Path) -> None:
     data = module_of("orders_data")
     data.fill(bootstrap, 500)
     ended = run(spark, bootstrap, "orders", tmp_path)
