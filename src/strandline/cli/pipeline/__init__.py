@@ -1,0 +1,49 @@
+"""`strandline pipeline`: pipelines on Spark, as files. Each action is a module of this package and a line of ACTIONS.
+
+Such a module offers `add_parser(actions, formatter)`, which gives its parser, and `call(options)`, which gives the exit
+status. It imports what it needs when it is called: every command of `strandline` loads these modules.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Final
+
+from strandline.cli.pipeline import explain, run, status, stop, validate
+
+ACTIONS: Final[dict[str, Any]] = {
+    "run": run,
+    "validate": validate,
+    "explain": explain,
+    "status": status,
+    "stop": stop,
+}
+
+
+def add_commands(
+    commands: Any, formatter: type[argparse.HelpFormatter]
+) -> dict[str, argparse.ArgumentParser]:
+    """Adds `pipeline` to the commands; its parsers by name, for the reference page."""
+    group = commands.add_parser("pipeline", help="run pipelines on Spark", formatter_class=formatter)
+    actions = group.add_subparsers(dest="action", required=True, metavar="ACTION")
+    parsers = {f"pipeline {name}": module.add_parser(actions, formatter) for name, module in ACTIONS.items()}
+    return {"pipeline": group, **parsers}
+
+
+def pipeline(options: argparse.Namespace) -> int:
+    try:
+        status: int = ACTIONS[options.action].call(options)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in (
+            "yaml",
+            "pyspark",
+            "pyarrow",
+            "numpy",
+            "numba",
+            "pandas",
+        ):
+            raise
+        from strandline.cli.serving import fail
+
+        return fail(f"{error.name} is not installed: pip install 'strandline[spark]'")
+    return status
