@@ -1,4 +1,4 @@
-"""The loops of `keys` in the part of Python that numba compiles; they run compiled or not at all.
+"""The loops of `keys`, and of `verifying`, in the part of Python that numba compiles; they run compiled or not at all.
 
 A table is one array of 64-bit integers, three for a slot: two halves of the key's hash, and its last offset plus one,
 where 0 says that the slot is free. Collisions go on to the next slot. Like Apache Kafka's, the map knows keys by 128
@@ -37,6 +37,8 @@ def read_varint(data: Any, p: Any, end: Any) -> Any:
             return 0, -1
         byte = data[p] & 0xFF
         p += 1
+        if shift == 63 and byte > 1:
+            return 0, -1  # more than 64 bits
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return ((value >> 1) & INT64_MAX) ^ -(value & 1), p
@@ -91,6 +93,24 @@ def move_keys(table: Any, larger: Any) -> Any:
     return 0
 
 
+def read_record(data: Any, p: Any, total: Any) -> Any:
+    """End, timestamp delta, offset delta and key size of the record at `p`, and where its key is: -1 if cut off."""
+    size, p = read_varint(data, p, total)
+    if p < 0 or size <= 0 or size > total - p:
+        return 0, 0, 0, 0, -1
+    end = p + size
+    timestamp, p = read_varint(data, p + 1, end)
+    if p < 0:
+        return 0, 0, 0, 0, -1
+    delta, p = read_varint(data, p, end)
+    if p < 0:
+        return 0, 0, 0, 0, -1
+    key_size, p = read_varint(data, p, end)
+    if p < 0 or key_size > end - p:
+        return 0, 0, 0, 0, -1
+    return end, timestamp, delta, key_size, p
+
+
 def note_keys(data: Any, count: Any, base_offset: Any, from_offset: Any, table: Any, seed: Any) -> Any:
     """Notes the keys of one batch's body; how many of them are new, or an error."""
     mask = len(table) // SLOT - 1
@@ -98,18 +118,8 @@ def note_keys(data: Any, count: Any, base_offset: Any, from_offset: Any, table: 
     new = 0
     p = 0
     for _ in range(count):
-        size, p = read_varint(data, p, total)
-        if p < 0 or size <= 0 or size > total - p:
-            return CUT_OFF
-        end = p + size
-        _timestamp, p = read_varint(data, p + 1, end)
+        end, _timestamp, delta, key_size, p = read_record(data, p, total)
         if p < 0:
-            return CUT_OFF
-        delta, p = read_varint(data, p, end)
-        if p < 0:
-            return CUT_OFF
-        key_size, p = read_varint(data, p, end)
-        if p < 0 or key_size > end - p:
             return CUT_OFF
         if key_size >= 0 and base_offset + delta >= from_offset:
             first, second = hashes(data, p, key_size, seed)
@@ -145,18 +155,8 @@ def judge_records(
     p = 0
     for _ in range(count):
         start = p
-        size, p = read_varint(data, p, total)
-        if p < 0 or size <= 0 or size > total - p:
-            return CUT_OFF
-        end = p + size
-        timestamp, p = read_varint(data, p + 1, end)
+        end, timestamp, delta, key_size, p = read_record(data, p, total)
         if p < 0:
-            return CUT_OFF
-        delta, p = read_varint(data, p, end)
-        if p < 0:
-            return CUT_OFF
-        key_size, p = read_varint(data, p, end)
-        if p < 0 or key_size > end - p:
             return CUT_OFF
         value_at = p + max(key_size, 0)
         if value_at >= end:
@@ -186,3 +186,40 @@ def judge_records(
     found[TOMBSTONES] = tombstones
     found[MAX_DELTA] = max_delta
     return run_count if p == total else CUT_OFF
+
+
+def skip_field(data: Any, p: Any, end: Any) -> Any:
+    """The position behind a key or value, -1 if it is cut off."""
+    size, p = read_varint(data, p, end)
+    if p < 0 or size < -1 or size > end - p:
+        return -1
+    return p + max(size, 0)
+
+
+def check_records(data: Any, count: Any, last_delta: Any) -> Any:
+    """Whether every record of a body can be read, and their offsets ascend within the batch."""
+    total = len(data)
+    p = 0
+    previous = -1
+    for _ in range(count):
+        end, _timestamp, delta, key_size, p = read_record(data, p, total)
+        if p < 0 or key_size < -1 or delta <= previous or delta > last_delta:
+            return False
+        previous = delta
+        p = skip_field(data, p + max(key_size, 0), end)
+        if p < 0:
+            return False
+        headers, p = read_varint(data, p, end)
+        if p < 0 or headers < 0 or headers > end - p:
+            return False
+        for _header in range(headers):
+            if p >= end or data[p] & 1:
+                return False  # a header has a key
+            p = skip_field(data, p, end)
+            if p >= 0:
+                p = skip_field(data, p, end)
+            if p < 0:
+                return False
+        if p != end:
+            return False
+    return p == total

@@ -59,15 +59,18 @@ class DictKeyMap:
     def note(self, body: bytes, count: int, base_offset: int, from_offset: int) -> bool:
         if len(self._offsets) * (KEY_OVERHEAD_BYTES + self._key_bytes) >= self._bytes_max:
             return False
-        keys, deltas = keys_of(body, count)
-        if keys:
-            self._key_bytes = max(self._key_bytes, sum(map(len, keys)) // len(keys))
-        if base_offset >= from_offset:
-            self._offsets.update(zip(keys, [base_offset + delta for delta in deltas], strict=True))
-        else:
-            for key, delta in zip(keys, deltas, strict=True):
-                if base_offset + delta >= from_offset:
-                    self._offsets[key] = base_offset + delta
+        try:
+            _, deltas, keys, _ = records_of(body, count)
+        except IndexError as error:
+            raise CorruptBatch(f"records of the batch at offset {base_offset} are cut off") from error
+        noted = {
+            key: base_offset + delta
+            for key, delta in zip(keys, deltas, strict=True)
+            if key is not None and base_offset + delta >= from_offset
+        }
+        if noted:
+            self._key_bytes = max(self._key_bytes, sum(map(len, noted)) // len(noted))
+        self._offsets.update(noted)
         return True
 
     def judge(self, body: bytes, count: int, base_offset: int, *, keeps_tombstones: bool) -> Judged:
@@ -80,87 +83,94 @@ class DictKeyMap:
         return judged
 
     def _judge(self, data: bytes, count: int, base_offset: int, keeps_tombstones: bool) -> Judged:
-        latest_offset, last_of = self.latest_offset, self._offsets.get
+        found = records_of(data, count)
+        last_of = self._offsets.get
+        latest = self.latest_offset - base_offset
         runs: list[tuple[int, int]] = []
         kept = 0
-        run_start = run_end = -1
+        run_start = -1
         has_tombstones = False
-        p = 0
-        for _ in range(count):
-            start = p
-            size, q = read_varint(data, p)
-            p = q + size
-            if size <= 0 or p > len(data):
-                raise CorruptBatch(f"a record of {size} bytes in the batch at offset {base_offset}")
-            _, q = read_varint(data, q + 1)
-            delta, q = read_varint(data, q)
-            key_size, q = read_varint(data, q)
-            value_at = q + max(key_size, 0)
-            is_tombstone = data[value_at] == 1
-            offset = base_offset + delta
-            if offset <= latest_offset:
-                if key_size < 0:
-                    continue
-                key = data[q:value_at]
-                if offset < last_of(key if key_size <= KEY_BYTES_MAX else _digest(key), -1):
-                    continue
-                if is_tombstone and not keeps_tombstones:
-                    continue
+        for start, delta, key, is_tombstone in zip(*found, strict=True):
+            if delta <= latest and (
+                key is None
+                or base_offset + delta < last_of(key, -1)
+                or (is_tombstone and not keeps_tombstones)
+            ):
+                if run_start >= 0:
+                    runs.append((run_start, start))
+                    run_start = -1
+                continue
             kept += 1
             has_tombstones |= is_tombstone
-            if start != run_end:
-                if run_end >= 0:
-                    runs.append((run_start, run_end))
+            if run_start < 0:
                 run_start = start
-            run_end = p
-        if run_end >= 0:
-            runs.append((run_start, run_end))
-        if p != len(data):
-            raise CorruptBatch(
-                f"{len(data) - p} bytes behind the records of the batch at offset {base_offset}"
-            )
+        if run_start >= 0:
+            runs.append((run_start, len(data)))
         return Judged(kept, runs, has_tombstones, 0)
 
 
-def keys_of(data: bytes, count: int) -> tuple[list[bytes], list[int]]:
-    """The keys of a batch's body and the offset deltas of their records, without those that have none."""
-    keys: list[bytes] = []
+class Records(NamedTuple):
+    """What matters here of a body's records, each in a column: most of what compaction costs is to find them."""
+
+    starts: list[int]
+    deltas: list[int]
+    keys: list[bytes | None]
+    tombstones: list[bool]
+
+
+def records_of(data: bytes, count: int) -> Records:
+    starts: list[int] = []
     deltas: list[int] = []
-    longest = 0
-    p = 0
-    try:
-        for _ in range(count):
-            # The usual sizes by hand: this loop is most of what building a map costs.
-            byte = data[p]
-            if byte < 0x80:
-                q = p + 2
-                p += 1 + (byte >> 1)
-            else:
+    keys: list[bytes | None] = []
+    tombstones: list[bool] = []
+    p, total = 0, len(data)
+    for _ in range(count):
+        starts.append(p)
+        # Numbers of one and two bytes by hand: a call for each would be most of the loop.
+        size, q = data[p], p + 1
+        if size >= 0x80:
+            byte = data[q]
+            if byte >= 0x80:
                 size, q = read_varint(data, p)
-                p = q + size
-                q += 1
-            while data[q] >= 0x80:
-                q += 1
-            delta, q = read_varint(data, q + 1)
-            size = data[q]
-            if size < 0x80:
-                q += 1
-                if size == 1:
-                    continue
-                size >>= 1
+                size <<= 1
             else:
-                size, q = read_varint(data, q)
-            if size > longest:
-                longest = size
-            keys.append(data[q : q + size])
-            deltas.append(delta)
-    except IndexError as error:
-        raise CorruptBatch("records that are cut off") from error
-    if p != len(data):
-        raise CorruptBatch(f"{len(data) - p} bytes behind the last record")
-    if longest > KEY_BYTES_MAX:
-        keys = [key if len(key) <= KEY_BYTES_MAX else _digest(key) for key in keys]
-    return keys, deltas
+                size, q = size & 0x7F | byte << 7, q + 1
+        p = q + (size >> 1)
+        if size & 1 or size <= 0 or p > total:
+            raise CorruptBatch(f"a record of {size >> 1} bytes, and {total - q} are left")
+        q += 1
+        while data[q] >= 0x80:
+            q += 1
+        q += 1
+        delta, at = data[q], q
+        q += 1
+        if delta & 0x81:
+            byte = data[q]
+            if delta & 1 or byte >= 0x80:
+                delta, q = read_varint(data, at)
+            else:
+                delta, q = (delta & 0x7F | byte << 7) >> 1, q + 1
+        else:
+            delta >>= 1
+        deltas.append(delta)
+        size, at = data[q], q
+        q += 1
+        if size == 1:
+            keys.append(None)
+        else:
+            if size >= 0x80:
+                size, q = read_varint(data, at)
+            else:
+                size >>= 1
+            at, q = q, q + size
+            if size < 0 or q >= p:
+                raise CorruptBatch(f"a key of {size} bytes in a record with {p - at} left")
+            key = data[at:q]
+            keys.append(key if size <= KEY_BYTES_MAX else _digest(key))
+        tombstones.append(data[q] == 1)
+    if p != total:
+        raise CorruptBatch(f"{total - p} bytes behind the last record")
+    return Records(starts, deltas, keys, tombstones)
 
 
 def _digest(key: bytes) -> bytes:
