@@ -33,7 +33,7 @@ OUTSIDE = {
     "uvloop",
 }
 BANNED_CALLS = {"uuid4", "to_thread", "run_in_executor", "TaskGroup", "as_completed"}
-OUTER_PACKAGES = {"node", "sim", "testing", "cli", "spark"}
+OUTER_PACKAGES = {"node", "sim", "testing", "cli", "spark", "pipeline"}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 ROOT_ENTRIES = {
     ".ci",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from strandline import __version__
-from strandline.cli import dlq, logs, sim
+from strandline.cli import dlq, logs, pipeline, sim
 
 _NODES_MAX = 15
 
@@ -88,6 +88,7 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
     docs.add_argument("--write", metavar="DIRECTORY", help="write the pages there instead of printing them")
     more = logs.add_commands(commands, Formatter)
     more |= dlq.add_commands(commands, Formatter) | sim.add_commands(commands, Formatter)
+    more |= pipeline.add_commands(commands, Formatter)
     return parser, {"up": up, "server": server, "format": format_, "docs": docs, **more}
 
 
@@ -139,6 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return dlq.dlq(options)
         case "sim":
             return sim.sim(options)
+        case "pipeline":
+            return pipeline.pipeline(options)
         case _:
             raise AssertionError(f"no such command: {options.command}")
 

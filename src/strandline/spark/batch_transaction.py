@@ -60,7 +60,8 @@ class BatchTransaction:
         assert self._ticket is not None, "begin comes first"
         return self._ticket
 
-    def write(self, df: DataFrame, topic: str | None) -> int:
+    def write(self, df: DataFrame, topic: str | None) -> dict[str, int]:
+        """How many rows went into each topic."""
         return write_in_transaction(df, self.ticket, self._settings, topic)
 
     def mark(self, markers: MarkerLog, marker: Marker) -> None:

@@ -10,6 +10,7 @@ In each of these cases the whole batch is aborted and written anew, in another e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -39,8 +40,8 @@ class RepeatedWriteError(RuntimeError):
 
 def write_in_transaction(
     df: DataFrame, ticket: TransactionTicket, settings: Mapping[str, str], topic: str | None
-) -> int:
-    """Writes all rows and returns their number, once every one is acknowledged. Raises RepeatedWriteError."""
+) -> dict[str, int]:
+    """Writes all rows, and returns how many by topic once every one is acknowledged. Raises RepeatedWriteError."""
     check_columns(df.schema, topic)
     task = _writer(ticket, dict(settings))
     reports = [Report(*row) for row in placed(df, settings, topic).mapInArrow(task, _REPORT).collect()]
@@ -49,7 +50,10 @@ def write_in_transaction(
     check_reports(
         reports, {stage: info.currentAttemptId for stage, info in infos.items() if info is not None}
     )
-    return sum(report.rows for report in reports)
+    rows: Counter[str] = Counter()
+    for report in reports:
+        rows[report.topic] += report.rows
+    return dict(rows)
 
 
 def check_reports(reports: Sequence[Report], attempts: Mapping[int, int]) -> None:

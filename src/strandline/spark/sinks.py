@@ -12,7 +12,7 @@ begins a new lineage under a new name. With a name of your own a deleted checkpo
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.spark.batch_transaction import BatchTransaction
@@ -53,14 +53,17 @@ class ExactlyOnceSink:
         new_lineage: bool = False,
         transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS,
         settings: Mapping[str, str] | None = None,
+        on_commit: Callable[[int, Mapping[str, int]], None] | None = None,
     ) -> None:
         """`settings` are those of the client's producer, by Kafka's names. `new_lineage` lets this run begin anew where
-        the checkpoint does not belong to what was written last."""
+        the checkpoint does not belong to what was written last. `on_commit` is told of every batch that is committed:
+        its number, and how many rows each topic got; not of one that is skipped."""
         self._settings = {**(settings or {}), "bootstrap.servers": bootstrap_servers}
         self._topic = topic
         self._name = name
         self._may_begin = new_lineage
         self._timeout_ms = transaction_timeout_ms
+        self._on_commit = on_commit
         self._markers: MarkerLog | None = None
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
@@ -104,8 +107,11 @@ class ExactlyOnceSink:
     def _write(self, transaction: BatchTransaction, df: DataFrame, query_id: str, batch_id: int) -> None:
         assert self._markers is not None
         rows = transaction.write(df, self._topic)
-        transaction.mark(self._markers, Marker(query_id=query_id, batch_id=batch_id, rows=rows))
+        marker = Marker(query_id=query_id, batch_id=batch_id, rows=sum(rows.values()))
+        transaction.mark(self._markers, marker)
         transaction.commit()
+        if self._on_commit is not None:
+            self._on_commit(batch_id, rows)
 
 
 def write_atomically(
@@ -124,7 +130,7 @@ def write_atomically(
     )
     try:
         transaction.begin()
-        rows = transaction.write(df, topic)
+        rows = sum(transaction.write(df, topic).values())
         if rows:
             transaction.commit()
         return rows

@@ -1,0 +1,31 @@
+"""`strandline pipeline`: pipelines on Spark, as files. Each action is a module of this package and a line of ACTIONS.
+
+Such a module offers `add_parser(actions, formatter)`, which gives its parser, and `call(options)`, which gives the exit
+status. It imports what it needs when it is called: every command of `strandline` loads these modules.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Final
+
+from strandline.cli.pipeline import validate
+
+ACTIONS: Final[dict[str, Any]] = {
+    "validate": validate,
+}
+
+
+def add_commands(
+    commands: Any, formatter: type[argparse.HelpFormatter]
+) -> dict[str, argparse.ArgumentParser]:
+    """Adds `pipeline` to the commands; its parsers by name, for the reference page."""
+    group = commands.add_parser("pipeline", help="run pipelines on Spark", formatter_class=formatter)
+    actions = group.add_subparsers(dest="action", required=True, metavar="ACTION")
+    parsers = {f"pipeline {name}": module.add_parser(actions, formatter) for name, module in ACTIONS.items()}
+    return {"pipeline": group, **parsers}
+
+
+def pipeline(options: argparse.Namespace) -> int:
+    status: int = ACTIONS[options.action].call(options)
+    return status

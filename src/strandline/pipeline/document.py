@@ -1,0 +1,238 @@
+"""YAML with the lines that things stand on, so that a mistake can be shown where it is.
+
+A `Section` reads the keys of one mapping, each with its type, and notes what is wrong instead of raising: a person
+wants to see all mistakes at once. What was not asked for in the end is an unknown key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import yaml
+
+_NULL: Final = "tag:yaml.org,2002:null"
+_VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+
+
+class SpecError(Exception):
+    """What is wrong with a spec; the text has a line for each mistake, as `file:line: what`."""
+
+    def __init__(self, mistakes: Iterable[Mistake]) -> None:
+        self.mistakes = sorted(mistakes, key=lambda each: each.line)
+        super().__init__("\n".join(map(str, self.mistakes)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}"
+
+
+@dataclass(slots=True)
+class Mistakes:
+    """Collects them while a file is read."""
+
+    file: str
+    found: list[Mistake] = field(default_factory=list)
+
+    def add(self, line: int, text: str) -> None:
+        self.found.append(Mistake(file=self.file, line=line, text=text))
+
+    def check(self) -> None:
+        if self.found:
+            raise SpecError(self.found)
+
+
+class Text(str):
+    """A scalar that knows the line on which its text begins."""
+
+    line: int
+
+    def __new__(cls, text: str, line: int) -> Text:
+        made = super().__new__(cls, text)
+        made.line = line
+        return made
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`: did you mean …?` where something known is similar; otherwise what is known."""
+    known = list(known)
+    lower = {each.lower().replace("_", "-"): each for each in known}
+    close = difflib.get_close_matches(name.lower().replace("_", "-"), lower, n=1, cutoff=0.6)
+    if close:
+        return f": did you mean {lower[close[0]]}?"
+    return f": known are {', '.join(known)}" if known else ""
+
+
+def parse(text: str, mistakes: Mistakes) -> yaml.Node | None:
+    """The document's root; None if there is none, or if the text is no YAML, which is noted."""
+    try:
+        root: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        return root
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        mistakes.add(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem or error.context}")
+        return None
+
+
+def substitute(node: yaml.Node, environment: Mapping[str, str], mistakes: Mistakes) -> None:
+    """Puts the environment's values where `${NAME}` or `${NAME:-otherwise}` stands in values, in place."""
+    if isinstance(node, yaml.MappingNode):
+        for _, value in node.value:
+            substitute(value, environment, mistakes)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            substitute(value, environment, mistakes)
+    elif isinstance(node, yaml.ScalarNode):
+
+        def filled(found: re.Match[str]) -> str:
+            name, otherwise = found[1], found[2]
+            if name not in environment and otherwise is None:
+                mistakes.add(line_of(node), f"${{{name}}}: there is no such variable in the environment")
+            return environment.get(name, otherwise or "")
+
+        node.value = _VARIABLE.sub(filled, str(node.value))
+
+
+def is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == _NULL
+
+
+def line_of(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def scalar(node: yaml.ScalarNode) -> Text:
+    """The text of a block (`|`, `>`) begins on the line behind its sign."""
+    return Text(str(node.value), line_of(node) + (node.style in ("|", ">")))
+
+
+class Section:
+    """One mapping of the document. `where` names it in messages, such as `sources.orders`."""
+
+    def __init__(self, node: yaml.Node, where: str, mistakes: Mistakes) -> None:
+        self.where = where
+        self.line = line_of(node)
+        self.mistakes = mistakes
+        self._nodes: dict[str, yaml.Node] = {}
+        self._lines: dict[str, int] = {}
+        self._asked: list[str] = []
+        if not isinstance(node, yaml.MappingNode):
+            if not is_null(node):
+                mistakes.add(self.line, f"{where or 'the spec'} must be a mapping of keys to values")
+            return
+        for key, value in node.value:
+            name = str(key.value)
+            if name in self._nodes:
+                mistakes.add(line_of(key), f"{self._named(name)} is there twice")
+            self._nodes[name] = value
+            self._lines[name] = line_of(key)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._nodes
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._nodes)
+
+    def line_at(self, name: str) -> int:
+        return self._lines.get(name, self.line)
+
+    def wrong(self, name: str, text: str) -> None:
+        self.mistakes.add(self.line_at(name), f"{self._named(name)} {text}")
+
+    def _named(self, name: str) -> str:
+        return f"{self.where}.{name}" if self.where else name
+
+    def node(self, name: str) -> yaml.Node | None:
+        if name not in self._asked:
+            self._asked.append(name)
+        found = self._nodes.get(name)
+        return None if found is None or is_null(found) else found
+
+    def text(self, name: str, *, required: bool = False) -> Text | None:
+        found = self.node(name)
+        if found is None:
+            if required:
+                self.mistakes.add(self.line_at(name), f"{self._named(name)} is missing")
+            return None
+        if not isinstance(found, yaml.ScalarNode):
+            self.wrong(name, "must be text")
+            return None
+        if not found.value.strip():
+            self.wrong(name, "is empty")
+            return None
+        return scalar(found)
+
+    def choice(self, name: str, allowed: Iterable[str], default: str) -> str:
+        found = self.text(name)
+        if found is None:
+            return default
+        if found not in allowed:
+            self.wrong(name, f"cannot be {found!r}{nearest(found, allowed)}")
+            return default
+        return str(found)
+
+    def positive(self, name: str) -> int | None:
+        found = self.text(name)
+        if found is None:
+            return None
+        if not found.isdigit() or int(found) == 0:
+            self.wrong(name, f"must be a positive number, not {found!r}")
+            return None
+        return int(found)
+
+    def texts(self, name: str) -> list[Text]:
+        """A list of texts, or one."""
+        found = self.node(name)
+        nodes = found.value if isinstance(found, yaml.SequenceNode) else [] if found is None else [found]
+        texts = [scalar(each) for each in nodes if isinstance(each, yaml.ScalarNode) and each.value.strip()]
+        if len(texts) < len(nodes):
+            self.wrong(name, "must be text or a list of texts")
+        return texts
+
+    def pairs(self, name: str) -> dict[str, Text]:
+        """A mapping of names to texts, whose names are the user's own."""
+        found = self.node(name)
+        if found is None:
+            return {}
+        if not isinstance(found, yaml.MappingNode):
+            self.wrong(name, "must be a mapping of names to values")
+            return {}
+        pairs = {}
+        for key, value in found.value:
+            if isinstance(value, yaml.ScalarNode):
+                pairs[str(key.value)] = scalar(value)
+            else:
+                self.mistakes.add(line_of(key), f"{self._named(name)}.{key.value} must be text")
+        return pairs
+
+    def section(self, name: str) -> Section | None:
+        found = self.node(name)
+        return None if found is None else Section(found, self._named(name), self.mistakes)
+
+    def sections(self, name: str) -> list[Section]:
+        """A list of mappings."""
+        found = self.node(name)
+        if found is None:
+            return []
+        if not isinstance(found, yaml.SequenceNode):
+            self.wrong(name, "must be a list: begin each entry with `- `")
+            return []
+        where = self._named(name)
+        return [Section(each, f"{where}[{number}]", self.mistakes) for number, each in enumerate(found.value)]
+
+    def done(self) -> None:
+        """Notes the keys that nobody asked for."""
+        for name in self._nodes:
+            if name not in self._asked:
+                known = [each for each in self._asked if each not in self._nodes]
+                self.wrong(name, f"is not known{nearest(name, known)}")

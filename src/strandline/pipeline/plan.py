@@ -1,0 +1,231 @@
+"""Makes a spec's stages into DataFrames. What Spark says against a text of the spec becomes a mistake with its line.
+
+A stage that several sinks use is computed for each of them, as Spark does it; a source's records are counted once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from strandline.pipeline.decoding import decoded
+from strandline.pipeline.document import Mistake, SpecError, Text, nearest
+from strandline.pipeline.letters import FAILURE, OUTPUT, letters
+from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
+from strandline.pipeline.tables import table_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# Spark names lines of a text as `line 2, pos 7` or `line 2 pos 7`.
+_LINE: Final = re.compile(r"\bline (\d+),? pos")
+_NO_TABLE: Final = re.compile(r"TABLE_OR_VIEW_NOT_FOUND\].*?`([^`]+)`", re.DOTALL)
+_ORIGIN_COLUMNS: Final = (
+    "topic AS _topic",
+    "partition AS _partition",
+    "offset AS _offset",
+    "timestamp AS _timestamp",
+    "key AS _key",
+    "value AS _value",
+    "headers AS _headers",
+)
+# A line of a file in the same columns. Its file's name is all that is known of where it came from.
+_FILE_COLUMNS: Final = (
+    "CAST(NULL AS STRING) AS _topic",
+    "CAST(NULL AS INT) AS _partition",
+    "CAST(NULL AS BIGINT) AS _offset",
+    "_metadata.file_modification_time AS _timestamp",
+    "CAST(NULL AS BINARY) AS _key",
+    "CAST(value AS BINARY) AS _value",
+    "array(named_struct('key', 'file', 'value', CAST(_metadata.file_path AS BINARY))) AS _headers",
+)
+
+
+class Plan:
+    """The stages of a spec in a session of their own, so that names of views meet nobody else's."""
+
+    def __init__(self, spark: SparkSession, spec: Spec, *, commit_group: str | None = None) -> None:
+        self._spec = spec
+        self._session = spark.newSession()
+        self._commit_group = commit_group
+        self._letters: list[DataFrame] = []
+        self.stages: dict[str, DataFrame] = {}
+        for source in spec.sources:
+            self._add(source.name, self._source(source))
+        for transform in spec.transforms:
+            self._add(transform.name, self._transform(transform))
+
+    def _add(self, name: str, rows: DataFrame) -> None:
+        rows.createOrReplaceTempView(name)
+        self.stages[name] = rows
+
+    # Stages
+
+    def _source(self, source: Source) -> DataFrame:
+        where = f"sources.{source.name}"
+        rows = decoded(self._records(source), source)
+        if source.is_table:
+            return rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
+        return self._finished(rows, source.finish, where)
+
+    def _records(self, source: Source) -> DataFrame:
+        """The columns of ORIGIN."""
+        from pyspark.sql import functions as f
+
+        if source.files is not None:
+            lines = self._session.readStream.format("text").load(self._spec.located(source.files))
+            records = lines.selectExpr(*_FILE_COLUMNS)
+        else:
+            options = {
+                "kafka.isolation.level": "read_committed",
+                **{f"kafka.{name}": value for name, value in self._spec.client.items()},
+                **source.options,
+                "subscribe": ",".join(source.topics),
+                "includeHeaders": "true",
+            }
+            if source.is_table:
+                return table_rows(self._session, options, self._spec.client).selectExpr(*_ORIGIN_COLUMNS)
+            if self._commit_group is not None:
+                options["commitGroup"] = self._commit_group
+            stream = self._session.readStream.format("strandline").options(**options)
+            records = stream.load().selectExpr(*_ORIGIN_COLUMNS)
+        return records.observe(source.name, f.count(f.lit(1)).alias("records"))
+
+    def _transform(self, transform: Transform) -> DataFrame:
+        if transform.sql is not None:
+            with self._blaming(transform.sql, f"transforms.{transform.name}"):
+                rows = self._session.sql(transform.sql)
+        else:
+            rows = self._called(transform)
+        return self._finished(rows, transform.finish, f"transforms.{transform.name}")
+
+    def _called(self, transform: Transform) -> DataFrame:
+        assert transform.function is not None
+        from pyspark.sql import DataFrame
+
+        function = load_function(self._spec, transform.function)
+        with self._blaming(transform.function, f"transforms.{transform.name}"):
+            rows = function(*(self.stages[name] for name in transform.inputs))  # type: ignore[operator]
+        if not isinstance(rows, DataFrame):
+            text = f"{transform.function} must return a DataFrame, and returned {type(rows).__name__}"
+            raise self._error(transform.function.line, text)
+        return rows
+
+    def _finished(self, rows: DataFrame, finish: Finish, where: str) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        if finish.rules:
+            missing = [name for name in ORIGIN if name not in rows.columns]
+            if missing:
+                text = f"{where}.rules need the columns {', '.join(missing)} for dead letters: select them, as o.* does"
+                raise self._error(finish.rules[0].check.line, text)
+            failures = [f.col(FAILURE)] if FAILURE in rows.columns else []
+            for rule in finish.rules:
+                with self._blaming(rule.check, f"{where}.rules.{rule.name}"):
+                    failures.append(_failure_of(rule))
+                    rows.select(failures[-1])
+            rows = rows.withColumn(FAILURE, f.coalesce(*failures))
+        if FAILURE in rows.columns:
+            self._letters.append(letters(rows, self._spec.dead_letters, self._spec.name))
+            rows = rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
+        if finish.watermark is not None:
+            column, delay = finish.watermark
+            with self._blaming(column, f"{where}.watermark"):
+                rows = rows.withWatermark(column, delay)
+        if finish.dedupe:
+            with self._blaming(finish.dedupe[0], f"{where}.dedupe"):
+                rows = rows.dropDuplicatesWithinWatermark([str(name) for name in finish.dedupe])
+        return rows
+
+    # Sinks
+
+    def output(self) -> DataFrame | None:
+        """Everything that goes into topics, dead letters too; None if nothing does."""
+        outputs = [self.records(sink) for sink in self._spec.sinks if sink.kind == TOPIC_SINK]
+        outputs += self._letters
+        if not outputs:
+            return None
+        whole = outputs[0]
+        for each in outputs[1:]:
+            whole = whole.unionByName(each)
+        return whole
+
+    def records(self, sink: Sink) -> DataFrame:
+        """A stage's rows as records of the sink's topic."""
+        from pyspark.sql import functions as f
+
+        rows = self.stages[sink.stage]
+        own = [name for name in rows.columns if not name.startswith("_")]
+        key = value = None
+        if sink.key is not None:
+            with self._blaming(sink.key, f"sink {sink.target}: key"):
+                key = _bytes(rows, sink.key)
+        if sink.value is not None:
+            with self._blaming(sink.value, f"sink {sink.target}: value"):
+                value = _bytes(rows, sink.value)
+        columns = {
+            "topic": f.lit(sink.target),
+            "key": f.lit(None).cast("binary") if key is None else key,
+            "value": f.to_json(f.struct(*own)).cast("binary") if value is None else value,
+            "headers": f.lit(None).cast(OUTPUT.rpartition("headers ")[2]),
+        }
+        return rows.select(*(column.alias(name) for name, column in columns.items()))
+
+    # Mistakes
+
+    def _error(self, line: int, text: str) -> SpecError:
+        return SpecError([Mistake(file=self._spec.file, line=line, text=text)])
+
+    @contextmanager
+    def _blaming(self, text: Text, where: str) -> Iterator[None]:
+        """What is raised inside is the fault of this text."""
+        try:
+            yield
+        except SpecError:
+            raise
+        except Exception as error:
+            message = str(error).strip()
+            found = _LINE.search(message)
+            line = text.line + (int(found[1]) - 1 if found else 0)
+            reason = message.splitlines()[0] if message else type(error).__name__
+            table = _NO_TABLE.search(message)
+            if table is not None:
+                reason = f"there is no stage {table[1]!r} before this{nearest(table[1], self.stages)}"
+            raise self._error(line, f"{where}: {reason}") from error
+
+
+def _failure_of(rule: Rule) -> Column:
+    """Null where the check is true; a check that is null has failed."""
+    from pyspark.sql import functions as f
+
+    text = f"rule {rule.name} is not met: {' '.join(rule.check.split())}"
+    failed = f.struct(f.lit(f"rule {rule.name}").alias("stage"), f.lit(text).alias("error"))
+    return f.when(~f.coalesce(f.expr(rule.check), f.lit(False)), failed)
+
+
+def _bytes(rows: DataFrame, text: Text) -> Column:
+    from pyspark.sql import functions as f
+
+    column = f.expr(text)
+    is_binary = rows.select(column).schema[0].dataType.simpleString() == "binary"
+    return column if is_binary else column.cast("string").cast("binary")
+
+
+def load_function(spec: Spec, reference: Text) -> object:
+    """`module:function`, from beside the spec or from anywhere that Python looks. Raises SpecError."""
+    module, _, name = reference.partition(":")
+    if str(spec.directory) not in sys.path:
+        sys.path.insert(0, str(spec.directory))
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        text = f"{reference} cannot be imported: {type(error).__name__}: {error}"
+        raise SpecError([Mistake(file=spec.file, line=reference.line, text=text)]) from error
+    if not callable(found):
+        text = f"{reference} is no function"
+        raise SpecError([Mistake(file=spec.file, line=reference.line, text=text)])
+    return found

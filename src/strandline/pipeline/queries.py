@@ -1,0 +1,168 @@
+"""The streaming queries of a pipeline: one for everything that goes into topics, one for each other sink.
+
+Whatever one query writes into topics, dead letters too, is one transaction per batch. Each query has a checkpoint of
+its own under the pipeline's; Spark's file sink is exactly once by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.pipeline.document import Mistake, SpecError
+from strandline.pipeline.plan import Plan
+from strandline.pipeline.progress import QueryProgress
+from strandline.pipeline.spec import TOPIC_SINK, Sink, Spec
+from strandline.pipeline.topics import dead_letter_topics
+from strandline.spark.sinks import ExactlyOnceSink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+TOPICS: Final = "topics"
+_CONSOLE_ROWS: Final = 20
+# By format, a class that its package brings, and where to get that.
+_PACKAGES: Final = {
+    "delta": ("io.delta.sql.DeltaSparkSessionExtension", "io.delta:delta-spark_2.13:VERSION"),
+    "iceberg": (
+        "org.apache.iceberg.spark.source.IcebergSource",
+        "org.apache.iceberg:iceberg-spark-runtime-SPARK_2.13:VERSION",
+    ),
+}
+
+
+class StopRequestedError(RuntimeError):
+    """Ends a query before a batch begins."""
+
+
+class GatedSink:
+    """Writes batches until it is told to let no further one begin: the one under way is finished."""
+
+    def __init__(self, sink: ExactlyOnceSink, stopping: threading.Event) -> None:
+        self._sink = sink
+        self._stopping = stopping
+        self.has_refused = False
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        if self._stopping.is_set():
+            self.has_refused = True
+            raise StopRequestedError(f"batch {batch_id} is left for the next run")
+        self._sink(df, batch_id)
+
+
+@dataclass(slots=True, kw_only=True)
+class RunningQuery:
+    name: str
+    query: StreamingQuery
+    progress: QueryProgress
+    gate: GatedSink | None
+    last_batch: int | None = None  # the last one that may be written
+
+    def events(self) -> list[dict[str, Any]]:
+        return self.progress.events(list(self.query.recentProgress))
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why it ended, if that was not asked for."""
+        error = self.query.exception()
+        return None if error is None or (self.gate is not None and self.gate.has_refused) else error
+
+    def stop_between_batches(self) -> None:
+        """Called until the query has ended. One that writes into topics ends itself when its next batch comes; of
+        another's next batch Spark's file sink shows nothing if it is stopped in the middle."""
+        if self.last_batch is None:
+            self.last_batch = self.progress.seen + 1
+        is_past = self.gate is None and self.progress.seen >= self.last_batch
+        if self.query.isActive and (is_past or not self.query.status["isTriggerActive"]):
+            self.query.stop()
+
+
+def query_names(spec: Spec) -> dict[str, Sink | None]:
+    """Each query's sink by its name, which is also that of its checkpoint; None for the one into topics."""
+    names: dict[str, Sink | None] = {}
+    if any(sink.kind == TOPIC_SINK for sink in spec.sinks) or dead_letter_topics(spec):
+        names[TOPICS] = None
+    for sink in spec.sinks:
+        if sink.kind == TOPIC_SINK:
+            continue
+        name = f"{sink.kind}-{sink.stage}"
+        number = 2
+        while name in names:
+            name, number = f"{sink.kind}-{sink.stage}-{number}", number + 1
+        names[name] = sink
+    return names
+
+
+def start_queries(spark: SparkSession, spec: Spec, stopping: threading.Event) -> list[RunningQuery]:
+    for each in spec.sinks:
+        check_package(spark, spec, each)
+    running: list[RunningQuery] = []
+    try:
+        for name, sink in query_names(spec).items():
+            # Several queries read the same topics; the group shows the progress of the first.
+            plan = Plan(spark, spec, commit_group=spec.commit_group if not running else None)
+            running.append(
+                _start_topics(spec, plan, stopping) if sink is None else _start_sink(spec, plan, name, sink)
+            )
+    except BaseException:
+        for started in running:
+            started.query.stop()
+        raise
+    return running
+
+
+def check_package(spark: SparkSession, spec: Spec, sink: Sink) -> None:
+    """Raises SpecError where Spark lacks what the sink's format needs."""
+    needed = _PACKAGES.get(sink.kind)
+    if needed is None:
+        return
+    name, coordinates = needed
+    jvm: Any = spark.sparkContext._jvm
+    try:
+        jvm.java.lang.Class.forName(name, False, jvm.Thread.currentThread().getContextClassLoader())
+    except Exception as error:
+        text = (
+            f"the sink {sink.kind} needs a package that Spark does not have: add spark.jars.packages: {coordinates} to "
+            "spark.settings, with the versions that fit"
+        )
+        raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
+
+
+def _start_topics(spec: Spec, plan: Plan, stopping: threading.Event) -> RunningQuery:
+    output = plan.output()
+    assert output is not None, "query_names has looked"
+    progress = QueryProgress(TOPICS, frozenset(dead_letter_topics(spec)))
+    sink = ExactlyOnceSink(spec.brokers, settings=spec.producer, on_commit=progress.on_commit)
+    gate = GatedSink(sink, stopping)
+    writer = output.writeStream.foreachBatch(gate).outputMode(spec.mode)
+    return RunningQuery(name=TOPICS, query=_started(spec, writer, TOPICS), progress=progress, gate=gate)
+
+
+def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
+    writer: Any = plan.stages[sink.stage].writeStream.format(sink.kind)
+    match sink.kind:
+        case "console":
+            writer = writer.option("truncate", "false").option("numRows", _CONSOLE_ROWS).outputMode(spec.mode)
+        case "iceberg":
+            writer = writer.outputMode("append").option("path", sink.target)
+        case _:
+            writer = writer.outputMode("append").option("path", spec.located(sink.target))
+    if sink.partition_by:
+        writer = writer.partitionBy(*sink.partition_by)
+    progress = QueryProgress(name, frozenset())
+    return RunningQuery(name=name, query=_started(spec, writer, name), progress=progress, gate=None)
+
+
+def _started(spec: Spec, writer: Any, name: str) -> StreamingQuery:
+    writer = writer.queryName(f"{spec.name}-{name}")
+    writer = writer.option("checkpointLocation", f"{spec.located(spec.checkpoint)}/queries/{name}")
+    if spec.trigger.every is not None:
+        writer = writer.trigger(processingTime=spec.trigger.every)
+    elif spec.trigger.is_once:
+        writer = writer.trigger(once=True)
+    else:
+        writer = writer.trigger(availableNow=True)
+    query: StreamingQuery = writer.start()
+    return query

@@ -1,0 +1,203 @@
+"""Reads a spec from YAML: keys, types, and references between stages. Needs neither Spark nor brokers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from strandline.client.config import ClientConfig
+from strandline.client.errors import ConfigError
+from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nearest, parse, substitute
+from strandline.pipeline.reading_stages import INTERVAL, read_source, read_transform
+from strandline.pipeline.spec import TOPIC_SINK, Sink, Source, Spec, Transform, Trigger
+
+SINK_KINDS: Final = (TOPIC_SINK, "parquet", "console", "delta", "iceberg")
+MODES: Final = ("append", "update")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_EVERY: Final = re.compile(rf"every\s+({INTERVAL.pattern})")
+DEFAULT_MASTER: Final = "local[*]"
+
+
+def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Spec:
+    """The spec in this file. `${NAME}` and `${NAME:-otherwise}` are taken from the environment. Raises SpecError."""
+    mistakes = Mistakes(str(path))
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        mistakes.add(1, f"the file cannot be read: {error}")
+        raise SpecError(mistakes.found) from error
+    root = parse(text, mistakes)
+    if root is None:
+        mistakes.add(1, "there is nothing in the file")
+        raise SpecError(mistakes.found)
+    substitute(root, os.environ if environment is None else environment, mistakes)
+    spec = _read(Section(root, "", mistakes), str(path))
+    mistakes.check()
+    assert spec is not None, "without a mistake there is a spec"
+    return spec
+
+
+def _read(root: Section, file: str) -> Spec | None:
+    name = root.text("pipeline", required=True)
+    brokers = root.text("brokers", required=True)
+    client: dict[str, str] = {}
+    producer: dict[str, str] = {}
+    if brokers is not None:
+        client = _settings(root, "client", {"bootstrap.servers": str(brokers)}, ClientConfig.admin)
+        producer = _settings(root, "producer", client, ClientConfig.producer)
+    checkpoint = root.text("checkpoint", required=True)
+    spark = root.section("spark")
+    master = spark.text("master") if spark else None
+    settings = spark.pairs("settings") if spark else {}
+    if spark:
+        spark.done()
+    sources = _sources(root)
+    stages = {source.name for source in sources}
+    transforms = _transforms(root, stages)
+    sinks = [_sink(section, stages) for section in root.sections("sinks")]
+    if "sinks" not in root or (not sinks and not root.mistakes.found):
+        root.wrong("sinks", "are missing: without one nothing would be written")
+    dead_letters = root.text("dead-letters")
+    for source in sources:
+        if source.files is not None and source.can_fail and dead_letters is None:
+            root.mistakes.add(
+                source.line,
+                f"sources.{source.name} reads files, which have no topic whose dead letters could be found by name: "
+                "say dead-letters: TOPIC in the spec",
+            )
+    mode = root.choice("mode", MODES, "append")
+    trigger = _trigger(root)
+    commit_group = root.text("commit-group")
+    root.done()
+    if name is None or brokers is None or checkpoint is None:
+        return None
+    return Spec(
+        file=file,
+        name=str(name),
+        brokers_line=brokers.line,
+        client=client,
+        producer=producer,
+        checkpoint=str(checkpoint),
+        commit_group=_plain(commit_group),
+        dead_letters=_plain(dead_letters),
+        mode=mode,
+        trigger=trigger,
+        master=str(master or DEFAULT_MASTER),
+        spark={key: str(value) for key, value in settings.items()},
+        sources=tuple(sources),
+        transforms=tuple(transforms),
+        sinks=tuple(sink for sink in sinks if sink is not None),
+    )
+
+
+def _settings(
+    root: Section, name: str, given: Mapping[str, str], config: Callable[[Mapping[str, str]], Any]
+) -> dict[str, str]:
+    """Settings of the client by Kafka's names, and those `given` elsewhere; checked as the client does it."""
+    pairs = root.pairs(name)
+    settings = {**{setting: str(text) for setting, text in pairs.items()}, **given}
+    try:
+        config(settings)
+    except ConfigError as error:
+        line = pairs[error.key].line if error.key in pairs else root.line_at("brokers")
+        root.mistakes.add(line, f"{name}: {error}")
+    return settings
+
+
+def _plain(text: Text | None) -> str | None:
+    return None if text is None else str(text)
+
+
+def _trigger(root: Section) -> Trigger:
+    text = root.text("trigger")
+    if text is None or text == "available-now":
+        return Trigger()
+    if text == "once":
+        return Trigger(is_once=True)
+    every = _EVERY.fullmatch(text)
+    if every is None:
+        root.wrong("trigger", f"cannot be {text!r}: use available-now, once, or every N seconds")
+        return Trigger()
+    return Trigger(every=every[1])
+
+
+def _sources(root: Section) -> list[Source]:
+    section = root.section("sources")
+    if section is None:
+        root.wrong("sources", "are missing: without one nothing would be read")
+        return []
+    found = []
+    for name in section.names:
+        inner = section.section(name)
+        _check_name(section, name, set())
+        if inner is not None:
+            found.append(read_source(name, section.line_at(name), inner))
+    return found
+
+
+def _transforms(root: Section, stages: set[str]) -> list[Transform]:
+    """Adds their names to `stages`."""
+    found = []
+    for section in root.sections("transforms"):
+        transform = read_transform(section)
+        if transform is None:
+            continue
+        _check_name(section, transform.name, stages)
+        for stage in transform.inputs:
+            _check_stage(section, stage, stages)
+        stages.add(transform.name)
+        found.append(transform)
+    return found
+
+
+def _check_name(section: Section, name: str, taken: set[str]) -> None:
+    if not _NAME.fullmatch(name):
+        text = f"{name!r} cannot be a stage's name: SQL needs letters, digits and underscores"
+        section.mistakes.add(section.line_at(name), text)
+    elif name in taken:
+        section.wrong("name", f"is {name!r}, and there is a stage of that name already")
+
+
+def _check_stage(section: Section, stage: Text, stages: set[str]) -> None:
+    if stage not in stages:
+        known = nearest(stage, sorted(stages))
+        section.mistakes.add(stage.line, f"{section.where}: there is no stage {stage!r} before this{known}")
+
+
+def _sink(section: Section, stages: set[str]) -> Sink | None:
+    stage = section.text("from", required=True)
+    if stage is not None:
+        _check_stage(section, stage, stages)
+    kinds = [kind for kind in SINK_KINDS if kind in section]
+    if len(kinds) != 1:
+        section.mistakes.add(
+            section.line,
+            f"{section.where} must have exactly one of {', '.join(SINK_KINDS)}, and has {len(kinds)}",
+        )
+    kind = kinds[0] if kinds else TOPIC_SINK
+    target = section.text(kind, required=bool(kinds))
+    key = value = partitions = None
+    configs: dict[str, Text] = {}
+    partition_by: list[Text] = []
+    if kind == TOPIC_SINK:
+        key, value = section.text("key"), section.text("value")
+        partitions, configs = section.positive("partitions"), section.pairs("configs")
+    elif kind != "console":
+        partition_by = section.texts("partition-by")
+    section.done()
+    if stage is None or target is None:
+        return None
+    return Sink(
+        line=section.line,
+        stage=stage,
+        kind=kind,
+        target=str(target),
+        key=key,
+        value=value,
+        partitions=partitions,
+        configs={name: str(text) for name, text in configs.items()},
+        partition_by=tuple(partition_by),
+    )

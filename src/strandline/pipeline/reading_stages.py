@@ -1,0 +1,182 @@
+"""Reads sources and transforms of a spec: what they take, how they decode, what they check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from strandline.pipeline.document import Section, Text, nearest
+from strandline.pipeline.spec import ORIGIN, Decode, Finish, Rule, Source, Transform
+from strandline.pipeline.types import Column, TypeTextError, column
+from strandline.spark.options import OptionError, read_options
+
+INTERVAL: Final = re.compile(r"\d+\s*(?:milliseconds?|seconds?|minutes?|hours?|days?)")
+FORMATS: Final = ("json", "text", "raw")
+TOMBSTONES: Final = ("dead-letter", "drop", "keep")
+# The column in which Spark notes what it could not read.
+CORRUPT: Final = "_corrupt"
+_FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_TIMES: Final = ("timestamp", "timestamp_ntz")
+_TEXT_COLUMNS: Final = (Column(name="value", type="string", required=False),)
+_RAW_COLUMNS: Final = tuple(Column(name=name, type="binary", required=False) for name in ("key", "value"))
+
+
+def read_source(name: str, line: int, section: Section) -> Source:
+    topics = [str(each) for each in section.texts("topic")]
+    files = section.text("files")
+    if bool(topics) == (files is not None):
+        section.mistakes.add(line, f"{section.where} must have either topic or files")
+    is_table = False
+    tombstones = "keep"
+    options: dict[str, str] = {}
+    if files is None:
+        is_table = section.choice("as", ("stream", "table"), "stream") == "table"
+        if not is_table:
+            tombstones = section.choice("tombstones", TOMBSTONES, "dead-letter")
+            options = _options(section, topics)
+    decode = _decode(section)
+    finish = _finish(section, decode.columns)
+    if is_table and (finish.rules or finish.watermark or finish.dedupe):
+        section.mistakes.add(
+            line,
+            f"{section.where} is a table: rules, watermark and dedupe are for streams, and SQL can filter a table",
+        )
+    section.done()
+    return Source(
+        name=name,
+        line=line,
+        topics=tuple(topics),
+        files=None if files is None else str(files),
+        is_table=is_table,
+        tombstones=tombstones,
+        options=options,
+        decode=decode,
+        finish=finish,
+    )
+
+
+def _options(section: Section, topics: Sequence[str]) -> dict[str, str]:
+    """Those of the source format, from our keys and as they are."""
+    options = {"startingOffsets": section.choice("start", ("earliest", "latest"), "earliest")}
+    most = section.positive("max-records-per-batch")
+    if most is not None:
+        options["maxOffsetsPerTrigger"] = str(most)
+    options |= {key: str(value) for key, value in section.pairs("options").items()}
+    try:
+        read_options(
+            {**options, "subscribe": ",".join(topics) or "any", "kafka.bootstrap.servers": "any:1"},
+            is_stream=True,
+        )
+    except OptionError as error:
+        section.wrong("options", f"cannot stand: {error}")
+    return options
+
+
+def _decode(section: Section) -> Decode:
+    inner = section.section("decode")
+    if inner is None:
+        section.wrong("decode", f"is missing: say how values are read, with a format of {', '.join(FORMATS)}")
+        return Decode(format="raw", columns=_RAW_COLUMNS, options={})
+    name = inner.text("format", required=True)
+    if name is not None and name not in FORMATS:
+        if name == "avro":
+            inner.wrong(
+                "format", "avro is not there yet: decode raw values in a Python transform, or use json"
+            )
+        else:
+            inner.wrong("format", f"cannot be {name!r}{nearest(name, FORMATS)}")
+    columns = _RAW_COLUMNS if name == "raw" else _TEXT_COLUMNS
+    options: dict[str, Text] = {}
+    if name == "json":
+        columns = _columns(inner)
+        options = inner.pairs("options")
+    inner.done()
+    return Decode(
+        format=str(name or "raw"),
+        columns=columns,
+        options={key: str(value) for key, value in options.items()},
+    )
+
+
+def _columns(section: Section) -> tuple[Column, ...]:
+    pairs = section.pairs("schema")
+    if not pairs:
+        section.wrong(
+            "schema", "is missing: name the fields and their types, such as `amount: double not null`"
+        )
+    columns = []
+    for name, text in pairs.items():
+        if name in ORIGIN or name == CORRUPT:
+            section.mistakes.add(
+                text.line, f"{section.where}.schema.{name}: the name is taken by the pipeline itself"
+            )
+        try:
+            columns.append(column(name, text))
+        except TypeTextError as error:
+            section.mistakes.add(text.line, f"{section.where}.schema.{name}: {error}")
+    return tuple(columns)
+
+
+def read_transform(section: Section) -> Transform | None:
+    name = section.text("name", required=True)
+    sql = section.text("sql")
+    function = section.text("python")
+    inputs: list[Text] = []
+    if (sql is None) == (function is None):
+        section.mistakes.add(section.line, f"{section.where} must have either sql or python")
+    if function is not None:
+        inputs = section.texts("inputs")
+        if not inputs:
+            section.wrong("inputs", "are missing: name the stages whose DataFrames the function takes")
+        if not _FUNCTION.fullmatch(function):
+            section.wrong("python", f"must be module:function, not {function!r}")
+    finish = _finish(section, None)
+    section.done()
+    if name is None:
+        return None
+    return Transform(
+        name=str(name), line=name.line, sql=sql, function=function, inputs=tuple(inputs), finish=finish
+    )
+
+
+def _finish(section: Section, columns: Sequence[Column] | None) -> Finish:
+    """`columns` are what is known of the stage's columns without Spark; None: nothing is."""
+    rules = []
+    for inner in section.sections("rules"):
+        name, check = inner.text("name", required=True), inner.text("check", required=True)
+        inner.done()
+        if name is not None and check is not None:
+            rules.append(Rule(name=str(name), check=check))
+    watermark = None
+    late = section.section("watermark")
+    if late is not None:
+        time, delay = late.text("column", required=True), late.text("delay", required=True)
+        late.done()
+        if delay is not None and not INTERVAL.fullmatch(delay):
+            late.wrong("delay", f"must be like 10 minutes, not {delay!r}")
+        if time is not None and delay is not None:
+            watermark = (time, str(delay))
+            _check_column(section, time, columns, "watermark", _TIMES)
+    dedupe = section.texts("dedupe")
+    for each in dedupe:
+        _check_column(section, each, columns, "dedupe", None)
+    if dedupe and watermark is None:
+        section.wrong(
+            "dedupe", "needs a watermark in the same stage: without one every key would be kept for ever"
+        )
+    return Finish(rules=tuple(rules), watermark=watermark, dedupe=tuple(dedupe))
+
+
+def _check_column(
+    section: Section, name: Text, columns: Sequence[Column] | None, what: str, types: Sequence[str] | None
+) -> None:
+    if columns is None or name in ORIGIN:
+        return
+    found = {each.name: each.type for each in columns}
+    if name not in found:
+        text = f"{section.where}.{what}: there is no column {name!r}{nearest(name, found)}"
+        section.mistakes.add(name.line, text)
+    elif types is not None and found[name] not in types:
+        text = f"{section.where}.{what}: the column {name} must be a {types[0]}, and is {found[name]}"
+        section.mistakes.add(name.line, text)

@@ -1,0 +1,136 @@
+"""Runs a pipeline until it ends, fails or is asked to stop, and says how far it is.
+
+Whoever runs it gets events, one dict each: `started`, `batch`, `stopping`, and `finished`, `stopped` or `failed` with
+the totals. The same totals are in the state file of the checkpoint, which `status` reads and through which `stop` asks.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.pipeline.queries import RunningQuery, start_queries
+from strandline.pipeline.session import start_session
+from strandline.pipeline.spec import Spec
+from strandline.pipeline.state import StateDirectory
+from strandline.pipeline.topics import check_topics, create_topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Event = dict[str, Any]
+_LOOK_SECONDS: Final = 0.2
+
+
+class PipelineFailedError(RuntimeError):
+    """A query of the pipeline has ended with an error."""
+
+
+class Runner:
+    """`spark` is a session to use; without one a session is started, and stopped at the end."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        spark: SparkSession | None = None,
+        on_event: Callable[[Event], None] = lambda event: None,
+    ) -> None:
+        self._spec = spec
+        self._given_spark = spark
+        self._on_event = on_event
+        self._state = StateDirectory(spec)
+        self._stopping = threading.Event()
+        self._queries: list[RunningQuery] = []
+        self._began_at = _now()
+
+    def request_stop(self) -> None:
+        """From any thread or a signal's handler: no further batch begins, and `run` returns after those under way."""
+        self._stopping.set()
+
+    def run(self) -> Event:
+        """The last event. Raises PipelineFailedError if a query failed, SpecError if the spec cannot run."""
+        spec = self._spec
+        with self._state.locked():
+            check_topics(spec)
+            for topic in create_topics(spec):
+                self._tell({"event": "topic created", "topic": topic})
+            spark = self._given_spark or start_session(spec)
+            try:
+                self._queries = start_queries(spark, spec, self._stopping)
+                self._tell({"event": "started", "queries": [each.name for each in self._queries]})
+                return self._watch(spark)
+            finally:
+                for each in self._queries:
+                    each.query.stop()
+                if self._given_spark is None:
+                    spark.stop()
+
+    def _watch(self, spark: SparkSession) -> Event:
+        is_stopping = False
+        while True:
+            active = [each for each in self._queries if each.query.isActive]
+            for each in self._queries:
+                for event in each.events():
+                    self._tell(event)
+            failed = [each for each in self._queries if each.failure is not None]
+            if failed and not self._stopping.is_set():
+                self._stopping.set()
+            if not active:
+                break
+            if self._stopping.is_set() or self._state.is_stop_requested():
+                if not is_stopping:
+                    is_stopping = True
+                    self._stopping.set()
+                    self._tell({"event": "stopping"})
+                    # A query that is not let begin a batch ends with an error, which Spark would print.
+                    spark.sparkContext.setLogLevel("OFF")
+                for each in active:
+                    each.stop_between_batches()
+            time.sleep(_LOOK_SECONDS)
+        if self._given_spark is not None and is_stopping:
+            spark.sparkContext.setLogLevel("ERROR")
+        if failed:
+            error = failed[0].failure
+            assert error is not None
+            reason = reason_of(error)
+            self._tell({"event": "failed", "query": failed[0].name, "error": reason, **self._totals()})
+            raise PipelineFailedError(
+                f"query {failed[0].name} of pipeline {self._spec.name} failed: {reason}"
+            ) from error
+        return self._tell({"event": "stopped" if is_stopping else "finished", **self._totals()})
+
+    def _tell(self, event: Event) -> Event:
+        event = {"at": _now(), "pipeline": self._spec.name, **event}
+        kind = event["event"]
+        self._state.write(
+            {
+                "pipeline": self._spec.name,
+                "state": kind if kind in ("stopping", "stopped", "finished", "failed") else "running",
+                "pid": os.getpid(),
+                "began_at": self._began_at,
+                "updated_at": event["at"],
+                **({"error": event["error"]} if "error" in event else {}),
+                **self._totals(),
+            }
+        )
+        self._on_event(event)
+        return event
+
+    def _totals(self) -> dict[str, Any]:
+        return {"queries": {each.name: each.progress.totals.as_json() for each in self._queries}}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def reason_of(error: BaseException) -> str:
+    """The part of a streaming query's error that a person needs: of a Python error its last line, else the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    python = [line for line in lines if "Error: " in line and not line.startswith(("at ", "File "))]
+    return (python or lines or [type(error).__name__])[-1 if python else 0]

@@ -1,0 +1,102 @@
+"""What a pipeline needs of the brokers: that they answer, and that its topics are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from strandline.client.admin_configs import ConfigResource
+from strandline.client.deadletter_letters import HEADERS_BYTES_MAX
+from strandline.client.errors import KafkaError, TopicExistsError
+from strandline.client.sync import Admin
+from strandline.pipeline.document import Mistake, SpecError
+from strandline.pipeline.spec import TOPIC_SINK, Sink, Source, Spec
+
+# Validation is for people, who wait.
+_ANSWER_SECONDS_MAX: Final = 10.0
+
+
+def check_topics(spec: Spec) -> None:
+    """Raises SpecError where brokers do not answer or topics are missing that the pipeline will not make itself."""
+    try:
+        with Admin(dict(spec.client)) as admin:
+            existing = admin.list_topics(timeout=_ANSWER_SECONDS_MAX)
+    except KafkaError as error:
+        text = f"brokers: {spec.brokers} does not answer within {_ANSWER_SECONDS_MAX:.0f} s: {error}"
+        raise SpecError([Mistake(file=spec.file, line=spec.brokers_line, text=text)]) from error
+    missing = [
+        (source.line, f"sources.{source.name}: topic {topic} does not exist: create it first")
+        for source, topic in _source_topics(spec)
+        if topic not in existing
+    ]
+    missing += [
+        (
+            sink.line,
+            f"topic {sink.target} does not exist: create it, or say `partitions: N` and the pipeline does",
+        )
+        for sink in _topic_sinks(spec)
+        if sink.target not in existing and sink.partitions is None
+    ]
+    if missing:
+        raise SpecError([Mistake(file=spec.file, line=line, text=text) for line, text in missing])
+
+
+def create_topics(spec: Spec) -> list[str]:
+    """Makes the sinks' topics that say how many partitions they want, and those of dead letters; the new ones."""
+    with Admin(dict(spec.client)) as admin:
+        existing = set(admin.list_topics())
+        made = []
+        for sink in _topic_sinks(spec):
+            if sink.target not in existing and sink.partitions is not None:
+                _create(admin, sink.target, sink.partitions, dict(sink.configs))
+                made.append(sink.target)
+        for name, like in dead_letter_topics(spec).items():
+            if name not in existing:
+                _create_letters(admin, name, like)
+                made.append(name)
+    return made
+
+
+def dead_letter_topics(spec: Spec) -> dict[str, str | None]:
+    """By name, the topic after which it is made; None where records come from files only."""
+    found: dict[str, str | None] = {}
+    for source, topic in _source_topics(spec):
+        if not source.is_table and can_fail(spec, source):
+            found.setdefault(spec.letters_topic(topic), topic)
+    if any(source.files is not None and source.can_fail for source in spec.sources):
+        assert spec.dead_letters is not None, "the spec was read"
+        found.setdefault(spec.dead_letters, None)
+    return found
+
+
+def can_fail(spec: Spec, source: Source) -> bool:
+    """A rule behind a transform may refuse a record of any source."""
+    return source.can_fail or any(transform.finish.rules for transform in spec.transforms)
+
+
+def _source_topics(spec: Spec) -> Iterator[tuple[Source, str]]:
+    for source in spec.sources:
+        for topic in source.topics:
+            yield source, topic
+
+
+def _topic_sinks(spec: Spec) -> list[Sink]:
+    return [sink for sink in spec.sinks if sink.kind == TOPIC_SINK]
+
+
+def _create_letters(admin: Any, name: str, like: str | None) -> None:
+    """It takes records as large as their source, with our headers on top, and keeps them until somebody deletes them:
+    what nobody could handle must not vanish because of retention."""
+    partitions, configs = 1, {"retention.ms": "-1"}
+    if like is not None:
+        partitions = len(admin.describe_topics([like])[like].partitions)
+        resource = ConfigResource.topic(like)
+        size = admin.describe_configs([resource])[resource]["max.message.bytes"].value
+        configs["max.message.bytes"] = str(int(size or 0) + HEADERS_BYTES_MAX)
+    _create(admin, name, partitions, configs)
+
+
+def _create(admin: Any, name: str, partitions: int, configs: dict[str, str]) -> None:
+    with suppress(TopicExistsError):  # somebody else was quicker
+        admin.create_topic(name, partitions=partitions, configs=configs)

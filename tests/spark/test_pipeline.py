@@ -1,0 +1,101 @@
+"""A pipeline from a file: decoded, checked, transformed, and written exactly once, with dead letters beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strandline.client.sync import Admin, Producer
+from strandline.pipeline.reading import load
+from strandline.pipeline.running import Runner
+from tests.spark.topics import rows_of
+
+SPEC = """
+pipeline: test
+brokers: {brokers}
+checkpoint: checkpoint
+commit-group: {topic}-group
+sources:
+  orders:
+    topic: {topic}
+    max-records-per-batch: 40
+    decode:
+      format: json
+      schema:
+        id: bigint not null
+        amount: double
+    rules:
+      - name: positive
+        check: amount > 0
+transforms:
+  - name: doubled
+    sql: SELECT id, amount * 2 AS amount FROM orders
+sinks:
+  - from: doubled
+    topic: {topic}-out
+    key: id
+    partitions: 2
+"""
+
+
+@pytest.fixture
+def source(bootstrap: str, topic: str, admin: Admin) -> str:
+    admin.create_topic(topic, partitions=2)
+    return topic
+
+
+def spec_file(directory: Path, text: str, **values: str) -> Path:
+    path = directory / "spec.yaml"
+    path.write_text(text.format(**values))
+    return path
+
+
+def put(bootstrap: str, topic: str, values: list[bytes | None]) -> None:
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for number, value in enumerate(values):
+            producer.send(topic, value, b"key-%d" % number, headers=[("trace", b"t-%d" % number)])
+
+
+def test_records_come_out_once_and_bad_ones_are_dead_letters(
+    spark: Any, bootstrap: str, source: str, tmp_path: Path, admin: Admin
+) -> None:
+    bad: list[bytes | None] = [
+        b"{no json",
+        b'{"amount": 1}',
+        b'{"id": 7, "amount": -3}',
+        None,
+        b'{"id": "x"}',
+    ]
+    good = [json.dumps({"id": number, "amount": number + 0.5}).encode() for number in range(95)]
+    put(bootstrap, source, [*good, *bad])
+    spec = load(spec_file(tmp_path, SPEC, brokers=bootstrap, topic=source))
+    events: list[dict[str, Any]] = []
+    Runner(spec, spark=spark, on_event=events.append).run()
+
+    written = [json.loads(row.value) for row in rows_of(bootstrap, f"{source}-out", 2)]
+    assert sorted(row["id"] for row in written) == list(range(95))
+    assert all(row["amount"] == 2 * (row["id"] + 0.5) for row in written)
+    letters = rows_of(bootstrap, f"{source}.dlq", 2)
+    assert sorted(map(repr, (letter.value for letter in letters))) == sorted(map(repr, bad))
+    by_value = {letter.value: dict(letter.headers) for letter in letters}
+    negative = by_value[b'{"id": 7, "amount": -3}']
+    assert negative[b"dlq.stage"] == b"rule positive"
+    assert negative[b"dlq.error"] == b"rule positive is not met: amount > 0"
+    assert negative[b"dlq.original_topic"] == source.encode()
+    assert {b"dlq.original_partition", b"dlq.original_offset", b"dlq.original_timestamp"} <= negative.keys()
+    assert negative[b"trace"] == b"t-97"
+    assert by_value[b"{no json"][b"dlq.stage"] == b"decode"
+    assert by_value[b'{"amount": 1}'][b"dlq.error"] == b"the field id is missing or null"
+
+    batches = [event for event in events if event["event"] == "batch"]
+    assert sum(event["records"]["orders"] for event in batches) == 100
+    assert max(event["records"]["orders"] for event in batches) <= 40
+    last = events[-1]
+    assert last["event"] == "finished"
+    assert last["queries"]["topics"]["written"] == {f"{source}-out": 95}
+    assert last["queries"]["topics"]["dead_letters"] == {f"{source}.dlq": 5}
+    assert last["queries"]["topics"]["lag"] == 0
+    assert admin.list_group_offsets(f"{source}-group")
