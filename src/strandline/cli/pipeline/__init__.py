@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from strandline.cli.pipeline import validate
+from strandline.cli.pipeline import audit, validate
 
 ACTIONS: Final[dict[str, Any]] = {
     "validate": validate,
+    "audit": audit,
 }
 
 
