@@ -1,1 +1,37 @@
-"""Pipelines on Spark, as files: topics in, decoded, transformed and checked, and topics out, exactly once."""
+"""Pipelines on Spark, as files: topics in, decoded, transformed and checked, and topics out, exactly once.
+
+    from strandline import pipeline
+
+    spec = pipeline.load("orders.yaml")
+    pipeline.validate(spec)
+    pipeline.run(spec, on_event=print)
+
+`strandline pipeline` does the same from a shell. Everything here reaches brokers through `strandline.client`, so it
+works with Apache Kafka too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+# By name, the module that has it: loaded when asked for, because most of them need Spark or YAML.
+_MODULES: Final = {
+    "PipelineFailedError": "running",
+    "Runner": "running",
+    "Spec": "spec",
+    "SpecError": "document",
+    "explain": "explaining",
+    "load": "reading",
+    "run": "running",
+    "status": "controlling",
+    "stop": "controlling",
+    "validate": "validating",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    from importlib import import_module
+
+    return getattr(import_module(f"strandline.pipeline.{_MODULES[name]}"), name)

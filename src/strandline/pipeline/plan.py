@@ -88,7 +88,7 @@ class Plan:
                 "includeHeaders": "true",
             }
             if source.is_table:
-                return table_rows(self._session, options, self._spec.client).selectExpr(*_ORIGIN_COLUMNS)
+                return table_rows(self._session, options).selectExpr(*_ORIGIN_COLUMNS)
             if self._commit_group is not None:
                 options["commitGroup"] = self._commit_group
             stream = self._session.readStream.format("strandline").options(**options)
@@ -98,7 +98,7 @@ class Plan:
     def _transform(self, transform: Transform) -> DataFrame:
         if transform.sql is not None:
             with self._blaming(transform.sql, f"transforms.{transform.name}"):
-                rows = self._session.sql(transform.sql)
+                rows = self._session.sql(str(transform.sql))
         else:
             rows = self._called(transform)
         return self._finished(rows, transform.finish, f"transforms.{transform.name}")
@@ -135,7 +135,7 @@ class Plan:
         if finish.watermark is not None:
             column, delay = finish.watermark
             with self._blaming(column, f"{where}.watermark"):
-                rows = rows.withWatermark(column, delay)
+                rows = rows.withWatermark(str(column), delay)
         if finish.dedupe:
             with self._blaming(finish.dedupe[0], f"{where}.dedupe"):
                 rows = rows.dropDuplicatesWithinWatermark([str(name) for name in finish.dedupe])

@@ -31,7 +31,8 @@ def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Spec
         raise SpecError(mistakes.found) from error
     root = parse(text, mistakes)
     if root is None:
-        mistakes.add(1, "there is nothing in the file")
+        if not mistakes.found:
+            mistakes.add(1, "there is nothing in the file")
         raise SpecError(mistakes.found)
     substitute(root, os.environ if environment is None else environment, mistakes)
     spec = _read(Section(root, "", mistakes), str(path))

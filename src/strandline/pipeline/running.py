@@ -1,7 +1,8 @@
 """Runs a pipeline until it ends, fails or is asked to stop, and says how far it is.
 
-Whoever runs it gets events, one dict each: `started`, `batch`, `stopping`, and `finished`, `stopped` or `failed` with
-the totals. The same totals are in the state file of the checkpoint, which `status` reads and through which `stop` asks.
+Whoever runs it gets events, one dict each: `starting`, `topic created`, `started`, `batch`, `stopping`, and `finished`,
+`stopped` or `failed` with the totals. The same totals are in the state file of the checkpoint, which `status` reads and
+through which `stop` asks.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class Runner:
         """The last event. Raises PipelineFailedError if a query failed, SpecError if the spec cannot run."""
         spec = self._spec
         with self._state.locked():
+            self._tell({"event": "starting"})
             check_topics(spec)
             for topic in create_topics(spec):
                 self._tell({"event": "topic created", "topic": topic})
@@ -121,8 +123,17 @@ class Runner:
         self._on_event(event)
         return event
 
+    def totals(self) -> dict[str, dict[str, Any]]:
+        """Of every query, as they are now."""
+        return {each.name: each.progress.totals.as_json() for each in self._queries}
+
     def _totals(self) -> dict[str, Any]:
-        return {"queries": {each.name: each.progress.totals.as_json() for each in self._queries}}
+        return {"queries": self.totals()}
+
+
+def run(spec: Spec, **arguments: Any) -> Event:
+    """Runs a spec to its end; the last event. The arguments are those of `Runner`."""
+    return Runner(spec, **arguments).run()
 
 
 def _now() -> str:

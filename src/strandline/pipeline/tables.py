@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from strandline.client.sync import Admin
-from strandline.spark.cluster import ClusterView, admin_settings
+from strandline.spark.cluster import ClusterView
 from strandline.spark.columns import HEADERS_SCHEMA
 from strandline.spark.offsets import OffsetRange
 from strandline.spark.options import read_options
@@ -20,12 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def table_rows(session: SparkSession, options: Mapping[str, str], client: Mapping[str, str]) -> DataFrame:
+def table_rows(session: SparkSession, options: Mapping[str, str]) -> DataFrame:
     """The last record of each key, tombstones left out."""
-    with Admin(admin_settings(client)) as admin:
-        found = admin.describe_topics(options["subscribe"].split(","))
-    count = sum(len(topic.partitions) for topic in found.values())
-    tasks = min(count, session.sparkContext.defaultParallelism)
+    tasks = session.sparkContext.defaultParallelism
     records = session.range(0, tasks, 1, tasks).mapInArrow(_reader(dict(options), tasks), HEADERS_SCHEMA)
     from pyspark.sql import functions as f
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from strandline.cli.pipeline import audit, validate
+from strandline.cli.pipeline import audit, explain, run, status, stop, validate
 
 ACTIONS: Final[dict[str, Any]] = {
+    "run": run,
     "validate": validate,
+    "explain": explain,
+    "status": status,
+    "stop": stop,
     "audit": audit,
 }
 
@@ -28,5 +32,19 @@ def add_commands(
 
 
 def pipeline(options: argparse.Namespace) -> int:
-    status: int = ACTIONS[options.action].call(options)
+    try:
+        status: int = ACTIONS[options.action].call(options)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in (
+            "yaml",
+            "pyspark",
+            "pyarrow",
+            "numpy",
+            "numba",
+            "pandas",
+        ):
+            raise
+        from strandline.cli.serving import fail
+
+        return fail(f"{error.name} is not installed: pip install 'strandline[spark]'")
     return status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from typing import Any
 
@@ -11,21 +12,33 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
     parser: argparse.ArgumentParser = actions.add_parser(
         "validate",
         help="look for mistakes in a spec",
-        description="Looks for mistakes in a spec and prints each with its line. Exits with 1 if there are any.",
+        description="Looks for mistakes in a spec and prints each with its line. The file is read first, then brokers "
+        "are asked for its topics, and Spark is started last, to judge SQL. Exits with 1 if there is a mistake.",
         formatter_class=formatter,
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
+    parser.add_argument("--no-brokers", action="store_true", help="do not ask brokers")
+    parser.add_argument("--no-spark", action="store_true", help="do not start Spark: SQL is not looked at")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
     return parser
 
 
 def call(options: argparse.Namespace) -> int:
     from strandline.pipeline.document import SpecError
     from strandline.pipeline.reading import load
+    from strandline.pipeline.validating import validate
 
     try:
-        load(options.spec)
+        validate(load(options.spec), with_brokers=not options.no_brokers, with_spark=not options.no_spark)
     except SpecError as error:
-        print(error, file=sys.stderr)
+        if options.json:
+            found = [{"line": each.line, "text": each.text} for each in error.mistakes]
+            print(json.dumps({"spec": options.spec, "mistakes": found}))
+        else:
+            print(error, file=sys.stderr)
         return 1
-    print(f"{options.spec}: no mistakes")
+    if options.json:
+        print(json.dumps({"spec": options.spec, "mistakes": []}))
+    else:
+        print(f"{options.spec}: no mistakes")
     return 0

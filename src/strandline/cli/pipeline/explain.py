@@ -1,0 +1,42 @@
+"""`strandline pipeline explain`: what a spec comes to."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+
+def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(
+        "explain",
+        help="say what a spec comes to",
+        description="Prints the stages with their columns, the topics, and what is exactly once. Asks no broker.",
+        formatter_class=formatter,
+    )
+    parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
+    parser.add_argument("--no-spark", action="store_true", help="do not start Spark: columns are left out")
+    return parser
+
+
+def call(options: argparse.Namespace) -> int:
+    from strandline.pipeline.document import SpecError
+    from strandline.pipeline.explaining import explain
+    from strandline.pipeline.reading import load
+    from strandline.pipeline.session import start_session
+    from strandline.pipeline.validating import analyse
+
+    try:
+        spec = load(options.spec)
+        if options.no_spark:
+            print(explain(spec))
+            return 0
+        spark = start_session(spec)
+        try:
+            print(explain(spec, analyse(spark, spec)))
+        finally:
+            spark.stop()
+    except SpecError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0

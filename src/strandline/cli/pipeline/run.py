@@ -1,0 +1,74 @@
+"""`strandline pipeline run`: runs a spec until it is done, or until somebody stops it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(
+        "run",
+        help="run a spec",
+        description="Runs a spec until it is done, or until `pipeline stop`, SIGINT or SIGTERM ends it after the batch "
+        "that is under way; a second signal ends it at once. Exits with 1 if it fails.",
+        formatter_class=formatter,
+    )
+    parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
+    parser.add_argument("--json", action="store_true", help="print a JSON object for each event to stdout")
+    parser.add_argument(
+        "--metrics-port",
+        type=int,
+        metavar="PORT",
+        help="offer metrics for Prometheus there; 0 takes a free port",
+    )
+    return parser
+
+
+def call(options: argparse.Namespace) -> int:
+    from strandline.pipeline.document import SpecError
+    from strandline.pipeline.metrics import Metrics, serving
+    from strandline.pipeline.reading import load
+    from strandline.pipeline.reporting import line_of
+    from strandline.pipeline.running import PipelineFailedError, Runner
+    from strandline.pipeline.state import AlreadyRunningError, NotLocalError
+
+    def tell(event: dict[str, Any]) -> None:
+        metrics.update(runner.totals())
+        if event["event"] == "started":
+            # PySpark has its own handler of SIGINT since the session began.
+            _stop_at_signals(runner)
+        if options.json:
+            print(json.dumps(event), flush=True)
+        else:
+            print(line_of(event), file=sys.stderr, flush=True)
+
+    try:
+        spec = load(options.spec)
+        runner = Runner(spec, on_event=tell)
+        metrics = Metrics(spec.name)
+        with ExitStack() as stack:
+            if options.metrics_port is not None:
+                port = stack.enter_context(serving(metrics, options.metrics_port))
+                print(f"metrics are at port {port}, /metrics", file=sys.stderr)
+            runner.run()
+    except (SpecError, PipelineFailedError, AlreadyRunningError, NotLocalError) as error:
+        print(error if isinstance(error, SpecError) else f"strandline: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _stop_at_signals(runner: Any) -> None:
+    def stop(number: int, frame: object) -> None:
+        runner.request_stop()
+        for each in _STOP_SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+
+    for each in _STOP_SIGNALS:
+        signal.signal(each, stop)

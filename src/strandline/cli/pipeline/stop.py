@@ -1,0 +1,47 @@
+"""`strandline pipeline stop`: ends a running pipeline after the batch that is under way."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+
+def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(
+        "stop",
+        help="end a running pipeline",
+        description="Asks a running pipeline, through its checkpoint, to end after the batch that is under way, and "
+        "waits until it has. Exits with 1 if it does not run or does not end in time.",
+        formatter_class=formatter,
+    )
+    parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
+    parser.add_argument(
+        "--timeout", type=float, default=300.0, metavar="SECONDS", help="how long to wait (default: 300)"
+    )
+    return parser
+
+
+def call(options: argparse.Namespace) -> int:
+    from strandline.pipeline.controlling import stop
+    from strandline.pipeline.document import SpecError
+    from strandline.pipeline.reading import load
+    from strandline.pipeline.state import NotLocalError
+
+    try:
+        spec = load(options.spec)
+        has_ended = stop(spec, options.timeout)
+    except (SpecError, NotLocalError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    if has_ended is None:
+        print(f"pipeline {spec.name} does not run", file=sys.stderr)
+        return 1
+    if not has_ended:
+        print(
+            f"pipeline {spec.name} has not ended within {options.timeout:g} s; it is still asked to",
+            file=sys.stderr,
+        )
+        return 1
+    print(f"pipeline {spec.name} has ended")
+    return 0

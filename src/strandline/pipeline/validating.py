@@ -1,0 +1,74 @@
+"""Looks for what would go wrong, cheapest first: the file, then functions and brokers, and Spark only for SQL.
+
+Reading the file (`load`) finds keys, types, schemas and references between stages. Spark's own parser and analyser are
+asked for SQL, expressions, columns, and whether the output mode fits: they need the JVM, but run no job.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from strandline.pipeline.document import Mistake, SpecError, nearest
+from strandline.pipeline.plan import Plan, load_function
+from strandline.pipeline.queries import check_package
+from strandline.pipeline.session import start_session
+from strandline.pipeline.spec import TOPIC_SINK, Sink, Spec
+from strandline.pipeline.topics import check_topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def validate(
+    spec: Spec, *, with_brokers: bool = True, with_spark: bool = True, spark: SparkSession | None = None
+) -> None:
+    """Raises SpecError. Without `spark` a session is started if everything before that went well, and stopped."""
+    for transform in spec.transforms:
+        if transform.function is not None:
+            load_function(spec, transform.function)
+    if with_brokers:
+        check_topics(spec)
+    if not with_spark:
+        return
+    session = spark or start_session(spec)
+    try:
+        analyse(session, spec)
+    finally:
+        if spark is None:
+            session.stop()
+
+
+def analyse(spark: SparkSession, spec: Spec) -> Plan:
+    """The plan, once Spark has agreed to all of it."""
+    plan = Plan(spark, spec)
+    for sink in spec.sinks:
+        check_package(spark, spec, sink)
+        rows = plan.stages[sink.stage]
+        if not rows.isStreaming:
+            raise _mistake(
+                spec, sink, f"stage {sink.stage} has no stream in it: a pipeline needs a source that is none"
+            )
+        for name in sink.partition_by:
+            if name not in rows.columns:
+                text = f"partition-by: stage {sink.stage} has no column {name!r}{nearest(name, rows.columns)}"
+                raise _mistake(spec, sink, text)
+        is_append = sink.kind not in (TOPIC_SINK, "console")
+        _check_mode(plan.records(sink) if sink.kind == TOPIC_SINK else rows, spec, sink, is_append)
+    return plan
+
+
+def _check_mode(rows: DataFrame, spec: Spec, sink: Sink, is_append: bool) -> None:
+    """What Spark would refuse when the query starts, such as sums without a watermark in append mode."""
+    jvm: Any = rows.sparkSession.sparkContext._jvm
+    modes = jvm.org.apache.spark.sql.streaming.OutputMode
+    mode = modes.Append() if is_append or spec.mode == "append" else modes.Update()
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    try:
+        checker.checkForStreaming(rows._jdf.queryExecution().analyzed(), mode)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise _mistake(spec, sink, f"stage {sink.stage} cannot be written like this: {reason}") from error
+
+
+def _mistake(spec: Spec, sink: Sink, text: str) -> SpecError:
+    return SpecError([Mistake(file=spec.file, line=sink.line, text=text)])

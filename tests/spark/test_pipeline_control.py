@@ -1,0 +1,82 @@
+"""A running pipeline is looked at and stopped from another process, and goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from strandline.client.sync import Admin, Producer
+from strandline.pipeline.reading import load
+from strandline.pipeline.running import Runner
+from tests.spark.topics import rows_of
+
+SPEC = """
+pipeline: copy
+brokers: {brokers}
+checkpoint: checkpoint
+trigger: every 1 seconds
+sources:
+  records:
+    topic: {topic}
+    max-records-per-batch: 50
+    decode: {{format: text}}
+sinks:
+  - {{from: records, topic: {topic}-out, partitions: 2, value: value}}
+"""
+WAIT_SECONDS_MAX = 90
+
+
+def command(action: str, path: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """As somebody types it in another shell."""
+    line = [sys.executable, "-m", "strandline.cli.main", "pipeline", action, str(path), *more]
+    return subprocess.run(line, capture_output=True, text=True, timeout=200, check=False)
+
+
+def fill(bootstrap: str, topic: str, numbers: range) -> None:
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for number in numbers:
+            producer.send(topic, b"%d" % number, b"key-%d" % number)
+
+
+def test_stop_ends_after_the_batch_and_the_next_run_goes_on(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path
+) -> None:
+    admin.create_topic(topic, partitions=2)
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC.format(brokers=bootstrap, topic=topic))
+    spec = load(path)
+    assert "never ran" in command("status", path).stdout
+    fill(bootstrap, topic, range(120))
+    for begin in (120, 240):
+        ended: list[Any] = []
+        runner = Runner(spec, spark=spark)
+        thread = threading.Thread(target=lambda runner=runner, ended=ended: ended.append(runner.run()))
+        thread.start()
+        print("x0", time.monotonic())
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while not sum(runner.totals().get("topics", {}).get("written", {}).values()):
+            assert thread.is_alive()
+            assert time.monotonic() < deadline, "nothing was written"
+            time.sleep(0.1)
+        fill(bootstrap, topic, range(begin, begin + 120))
+        print("x1", time.monotonic())
+        assert json.loads(command("status", path, "--json").stdout)["state"] == "running"
+        print("x2", time.monotonic())
+        stopped = command("stop", path)
+        print("x3", time.monotonic())
+        assert stopped.returncode == 0, stopped.stderr
+        thread.join(WAIT_SECONDS_MAX)
+        assert [event["event"] for event in ended] == ["stopped"]
+        assert json.loads(command("status", path, "--json").stdout)["state"] == "stopped"
+    assert command("stop", path).returncode == 1
+    # Whatever the two runs left is done by a third, which ends by itself.
+    path.write_text(path.read_text().replace("every 1 seconds", "available-now"))
+    Runner(load(path), spark=spark).run()
+    counted = Counter(int(row.value) for row in rows_of(bootstrap, f"{topic}-out", 2))
+    assert counted == Counter(range(360))

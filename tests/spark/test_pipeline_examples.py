@@ -1,0 +1,74 @@
+"""The shipped pipelines do what they say, with the data that is shipped with them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections import defaultdict
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from strandline.pipeline.reading import load
+from strandline.pipeline.running import Runner
+from tests.spark.topics import rows_of
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "pipelines"
+
+
+def module_of(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(spark: Any, bootstrap: str, name: str, directory: Path, **variables: str) -> dict[str, Any]:
+    """The last event of the example, run to its end."""
+    environment = {"BROKERS": bootstrap, "CHECKPOINT": str(directory / name), **variables}
+    return Runner(load(EXAMPLES / f"{name}.yaml", environment), spark=spark).run()
+
+
+def last_by_key(bootstrap: str, topic: str, partitions: int) -> dict[str, Any]:
+    return {
+        row.key.decode(): json.loads(row.value) for row in rows_of(bootstrap, topic, partitions) if row.value
+    }
+
+
+def test_orders_are_checked_enriched_summed_up_and_watched(
+    spark: Any, bootstrap: str, tmp_path: Path
+) -> None:
+    data = module_of("orders_data")
+    data.fill(bootstrap, 500)
+    ended = run(spark, bootstrap, "orders", tmp_path)
+
+    regions = {key: customer["region"] for key, customer in data.customers() if customer is not None}
+    del regions["c-9"]
+    good, bad = [], 0
+    for number, value in enumerate(data.orders(500)):
+        if number % 50 == 49:
+            bad += 1
+        else:
+            good.append(json.loads(value))
+    expected: dict[str, Decimal] = defaultdict(Decimal)
+    for order in good:
+        region = regions.get(order["customer_id"], "unknown")
+        expected[f"{region}|{datetime.fromisoformat(order['at']):%Y-%m-%dT%H}"] += Decimal(order["amount"])
+
+    enriched = last_by_key(bootstrap, "orders.enriched", 3)
+    assert {key: row["region"] for key, row in enriched.items()} == {
+        order["order_id"]: regions.get(order["customer_id"], "unknown") for order in good
+    }
+    assert len(rows_of(bootstrap, "orders.enriched", 3)) == len(good)
+    revenue = last_by_key(bootstrap, "orders.revenue", 3)
+    assert {key: Decimal(str(row["revenue"])) for key, row in revenue.items()} == expected
+    alerts = rows_of(bootstrap, "orders.alerts", 1)
+    assert len(alerts) == sum(Decimal(order["amount"]) >= 900 for order in good)
+    stages = [dict(letter.headers)[b"dlq.stage"] for letter in rows_of(bootstrap, "orders.dlq", 3)]
+    assert sorted(stages) == [b"decode"] * 6 + [b"rule known-id"] * 2 + [b"rule positive-amount"] * 2
+    assert len(stages) == bad
+    assert ended["queries"]["topics"]["records"]["orders"] == 500

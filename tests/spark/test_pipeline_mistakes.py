@@ -1,0 +1,109 @@
+"""What only brokers or Spark can say against a spec is told with the line of the file, before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strandline.client.sync import Admin
+from strandline.pipeline.document import SpecError
+from strandline.pipeline.explaining import explain
+from strandline.pipeline.reading import load
+from strandline.pipeline.validating import analyse, validate
+from tests.unit.pipeline.specs import SPEC
+
+
+def written(directory: Path, text: str) -> Any:
+    path = directory / "spec.yaml"
+    path.write_text(text)
+    return load(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "text"),
+    [
+        ("FROM orders WHERE", "FRM orders WHERE", 18, "PARSE_SYNTAX_ERROR"),
+        (
+            "amount > 10",
+            "amont > 10",
+            18,
+            "`amont` cannot be resolved. Did you mean one of the following? [`amount`",
+        ),
+        ("FROM orders", "FROM ordrs", 18, "there is no stage 'ordrs' before this: did you mean orders?"),
+        ("    key: id", "    key: customer", 22, "`customer`"),
+        ("    key: id", "    value: upper(", 22, "PARSE_SYNTAX_ERROR"),
+        (
+            "    watermark:",
+            "    rules: [{name: paid, check: payed > 0}]\n    watermark:",
+            13,
+            "sources.orders.rules.paid: ",
+        ),
+        ("SELECT *", "SELECT max(id) AS id", 20, "is not supported for streaming aggregations"),
+        ("topic: big-orders", "delta: table", 20, "needs a package that Spark does not have"),
+    ],
+)
+def test_spark_judges_sql_before_anything_runs(
+    spark: Any, tmp_path: Path, old: str, new: str, line: int, text: str
+) -> None:
+    assert old in SPEC
+    changed = SPEC.replace(old, new, 1)
+    if "delta" in new:
+        changed = changed.replace("    key: id\n", "")
+    spec = written(tmp_path, changed)
+    with pytest.raises(SpecError) as raised:
+        validate(spec, with_brokers=False, spark=spark)
+    (mistake,) = raised.value.mistakes
+    assert (mistake.line, text in mistake.text) == (line, True), mistake
+
+
+def test_rules_behind_a_transform_need_to_know_where_rows_came_from(spark: Any, tmp_path: Path) -> None:
+    text = SPEC.replace("SELECT *", "SELECT id, amount").replace(
+        "sinks:", "    rules: [{name: few, check: id < 5}]\nsinks:"
+    )
+    with pytest.raises(SpecError, match="need the columns _topic, _partition"):
+        validate(written(tmp_path, text), with_brokers=False, spark=spark)
+
+
+def test_functions_are_looked_for_beside_the_spec(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "beside_the_spec.py").write_text(
+        "def fewer(rows):\n    return rows.where('id < 5')\ndef wrong(rows):\n    return 5\n"
+    )
+    sql = "    sql: |\n      SELECT *\n      FROM orders WHERE amount > 10\n"
+    for function, complaint in (
+        ("fewer", None),
+        ("wrong", "must return a DataFrame, and returned int"),
+        ("none", "cannot be imported: AttributeError"),
+    ):
+        text = SPEC.replace(sql, f"    python: beside_the_spec:{function}\n    inputs: orders\n")
+        spec = written(tmp_path, text)
+        if complaint is None:
+            validate(spec, with_brokers=False, spark=spark)
+            continue
+        with pytest.raises(SpecError, match=complaint) as raised:
+            validate(spec, with_brokers=False, spark=spark)
+        assert raised.value.mistakes[0].line == 16
+
+
+def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Admin, tmp_path: Path) -> None:
+    named = SPEC.replace("localhost:9092", bootstrap).replace("topic: orders", f"topic: {topic}")
+    with pytest.raises(SpecError) as raised:
+        validate(written(tmp_path, named), with_spark=False)
+    assert [each.line for each in raised.value.mistakes] == [5, 20]
+    admin.create_topic(topic, partitions=1)
+    validate(written(tmp_path, named.replace("    key: id", "    partitions: 1")), with_spark=False)
+    # Nobody listens there: the port is reserved.
+    away = SPEC.replace("localhost:9092", "127.0.0.1:1\nclient: {default.api.timeout.ms: 1000}")
+    with pytest.raises(SpecError, match=r"spec.yaml:2: brokers: 127.0.0.1:1 does not answer"):
+        validate(written(tmp_path, away), with_spark=False)
+
+
+def test_a_plan_is_explained(spark: Any, tmp_path: Path) -> None:
+    spec = written(tmp_path, SPEC)
+    lines = explain(spec, analyse(spark, spec)).splitlines()
+    assert "  orders: stream of topic orders as json" in lines
+    assert "      amount decimal(9,2)" in lines
+    assert "query topics (append mode): exactly once, one transaction per batch for all of these" in lines
+    assert "  big -> topic big-orders, key id" in lines
+    assert "  dead letters -> topic orders.dlq" in lines

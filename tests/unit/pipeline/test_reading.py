@@ -1,0 +1,97 @@
+"""What is wrong with a spec is said with its line, and what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strandline.pipeline.document import SpecError
+from strandline.pipeline.reading import load
+from tests.unit.pipeline.specs import SPEC, mistakes_of
+
+
+def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    spec = load(path)
+    assert (spec.name, spec.brokers, spec.mode, spec.master) == (
+        "orders",
+        "localhost:9092",
+        "append",
+        "local[*]",
+    )
+    (source,) = spec.sources
+    assert source.options["startingOffsets"] == "earliest"
+    assert [(each.name, each.type, each.required) for each in source.decode.columns] == [
+        ("id", "bigint", True),
+        ("amount", "decimal(9,2)", False),
+        ("at", "timestamp", False),
+    ]
+    sql = spec.transforms[0].sql
+    assert sql is not None
+    assert sql.line == 17  # where the text begins, not its sign
+    assert spec.located("out") == str(tmp_path / "out")
+    assert spec.located("s3a://bucket/out") == "s3a://bucket/out"
+    assert spec.letters_topic("orders") == "orders.dlq"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "text"),
+    [
+        ("checkpoint:", "checkpont:", 3, "checkpont is not known: did you mean checkpoint?"),
+        ("      format: json", "      format: jsn", 8, "cannot be 'jsn': did you mean json?"),
+        ("format: json", "format: avro", 8, "avro is not there yet"),
+        ("bigint not null", "bigit not null", 10, "'bigit' is no type of Spark: did you mean bigint?"),
+        ("decimal(9, 2)", "decimal(9, 20)", 11, "a decimal has at most 38 digits"),
+        ("column: at", "column: att", 13, "there is no column 'att': did you mean at?"),
+        ("column: at", "column: id", 13, "the column id must be a timestamp, and is bigint"),
+        ("delay: 1 hour", "delay: soon", 13, "must be like 10 minutes, not 'soon'"),
+        ("from: big", "from: bigg", 20, "there is no stage 'bigg' before this: did you mean big?"),
+        ("topic: big-orders", "parket: big", 20, "must have exactly one of topic, parquet"),
+        ("    topic: orders", "    files: orders", 5, "say dead-letters: TOPIC in the spec"),
+        ("    key: id", "    keys: id", 22, "sinks[0].keys is not known: did you mean key?"),
+        ("    key: id", "    partitions: many", 22, "must be a positive number, not 'many'"),
+        ("name: big", "name: orders", 15, "there is a stage of that name already"),
+        ("name: big", "name: big-one", 15, "cannot be a stage's name"),
+        ("    watermark: {", "    dedupe: [id]\n    watermrk: {", 13, "needs a watermark in the same stage"),
+        (
+            "pipeline: orders",
+            "pipeline: orders\ntrigger: often",
+            2,
+            "use available-now, once, or every N seconds",
+        ),
+        ("pipeline: orders", "pipeline: orders\nclient: {linger.ms: 5}", 2, "linger.ms"),
+        ("localhost:9092", "localhost:nowhere", 2, "localhost:nowhere"),
+        ("localhost:9092", "${BROKERS}", 2, "${BROKERS}: there is no such variable in the environment"),
+        (
+            "    topic: orders",
+            "    topic: orders\n    options: {startingOffset: x}",
+            7,
+            "did you mean startingOffsets?",
+        ),
+        ("sinks:", "sinks: 5\nmore:", 19, "sinks must be a list"),
+        ("checkpoint: checkpoint", "checkpoint: [", 5, "this is no YAML"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(tmp_path: Path, old: str, new: str, line: int, text: str) -> None:
+    assert old in SPEC
+    found = mistakes_of(tmp_path, SPEC.replace(old, new, 1))
+    assert any(at == line and text in said for at, said in found), found
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    text = SPEC.replace("brokers", "brokerz").replace("bigint", "bigit").replace("from: big", "from: huge")
+    assert [line for line, _ in mistakes_of(tmp_path, text)] == [1, 2, 10, 20]
+
+
+def test_variables_of_the_environment_are_filled_in(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC.replace("localhost:9092", "${BROKERS}").replace("big-orders", "${OUT:-big-orders}"))
+    spec = load(path, {"BROKERS": "kafka:9093"})
+    assert (spec.brokers, spec.sinks[0].target) == ("kafka:9093", "big-orders")
+
+
+def test_a_file_that_is_not_there_is_a_mistake_too(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="cannot be read"):
+        load(tmp_path / "none.yaml")

@@ -1,0 +1,56 @@
+"""The state in a checkpoint: one process at a time, and what others learn of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strandline.pipeline.controlling import status, stop
+from strandline.pipeline.reading import load
+from strandline.pipeline.spec import Spec
+from strandline.pipeline.state import AlreadyRunningError, NotLocalError, StateDirectory
+from tests.unit.pipeline.specs import SPEC
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Spec:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    return load(path)
+
+
+def test_a_checkpoint_belongs_to_one_run_at_a_time(spec: Spec) -> None:
+    with StateDirectory(spec).locked():
+        other = StateDirectory(spec)
+        assert other.is_running()
+        with pytest.raises(AlreadyRunningError), other.locked():
+            pass
+    assert not StateDirectory(spec).is_running()
+
+
+def test_a_run_that_ended_without_a_word_has_died(spec: Spec) -> None:
+    assert status(spec)["state"] == "never ran"
+    directory = StateDirectory(spec)
+    with directory.locked():
+        directory.write({"pipeline": "orders", "state": "running", "pid": 1})
+        assert status(spec)["state"] == "running"
+    assert status(spec)["state"] == "died"
+
+
+def test_a_stop_waits_for_the_end_and_is_forgotten_by_the_next_run(spec: Spec) -> None:
+    assert stop(spec, 0) is None
+    directory = StateDirectory(spec)
+    with directory.locked():
+        assert not directory.is_stop_requested()
+        assert stop(spec, 0) is False
+        assert directory.is_stop_requested()
+    with directory.locked():
+        assert not directory.is_stop_requested()
+
+
+def test_a_checkpoint_elsewhere_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC.replace("checkpoint: checkpoint", "checkpoint: s3a://bucket/orders"))
+    with pytest.raises(NotLocalError):
+        StateDirectory(load(path))
