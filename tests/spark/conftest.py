@@ -12,7 +12,9 @@ import pytest
 
 from strandline.client.sync import Admin
 from strandline.testing import running_broker
-from tests.oracle.fetch import SPARK_KAFKA_JARS
+from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
+from tests.oracle.fetch import JAVA, KAFKA_JARS, SPARK_KAFKA_JARS
+from tests.oracle.require import require
 
 _HERE = Path(__file__).parent
 _numbers = itertools.count()
@@ -62,3 +64,12 @@ def topic(request: pytest.FixtureRequest) -> str:
     """A name that nobody has used; the test creates the topic."""
     claim = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
     return f"{claim[:50]}-{next(_numbers)}"
+
+
+@pytest.fixture
+def apache(tmp_path: Path) -> Iterator[ApacheKafka]:
+    """A broker of Apache Kafka, for tests that are marked with `oracle`."""
+    with ApacheKafka(
+        java=require(JAVA), jars=require(KAFKA_JARS), directory=tmp_path / "kafka", jvm_options=QUICK_START
+    ) as kafka:
+        yield kafka

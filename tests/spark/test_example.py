@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
-from tests.oracle.fetch import JAVA, KAFKA_JARS
-from tests.oracle.require import require
+from tests.oracle.apache_kafka import ApacheKafka
 from tests.spark.topics import rows_of
 
 pytestmark = pytest.mark.oracle
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "spark_tour.py"
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "spark.md"
-
-
-@pytest.fixture
-def apache(tmp_path: Path) -> Iterator[ApacheKafka]:
-    with ApacheKafka(
-        java=require(JAVA), jars=require(KAFKA_JARS), directory=tmp_path / "kafka", jvm_options=QUICK_START
-    ) as kafka:
-        yield kafka
 
 
 def tour_of() -> ModuleType:

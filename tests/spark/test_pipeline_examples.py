@@ -11,8 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 from strandline.pipeline.reading import load
 from strandline.pipeline.running import Runner
+from strandline.pipeline.table_sink import read_table
+from tests.oracle.apache_kafka import ApacheKafka
 from tests.spark.topics import rows_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "pipelines"
@@ -42,6 +46,15 @@ def last_by_key(bootstrap: str, topic: str, partitions: int) -> dict[str, Any]:
 def test_orders_are_checked_enriched_summed_up_and_watched(
     spark: Any, bootstrap: str, tmp_path: Path
 ) -> None:
+    check_orders(spark, bootstrap, tmp_path)
+
+
+@pytest.mark.oracle
+def test_orders_come_out_the_same_on_apache_kafka(spark: Any, apache: ApacheKafka, tmp_path: Path) -> None:
+    check_orders(spark, apache.bootstrap, tmp_path)
+
+
+def check_orders(spark: Any, bootstrap: str, tmp_path: Path) -> None:
     data = module_of("orders_data")
     data.fill(bootstrap, 500)
     ended = run(spark, bootstrap, "orders", tmp_path)
@@ -72,3 +85,44 @@ def test_orders_are_checked_enriched_summed_up_and_watched(
     assert sorted(stages) == [b"decode"] * 6 + [b"rule known-id"] * 2 + [b"rule positive-amount"] * 2
     assert len(stages) == bad
     assert ended["queries"]["topics"]["records"]["orders"] == 500
+
+
+def test_clicks_from_files_and_topic_become_sessions(spark: Any, bootstrap: str, tmp_path: Path) -> None:
+    module_of("clicks_data").fill(bootstrap, tmp_path / "history")
+    ended = run(
+        spark,
+        bootstrap,
+        "clicks",
+        tmp_path,
+        HISTORY=str(tmp_path / "history"),
+        SESSIONS=str(tmp_path / "sessions"),
+    )
+    expected = sorted((user, clicks) for user in ("ann", "ben", "cat") for clicks in (6, 3))
+    written = [json.loads(row.value) for row in rows_of(bootstrap, "clicks.sessions", 2)]
+    assert sorted((row["user"], row["clicks"]) for row in written) == expected
+    rows = spark.read.parquet(str(tmp_path / "sessions")).collect()
+    assert sorted((row["user"], row["clicks"]) for row in rows) == expected
+    (letter,) = rows_of(bootstrap, "clicks.dlq", 2)
+    headers = dict(letter.headers)
+    assert (letter.value, headers[b"dlq.stage"]) == (b"no click", b"decode")
+    assert headers[b"file"].endswith(b"/clicks.jsonl")
+    assert b"dlq.original_topic" not in headers
+    assert ended["queries"]["topics"]["records"] == {"live": 13, "history": 19}
+
+
+def test_changes_become_a_table(spark: Any, bootstrap: str, tmp_path: Path) -> None:
+    data = module_of("changes_data")
+    data.create(bootstrap)
+    data.put(bootstrap, data.first_changes())
+    table = tmp_path / "customers"
+    run(spark, bootstrap, "changes", tmp_path, TABLE=str(table))
+    assert names_of(spark, table) == {1: "Ada", 2: "Bob", 4: "Di"}
+    data.put(bootstrap, data.later_changes())
+    run(spark, bootstrap, "changes", tmp_path, TABLE=str(table))
+    assert names_of(spark, table) == {1: "Ada L.", 2: "Bob", 3: "Cyrus"}
+    (letter,) = rows_of(bootstrap, f"{data.TOPIC}.dlq", 2)
+    assert dict(letter.headers)[b"dlq.stage"] == b"rule known-operation"
+
+
+def names_of(spark: Any, table: Path) -> dict[int, str]:
+    return {row["id"]: row["name"] for row in read_table(spark, table).collect()}

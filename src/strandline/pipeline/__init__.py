@@ -22,6 +22,7 @@ _MODULES: Final = {
     "SpecError": "document",
     "explain": "explaining",
     "load": "reading",
+    "read_table": "table_sink",
     "run": "running",
     "status": "controlling",
     "stop": "controlling",

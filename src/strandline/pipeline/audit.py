@@ -37,13 +37,15 @@ class AuditError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """`topics` is what is audited; none stands for those that the ledger names."""
+    """`topics` is what is audited; none stands for those that the ledger names. `with_order` has the order checked if
+    the ledger has sequences."""
 
     ledger: str
     bootstrap_servers: str
     topics: tuple[str, ...] = ()
     record_id: str = "cast(value as string)"
     isolation_level: str = "read_committed"
+    with_order: bool = True
     samples: int = 5
     client: Mapping[str, str] = field(default_factory=dict)
 
@@ -54,7 +56,7 @@ def run_audit(spark: SparkSession, audit: Audit) -> Report:
     ledger = _ledger(spark, audit)
     topics = audit.topics or _topics_of(ledger)
     log = _log(spark, audit, topics)
-    has_order = ledger.where("sequence is not null").limit(1).count() > 0
+    has_order = audit.with_order and ledger.where("sequence is not null").limit(1).count() > 0
     checked = _checked(ledger, log, is_elsewhere=bool(audit.topics))
     if has_order:
         checked = _with_order(checked)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from strandline.pipeline.plan import Plan
 from strandline.pipeline.queries import TOPICS, query_names
-from strandline.pipeline.spec import TOPIC_SINK, Finish, Sink, Source, Spec, Transform
+from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Finish, Sink, Source, Spec, Transform
 from strandline.pipeline.topics import dead_letter_topics
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def _topics(spec: Spec) -> list[str]:
 
 def _other(spec: Spec, name: str, sink: Sink) -> list[str]:
     promise = {
+        TABLE_SINK: "exactly once, one version of the table per batch",
         "parquet": "exactly once by Spark's file sink, in batches of its own",
         "console": "shown again after a restart",
     }.get(sink.kind, "what the format's own sink promises, in batches of its own")

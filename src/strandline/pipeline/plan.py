@@ -177,6 +177,10 @@ class Plan:
 
     # Mistakes
 
+    def check_expression(self, rows: DataFrame, text: Text, where: str) -> None:
+        with self._blaming(text, where):
+            rows.selectExpr(text)
+
     def _error(self, line: int, text: str) -> SpecError:
         return SpecError([Mistake(file=self._spec.file, line=line, text=text)])
 

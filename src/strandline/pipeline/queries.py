@@ -1,19 +1,21 @@
 """The streaming queries of a pipeline: one for everything that goes into topics, one for each other sink.
 
 Whatever one query writes into topics, dead letters too, is one transaction per batch. Each query has a checkpoint of
-its own under the pipeline's; Spark's file sink is exactly once by itself.
+its own under the pipeline's; tables and Spark's file sink are exactly once by themselves.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.pipeline.document import Mistake, SpecError
 from strandline.pipeline.plan import Plan
 from strandline.pipeline.progress import QueryProgress
-from strandline.pipeline.spec import TOPIC_SINK, Sink, Spec
+from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
+from strandline.pipeline.table_sink import TableSink
 from strandline.pipeline.topics import dead_letter_topics
 from strandline.spark.sinks import ExactlyOnceSink
 
@@ -40,7 +42,7 @@ class StopRequestedError(RuntimeError):
 class GatedSink:
     """Writes batches until it is told to let no further one begin: the one under way is finished."""
 
-    def __init__(self, sink: ExactlyOnceSink, stopping: threading.Event) -> None:
+    def __init__(self, sink: Callable[[DataFrame, int], None], stopping: threading.Event) -> None:
         self._sink = sink
         self._stopping = stopping
         self.has_refused = False
@@ -58,6 +60,7 @@ class RunningQuery:
     query: StreamingQuery
     progress: QueryProgress
     gate: GatedSink | None
+    close: Callable[[], None] = lambda: None
     last_batch: int | None = None  # the last one that may be written
 
     def events(self) -> list[dict[str, Any]]:
@@ -68,6 +71,11 @@ class RunningQuery:
         """Why it ended, if that was not asked for."""
         error = self.query.exception()
         return None if error is None or (self.gate is not None and self.gate.has_refused) else error
+
+    def stop(self) -> None:
+        """At once, if it runs still."""
+        self.query.stop()
+        self.close()
 
     def stop_between_batches(self) -> None:
         """Called until the query has ended. One that writes into topics ends itself when its next batch comes; of
@@ -104,11 +112,15 @@ def start_queries(spark: SparkSession, spec: Spec, stopping: threading.Event) ->
             # Several queries read the same topics; the group shows the progress of the first.
             plan = Plan(spark, spec, commit_group=spec.commit_group if not running else None)
             running.append(
-                _start_topics(spec, plan, stopping) if sink is None else _start_sink(spec, plan, name, sink)
+                _start_topics(spec, plan, stopping)
+                if sink is None
+                else _start_table(spec, plan, name, sink, stopping)
+                if sink.kind == TABLE_SINK
+                else _start_sink(spec, plan, name, sink)
             )
     except BaseException:
         for started in running:
-            started.query.stop()
+            started.stop()
         raise
     return running
 
@@ -137,7 +149,15 @@ def _start_topics(spec: Spec, plan: Plan, stopping: threading.Event) -> RunningQ
     sink = ExactlyOnceSink(spec.brokers, settings=spec.producer, on_commit=progress.on_commit)
     gate = GatedSink(sink, stopping)
     writer = output.writeStream.foreachBatch(gate).outputMode(spec.mode)
-    return RunningQuery(name=TOPICS, query=_started(spec, writer, TOPICS), progress=progress, gate=gate)
+    query = _started(spec, writer, TOPICS)
+    return RunningQuery(name=TOPICS, query=query, progress=progress, gate=gate, close=sink.close)
+
+
+def _start_table(spec: Spec, plan: Plan, name: str, sink: Sink, stopping: threading.Event) -> RunningQuery:
+    gate = GatedSink(TableSink(spec.located(sink.target), sink.columns, sink.deleted), stopping)
+    writer = plan.stages[sink.stage].writeStream.foreachBatch(gate).outputMode("append")
+    progress = QueryProgress(name, frozenset())
+    return RunningQuery(name=name, query=_started(spec, writer, name), progress=progress, gate=gate)
 
 
 def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
@@ -149,8 +169,8 @@ def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
             writer = writer.outputMode("append").option("path", sink.target)
         case _:
             writer = writer.outputMode("append").option("path", spec.located(sink.target))
-    if sink.partition_by:
-        writer = writer.partitionBy(*sink.partition_by)
+    if sink.columns:
+        writer = writer.partitionBy(*map(str, sink.columns))
     progress = QueryProgress(name, frozenset())
     return RunningQuery(name=name, query=_started(spec, writer, name), progress=progress, gate=None)
 

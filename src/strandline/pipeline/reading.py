@@ -7,14 +7,17 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from strandline.client.config import ClientConfig
+from strandline.client.config_common import SECURITY_PREFIXES
+from strandline.client.config_producer import PRODUCER_KEYS
 from strandline.client.errors import ConfigError
 from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nearest, parse, substitute
 from strandline.pipeline.reading_stages import INTERVAL, read_source, read_transform
-from strandline.pipeline.spec import TOPIC_SINK, Sink, Source, Spec, Transform, Trigger
+from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Source, Spec, Transform, Trigger
 
-SINK_KINDS: Final = (TOPIC_SINK, "parquet", "console", "delta", "iceberg")
+SINK_KINDS: Final = (TOPIC_SINK, TABLE_SINK, "parquet", "console", "delta", "iceberg")
 MODES: Final = ("append", "update")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EVERY: Final = re.compile(rf"every\s+({INTERVAL.pattern})")
@@ -48,7 +51,13 @@ def _read(root: Section, file: str) -> Spec | None:
     producer: dict[str, str] = {}
     if brokers is not None:
         client = _settings(root, "client", {"bootstrap.servers": str(brokers)}, ClientConfig.admin)
-        producer = _settings(root, "producer", client, ClientConfig.producer)
+        known = {key.name for key in PRODUCER_KEYS}
+        shared = {
+            name: value
+            for name, value in client.items()
+            if name in known or name.startswith(SECURITY_PREFIXES)
+        }
+        producer = _settings(root, "producer", shared, ClientConfig.producer)
     checkpoint = root.text("checkpoint", required=True)
     spark = root.section("spark")
     master = spark.text("master") if spark else None
@@ -180,14 +189,20 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
         )
     kind = kinds[0] if kinds else TOPIC_SINK
     target = section.text(kind, required=bool(kinds))
-    key = value = partitions = None
+    key = value = partitions = deleted = None
     configs: dict[str, Text] = {}
-    partition_by: list[Text] = []
+    columns: list[Text] = []
     if kind == TOPIC_SINK:
         key, value = section.text("key"), section.text("value")
         partitions, configs = section.positive("partitions"), section.pairs("configs")
+    elif kind == TABLE_SINK:
+        columns, deleted = section.texts("key"), section.text("delete-when")
+        if not columns:
+            section.wrong("key", "is missing: name the columns by which the table has one row")
+        if target is not None and (urlsplit(target).scheme or "file") != "file":
+            section.wrong(kind, f"must be a directory, and {target} is not")
     elif kind != "console":
-        partition_by = section.texts("partition-by")
+        columns = section.texts("partition-by")
     section.done()
     if stage is None or target is None:
         return None
@@ -200,5 +215,6 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
         value=value,
         partitions=partitions,
         configs={name: str(text) for name, text in configs.items()},
-        partition_by=tuple(partition_by),
+        columns=tuple(columns),
+        deleted=deleted,
     )

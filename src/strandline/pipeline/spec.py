@@ -19,6 +19,7 @@ from strandline.pipeline.types import Column
 # What every row of a source carries beside its own columns: where it came from, and as what.
 ORIGIN: Final = ("_topic", "_partition", "_offset", "_timestamp", "_key", "_value", "_headers")
 TOPIC_SINK: Final = "topic"
+TABLE_SINK: Final = "table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,8 @@ class Transform:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """`kind` is topic, parquet, console, delta or iceberg; `target` the topic, directory or table."""
+    """`kind` is topic, table, parquet, console, delta or iceberg; `target` the topic, directory or table. `key` and
+    `value` are expressions for a topic; `columns` those by which a table has one row, or Parquet has directories."""
 
     line: int
     stage: Text
@@ -89,7 +91,8 @@ class Sink:
     value: Text | None
     partitions: int | None
     configs: Mapping[str, str]
-    partition_by: tuple[Text, ...]
+    columns: tuple[Text, ...]
+    deleted: Text | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

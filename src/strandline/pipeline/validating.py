@@ -12,7 +12,8 @@ from strandline.pipeline.document import Mistake, SpecError, nearest
 from strandline.pipeline.plan import Plan, load_function
 from strandline.pipeline.queries import check_package
 from strandline.pipeline.session import start_session
-from strandline.pipeline.spec import TOPIC_SINK, Sink, Spec
+from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
+from strandline.pipeline.table_sink import ORDER
 from strandline.pipeline.topics import check_topics
 
 if TYPE_CHECKING:
@@ -48,10 +49,12 @@ def analyse(spark: SparkSession, spec: Spec) -> Plan:
             raise _mistake(
                 spec, sink, f"stage {sink.stage} has no stream in it: a pipeline needs a source that is none"
             )
-        for name in sink.partition_by:
+        for name in (*sink.columns, *(ORDER if sink.kind == TABLE_SINK else ())):
             if name not in rows.columns:
-                text = f"partition-by: stage {sink.stage} has no column {name!r}{nearest(name, rows.columns)}"
+                text = f"stage {sink.stage} has no column {name!r}{nearest(name, rows.columns)}"
                 raise _mistake(spec, sink, text)
+        if sink.deleted is not None:
+            plan.check_expression(rows, sink.deleted, f"sink {sink.target}: delete-when")
         is_append = sink.kind not in (TOPIC_SINK, "console")
         _check_mode(plan.records(sink) if sink.kind == TOPIC_SINK else rows, spec, sink, is_append)
     return plan

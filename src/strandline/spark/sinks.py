@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 TRANSACTION_TIMEOUT_MS: Final = 600_000
 # How often a batch is written before the query is given up.
 _ATTEMPTS: Final = 3
-_QUERY_ID_PROPERTY: Final = "sql.streaming.queryId"
+QUERY_ID_PROPERTY: Final = "sql.streaming.queryId"
 
 
 def exactly_once(df: DataFrame, bootstrap_servers: str, **arguments: Any) -> DataStreamWriter:
@@ -67,7 +67,7 @@ class ExactlyOnceSink:
         self._markers: MarkerLog | None = None
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
-        query_id = df.sparkSession.sparkContext.getLocalProperty(_QUERY_ID_PROPERTY)
+        query_id = df.sparkSession.sparkContext.getLocalProperty(QUERY_ID_PROPERTY)
         if query_id is None:
             raise LineageError(
                 "the query's id is not known: use this as a sink of foreachBatch, in a streaming query"
@@ -95,6 +95,12 @@ class ExactlyOnceSink:
                 _log.warning("batch %d of %s is aborted and written again: %s", batch_id, name, error)
             finally:
                 transaction.close()
+
+    def close(self) -> None:
+        """Lets go of the connections that it keeps between batches."""
+        if self._markers is not None:
+            self._markers.close()
+            self._markers = None
 
     def _is_written(self, name: str, query_id: str, batch_id: int) -> bool:
         """Asked after the transaction has begun: nobody else can commit under the name any more."""

@@ -46,6 +46,9 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
         help="(default: read_committed)",
     )
     parser.add_argument(
+        "--ignore-order", action="store_true", help="do not look at sequences, where the order need not be kept"
+    )
+    parser.add_argument(
         "--samples", type=int, default=5, metavar="N", help="samples of each kind (default: 5)"
     )
     parser.add_argument(
@@ -72,6 +75,7 @@ def call(options: argparse.Namespace) -> int:
         topics=tuple(options.topic),
         record_id=options.id,
         isolation_level=options.isolation_level,
+        with_order=not options.ignore_order,
         samples=options.samples,
     )
     settings = dict(each.partition("=")[::2] for each in options.spark)
