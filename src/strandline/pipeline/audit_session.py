@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from strandline.spark.java import use_java
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
 }
 _LOCAL_SETTINGS: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
@@ -26,6 +26,8 @@ _LOCAL_SETTINGS: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver
 def audit_session(master: str, settings: Mapping[str, str]) -> Iterator[SparkSession]:
     use_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if not {"SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys():
+        os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")  # errors only
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName("strandline audit")

@@ -46,7 +46,9 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
         help="(default: read_committed)",
     )
     parser.add_argument(
-        "--ignore-order", action="store_true", help="do not look at sequences, where the order need not be kept"
+        "--ignore-order",
+        action="store_true",
+        help="do not look at sequences, where the order need not be kept",
     )
     parser.add_argument(
         "--samples", type=int, default=5, metavar="N", help="samples of each kind (default: 5)"
