@@ -9,7 +9,7 @@ WORKERS ?= 2
 .PHONY: help demo test check up bench sim soak docs clean
 
 help:
-	@echo "make demo    start a broker, write and read with real clients, print figures and a verdict"
+	@echo "make demo    three brokers, a pipeline on Spark, kills on both sides, an audit, a verdict"
 	@echo "make test    the whole suite"
 	@echo "make check   formatting, lint, types, layers, tidiness"
 	@echo "make up      start a broker on port 9092 and stay"
@@ -25,7 +25,8 @@ $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.core
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) confluent-kafka
+	@echo "installing Spark and a client for the demo"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[spark]' confluent-kafka
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
@@ -60,7 +61,8 @@ sim: $(VENV)/.dev
 	@$(BIN)/python -m tests.sim.search_mutants --seconds $(SIM_MUTANT_SECONDS)
 
 soak: $(VENV)/.dev
-	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/spark/test_exactly_once_kills.py
+	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim \
+		tests/spark/test_exactly_once_kills.py tests/spark/test_audit_soak.py
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch

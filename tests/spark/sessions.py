@@ -9,14 +9,19 @@ from typing import Any
 
 from strandline.spark.java import use_java
 
+_CONNECT_SECONDS = "120"
 
-def session(directory: Path, jars: Path | None = None, **more: str) -> Any:
+
+def session(directory: Path, jars: Path | None = None, master: str = "local[2]", **more: str) -> Any:
     """A session on two cores; `jars` are those of Spark's own connector, for tests that compare."""
     use_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable  # otherwise whichever python3 is first on PATH
+    # How long Spark and its Python processes wait for one another; 15 s as shipped, which a busy machine exceeds.
+    os.environ["SPARK_AUTH_SOCKET_TIMEOUT"] = _CONNECT_SECONDS
     from pyspark.sql import SparkSession
 
     settings = {
+        "spark.python.authenticate.socketTimeout": f"{_CONNECT_SECONDS}s",
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -31,7 +36,7 @@ def session(directory: Path, jars: Path | None = None, **more: str) -> Any:
     }
     if jars is not None:
         settings["spark.jars"] = ",".join(str(path) for path in sorted(jars.glob("*.jar")))
-    builder = SparkSession.builder.master("local[2]").appName("strandline-tests")
+    builder = SparkSession.builder.master(master).appName("strandline-tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
     started = builder.getOrCreate()

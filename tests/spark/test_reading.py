@@ -84,3 +84,20 @@ def test_an_open_transaction_holds_a_committed_reader_up(bootstrap: str, topic: 
         producer.commit_transaction()
         committed = options(bootstrap, topic, **{"kafka.isolation.level": "read_committed"})
         assert sum(batch.num_rows for batch in read_range(wanted, committed)) == 1
+
+
+def test_a_topic_that_is_deleted_before_its_range_is_read_is_data_loss(
+    bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_LOSS_SECONDS", 0.5)
+    admin.create_topic(topic, partitions=1)
+    fill(bootstrap, topic, 1000)
+    wanted = OffsetRange(topic=topic, partition=0, start=0, end=1000)
+    small = {"kafka.max.partition.fetch.bytes": "20000", "failOnDataLoss": "false"}
+    found = read_range(wanted, options(bootstrap, topic, **small))
+    rows = next(found).num_rows
+    admin.delete_topics([topic])
+    rows += sum(batch.num_rows for batch in found)
+    assert rows < 1000
+    with pytest.raises(DataLossError, match="no such partition"):
+        list(read_range(wanted, options(bootstrap, topic)))

@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from strandline.base.ids import TopicPartition
-from strandline.client.sync import Admin, Producer
+from strandline.client.sync import Admin, KafkaError, Producer
+from strandline.spark.options import read_options
+from strandline.spark.reading import DataLossError
+from strandline.spark.stream import StreamReader
+from strandline.testing.clusters import wait_until
 
 QUERY_SECONDS_MAX = 90
 
@@ -90,11 +95,69 @@ def test_records_that_retention_took_are_an_error_or_skipped(
     assert run.values() == sorted(set(range(60)) - lost)
 
 
-def test_a_topic_that_was_made_again_is_an_error(run: Run, bootstrap: str, topic: str, admin: Admin) -> None:
+def test_a_topic_that_was_made_again_is_an_error_or_read_from_its_present_end(
+    run: Run, bootstrap: str, topic: str, admin: Admin
+) -> None:
     produce(bootstrap, topic, range(20))
     run.to_end()
     admin.delete_topics([topic])
     admin.create_topic(topic, partitions=2)
-    produce(bootstrap, topic, range(4))
+    produce(bootstrap, topic, range(100, 104))
     with pytest.raises(Exception, match="failOnDataLoss"):
         run.to_end()
+    run.to_end(failOnDataLoss="false")
+    produce(bootstrap, topic, range(104, 110))
+    run.to_end(failOnDataLoss="false")
+    assert run.values() == [*range(20), *range(104, 110)], "what came before it was noticed is lost"
+
+
+def test_a_running_query_takes_in_new_partitions_and_goes_on_without_a_deleted_topic(
+    spark: Any, bootstrap: str, topic: str, admin: Admin
+) -> None:
+    stays, goes, table = f"{topic}-stays", f"{topic}-goes", topic.replace("-", "_")
+    for name in (stays, goes):
+        admin.create_topic(name, partitions=1)
+    servers = {"kafka.bootstrap.servers": bootstrap, "subscribe": f"{stays},{goes}"}
+    stream = spark.readStream.format("strandline").options(**servers, failOnDataLoss="false")
+    stream = stream.option("startingOffsets", "earliest").load()
+    query = stream.writeStream.format("memory").queryName(table).start()
+
+    def has_read(count: int) -> bool:
+        assert query.isActive, f"the query has ended: {query.exception()}"
+        rows = spark.table(table).selectExpr("cast(value as string) as v").collect()
+        found = sorted(int(row.v) for row in rows)
+        assert len(found) == len(set(found)), "something was read twice"
+        return found == list(range(count))
+
+    try:
+        produce(bootstrap, stays, range(10), partitions=1)
+        produce(bootstrap, goes, range(10, 20), partitions=1)
+        wait_until(lambda: has_read(20), QUERY_SECONDS_MAX)
+        admin.create_partitions({stays: 3})
+        produce(bootstrap, stays, range(20, 50), partitions=3)
+        wait_until(lambda: has_read(50), QUERY_SECONDS_MAX)
+        admin.delete_topics([goes])
+        produce(bootstrap, stays, range(50, 60), partitions=3)
+        wait_until(lambda: has_read(60), QUERY_SECONDS_MAX)
+    finally:
+        query.stop()
+
+
+def test_a_deleted_topic_is_an_error_unless_data_may_be_lost(
+    bootstrap: str, topic: str, admin: Admin
+) -> None:
+    given = {"kafka.bootstrap.servers": bootstrap, "subscribe": f"{topic}-a,{topic}-b"}
+    for name in ("a", "b"):
+        admin.create_topic(f"{topic}-{name}", partitions=1)
+    start = {f"{topic}-a": {"0": 0}, f"{topic}-b": {"0": 0}}
+    strict = StreamReader(read_options(given, is_stream=True))
+    lenient = StreamReader(read_options({**given, "failOnDataLoss": "false"}, is_stream=True))
+    admin.delete_topics([f"{topic}-b"])
+    with pytest.raises(DataLossError, match=r"partitions are gone.*failOnDataLoss"):
+        strict.latestOffset(start, ReadAllAvailable())
+    assert lenient.latestOffset(start, ReadAllAvailable()) == {f"{topic}-a": {"0": 0}}
+    for reader in (strict, lenient):
+        reader.stop()
+    with pytest.raises(KafkaError, match="create the topic first"):
+        strict.initialOffset()
+    strict.stop()

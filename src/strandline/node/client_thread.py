@@ -1,12 +1,14 @@
 """The thread on which blocking clients of a process run: one loop for all of them, found by name from `client.world`.
 
-It is started when first asked for and never stopped: it is a daemon, and costs nothing while it waits. A forked child
-has no threads but the one that forked, so it gets a loop thread of its own.
+It is started when first asked for, and stopped when the interpreter exits: a thread that wakes up while Python takes
+itself apart can crash the process. While it waits it costs nothing. A forked child has no threads but the one that
+forked, so it gets a loop thread of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
 from collections import deque
@@ -14,12 +16,14 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextvars import ContextVar
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
 # What the thread that waits for the running work is asked to do; None ends its wait.
 _CALLER: ContextVar[SimpleQueue[Callable[[], None] | None] | None] = ContextVar("caller", default=None)
+# A callback of the loop takes milliseconds; a process that exits must not hang on one that does not end.
+_STOP_SECONDS_MAX: Final = 5.0
 
 
 class LoopThread:
@@ -28,6 +32,8 @@ class LoopThread:
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._run, name="strandline-client", daemon=True)
         self._thread.start()
+        # What a user registers after the first client was made runs before this, and can still use it.
+        atexit.register(self._stop)
 
     @property
     def is_of_this_process(self) -> bool:
@@ -43,6 +49,9 @@ class LoopThread:
             raise RuntimeError(
                 "a blocking client cannot be used on its own loop's thread: it would wait for itself"
             )
+        if not self._thread.is_alive():
+            work.close()
+            raise RuntimeError("the interpreter exits: close blocking clients before that")
         asked: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         token = _CALLER.set(asked)
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -97,6 +106,11 @@ class LoopThread:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+
+    def _stop(self) -> None:
+        if self.is_of_this_process and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_STOP_SECONDS_MAX)
 
 
 class Handoff:

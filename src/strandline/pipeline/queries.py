@@ -60,6 +60,7 @@ class RunningQuery:
     query: StreamingQuery
     progress: QueryProgress
     gate: GatedSink | None
+    close: Callable[[], None] = lambda: None
     last_batch: int | None = None  # the last one that may be written
 
     def events(self) -> list[dict[str, Any]]:
@@ -70,6 +71,11 @@ class RunningQuery:
         """Why it ended, if that was not asked for."""
         error = self.query.exception()
         return None if error is None or (self.gate is not None and self.gate.has_refused) else error
+
+    def stop(self) -> None:
+        """At once, if it runs still."""
+        self.query.stop()
+        self.close()
 
     def stop_between_batches(self) -> None:
         """Called until the query has ended. One that writes into topics ends itself when its next batch comes; of
@@ -114,7 +120,7 @@ def start_queries(spark: SparkSession, spec: Spec, stopping: threading.Event) ->
             )
     except BaseException:
         for started in running:
-            started.query.stop()
+            started.stop()
         raise
     return running
 
@@ -143,7 +149,8 @@ def _start_topics(spec: Spec, plan: Plan, stopping: threading.Event) -> RunningQ
     sink = ExactlyOnceSink(spec.brokers, settings=spec.producer, on_commit=progress.on_commit)
     gate = GatedSink(sink, stopping)
     writer = output.writeStream.foreachBatch(gate).outputMode(spec.mode)
-    return RunningQuery(name=TOPICS, query=_started(spec, writer, TOPICS), progress=progress, gate=gate)
+    query = _started(spec, writer, TOPICS)
+    return RunningQuery(name=TOPICS, query=query, progress=progress, gate=gate, close=sink.close)
 
 
 def _start_table(spec: Spec, plan: Plan, name: str, sink: Sink, stopping: threading.Event) -> RunningQuery:

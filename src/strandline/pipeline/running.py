@@ -68,7 +68,7 @@ class Runner:
                 return self._watch(spark)
             finally:
                 for each in self._queries:
-                    each.query.stop()
+                    each.stop()
                 if self._given_spark is None:
                     spark.stop()
 

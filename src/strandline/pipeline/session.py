@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from strandline.pipeline.spec import Spec
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 _SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.log.level": "ERROR",
 }
 # On one machine nobody else needs to reach the driver, and Spark's 200 tasks per shuffle are 190 too many.
 _LOCAL_SETTINGS: Final = {
@@ -32,6 +32,9 @@ def start_session(spec: Spec) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     paths = [str(spec.directory), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    if not {"SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys():
+        # Somebody who has a Spark of their own has said what it logs.
+        os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")
     from pyspark.sql import SparkSession
 
     is_local = spec.master.startswith("local")

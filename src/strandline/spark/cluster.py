@@ -9,7 +9,7 @@ from typing import Any, Final
 from strandline.base.ids import TopicPartition
 from strandline.client.config_admin import ADMIN_KEYS
 from strandline.client.config_common import SECURITY_PREFIXES
-from strandline.client.errors import UnknownTopicError
+from strandline.client.errors import ErrorCode, KafkaError
 from strandline.client.sync import Admin, Consumer
 from strandline.spark.offsets import Offsets
 from strandline.spark.options import EARLIEST, LATEST, Bound, OptionError, ReadOptions, Subscription
@@ -79,14 +79,29 @@ class ClusterView:
             pattern = re.compile(wanted.pattern)
             # Anywhere in the name, as Spark's format does.
             names = [name for name in self.admin.list_topics() if pattern.search(name)]
-            return self._partitions_of(names) if names else []
+            return self._partitions_of(names)
         return self._partitions_of(list(wanted.topics or ()))
 
+    def partitions_left(self) -> list[TopicPartition]:
+        """The same where named topics may have been deleted: what is left of them."""
+        try:
+            return self.partitions()
+        except KafkaError as error:
+            if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            there = set(self.admin.list_topics())
+            return self._partitions_of(
+                [name for name in self._options.subscription.topics or () if name in there]
+            )
+
     def _partitions_of(self, names: list[str]) -> list[TopicPartition]:
+        if not names:
+            return []
         try:
             found = self.admin.describe_topics(names)
-        except UnknownTopicError as error:
-            error.advice = "create the topic first, or correct the option subscribe"
+        except KafkaError as error:
+            if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                error.advice = "create the topic first, or correct the option subscribe"
             raise
         return [
             TopicPartition(name, each.partition) for name in sorted(found) for each in found[name].partitions

@@ -15,9 +15,9 @@ from typing import Final
 import pyarrow as pa
 
 from strandline.base.ids import TopicPartition
-from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError
-from strandline.client.sync import Consumer
-from strandline.spark.cluster import consumer_settings
+from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicError
+from strandline.client.sync import Admin, Consumer
+from strandline.spark.cluster import admin_settings, consumer_settings
 from strandline.spark.columns import spark_batch
 from strandline.spark.offsets import OffsetRange
 from strandline.spark.options import ReadOptions
@@ -80,6 +80,9 @@ class _RangeReader:
         patience = self._options.poll_timeout_seconds
         if idle < min(_LOSS_SECONDS, patience):
             return
+        if self._is_gone():
+            self._skip("there is no such partition any more", is_gone=True)
+            return
         end = self._consumer.end_offsets([self._where])[self._where]
         if end < self._wanted.end and self._position >= end:
             self._skip(f"the log ends at offset {end}")
@@ -90,13 +93,21 @@ class _RangeReader:
                 advice="see whether its leader is there; kafkaConsumer.pollTimeoutMs says how long to wait",
             )
 
-    def _skip(self, why: str) -> None:
+    def _is_gone(self) -> bool:
+        with Admin(admin_settings(self._options.consumer)) as admin:
+            try:
+                found = admin.describe_topics([self._where.topic])[self._where.topic]
+            except UnknownTopicError:
+                return True
+        return all(each.partition != self._where.partition for each in found.partitions)
+
+    def _skip(self, why: str, *, is_gone: bool = False) -> None:
         """Goes on behind what is lost, if that is allowed."""
         wanted = self._wanted
         lost = f"records of {self._where} from offset {self._position} up to {wanted.end} are not in the log ({why})"
         if self._options.fail_on_data_loss:
             raise DataLossError(lost)
-        first = self._consumer.beginning_offsets([self._where])[self._where]
+        first = wanted.end if is_gone else self._consumer.beginning_offsets([self._where])[self._where]
         self._position = first if self._position < first < wanted.end else wanted.end
         self._progress_at = time.monotonic()
         _log.warning("%s; going on at offset %d because failOnDataLoss is false", lost, self._position)

@@ -96,6 +96,12 @@ class ExactlyOnceSink:
             finally:
                 transaction.close()
 
+    def close(self) -> None:
+        """Lets go of the connections that it keeps between batches."""
+        if self._markers is not None:
+            self._markers.close()
+            self._markers = None
+
     def _is_written(self, name: str, query_id: str, batch_id: int) -> bool:
         """Asked after the transaction has begun: nobody else can commit under the name any more."""
         if self._markers is None:

@@ -3,7 +3,9 @@
 Spark asks for offsets in one long-lived Python process of the driver; the connections are kept there. A batch ends
 where the partitions ended when it was asked for, or earlier where `maxOffsetsPerTrigger` says so. With
 `minOffsetsPerTrigger` it waits for that many, but not for longer than `maxTriggerDelay`. Partitions that are new begin
-with their first offset; those that are gone, and new ones whose first records are gone, are data loss.
+with their first offset; those that are gone, and new ones whose first records are gone, are data loss. So is a log that
+ends before what was read of it: the topic was made again. Where that is allowed, the query goes on at its present end,
+as with Spark's `kafka` format.
 """
 
 from __future__ import annotations
@@ -68,11 +70,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._view().resolve(self._options.start, "starting"))
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        end = self._ends()
         if start is None:
-            return to_json(end)
+            return to_json(self._latest())
+        end = self._ends()
         begin = self._begin(from_json(start), end)
-        end = {where: max(offset, begin.get(where, 0)) for where, offset in end.items()}
         if isinstance(limit, ReadAllAvailable):
             return to_json(end)
         if self._must_wait(count_between(begin, end)):
@@ -91,17 +92,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return to_json(self._latest())
+        return to_json(self._latest_left())
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._latest()
+        self._target = self._latest_left()
 
     def _ends(self) -> Offsets:
-        return dict(self._target) if self._target is not None else self._latest()
+        return dict(self._target) if self._target is not None else self._latest_left()
 
     def _latest(self) -> Offsets:
         view = self._view()
         return view.latest(view.partitions())
+
+    def _latest_left(self) -> Offsets:
+        """Where a query has begun: `_begin` finds what is missing, which here would only be an unknown topic."""
+        view = self._view()
+        return view.latest(view.partitions_left())
 
     def _must_wait(self, available: int) -> bool:
         least = self._options.offsets_per_trigger_min
@@ -125,7 +131,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         late = [where for where in new if first[where] > 0]
         if late:
             self._data_lost(f"{late[0]}: a new partition begins at offset {first[late[0]]} instead of 0")
-        return {**{where: start[where] for where in end if where in start}, **first}
+        return {**{where: min(start[where], end[where]) for where in end if where in start}, **first}
 
     def _data_lost(self, what: str) -> None:
         if self._options.fail_on_data_loss:

@@ -48,7 +48,7 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
         ("column: at", "column: id", 13, "the column id must be a timestamp, and is bigint"),
         ("delay: 1 hour", "delay: soon", 13, "must be like 10 minutes, not 'soon'"),
         ("from: big", "from: bigg", 20, "there is no stage 'bigg' before this: did you mean big?"),
-        ("topic: big-orders", "parket: big", 20, "must have exactly one of topic, parquet"),
+        ("topic: big-orders", "parket: big", 20, "must have exactly one of topic, table, parquet"),
         ("    topic: orders", "    files: orders", 5, "say dead-letters: TOPIC in the spec"),
         ("    key: id", "    keys: id", 22, "sinks[0].keys is not known: did you mean key?"),
         ("    key: id", "    partitions: many", 22, "must be a positive number, not 'many'"),

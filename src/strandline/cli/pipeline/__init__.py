@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from strandline.cli.pipeline import explain, run, status, stop, validate
+from strandline.cli.pipeline import audit, explain, run, status, stop, validate
 
 ACTIONS: Final[dict[str, Any]] = {
     "run": run,
@@ -17,6 +17,7 @@ ACTIONS: Final[dict[str, Any]] = {
     "explain": explain,
     "status": status,
     "stop": stop,
+    "audit": audit,
 }
 
 

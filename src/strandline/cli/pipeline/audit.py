@@ -1,0 +1,92 @@
+"""`strandline pipeline audit`: whether the log holds what producers were told."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+_CANNOT = 2
+
+
+def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(
+        "audit",
+        help="compare a ledger of acknowledged records with what topics hold",
+        description="Compares a ledger of what producers were told with what topics hold, on Spark: what is lost, "
+        "duplicated, misplaced or out of order. A row of the ledger has the columns id, topic, partition and offset, "
+        "and for the order key and sequence. Exits with 1 if something is wrong and with 2 if it cannot be known.",
+        formatter_class=formatter,
+    )
+    parser.add_argument(
+        "ledger", metavar="LEDGER", help="JSON lines or Parquet: a file or directory; or topic:NAME"
+    )
+    parser.add_argument(
+        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
+    )
+    parser.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="TOPIC",
+        help="look for the ids in this topic, wherever it has them, such as the one that a pipeline writes; may be "
+        "repeated (default: the ledger's topics, at the acknowledged offsets)",
+    )
+    parser.add_argument(
+        "--id",
+        default="cast(value as string)",
+        metavar="SQL",
+        help="a record's id, as an expression over key, value and headers (default: the value as text)",
+    )
+    parser.add_argument(
+        "--isolation-level",
+        choices=("read_committed", "read_uncommitted"),
+        default="read_committed",
+        help="(default: read_committed)",
+    )
+    parser.add_argument(
+        "--ignore-order",
+        action="store_true",
+        help="do not look at sequences, where the order need not be kept",
+    )
+    parser.add_argument(
+        "--samples", type=int, default=5, metavar="N", help="samples of each kind (default: 5)"
+    )
+    parser.add_argument(
+        "--master", default="local[*]", metavar="URL", help="where Spark runs (default: local[*])"
+    )
+    parser.add_argument(
+        "--spark",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of Spark; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def call(options: argparse.Namespace) -> int:
+    from strandline.pipeline.audit import Audit, run_audit
+    from strandline.pipeline.audit_session import audit_session
+
+    audit = Audit(
+        ledger=options.ledger,
+        bootstrap_servers=options.bootstrap_server,
+        topics=tuple(options.topic),
+        record_id=options.id,
+        isolation_level=options.isolation_level,
+        with_order=not options.ignore_order,
+        samples=options.samples,
+    )
+    settings = dict(each.partition("=")[::2] for each in options.spark)
+    try:
+        with audit_session(options.master, settings) as spark:
+            report = run_audit(spark, audit)
+    except Exception as error:
+        # Spark's errors carry the whole stack of a JVM; the first lines say what is wrong.
+        print(f"strandline: the audit cannot be made: {str(error)[:2000]}", file=sys.stderr)
+        return _CANNOT
+    print(json.dumps(report.as_json()) if options.json else report.as_text())
+    return 0 if report.held else 1

@@ -1,0 +1,140 @@
+"""What an audit found, as values and as text. Everything but `unexpected` breaks a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+BROKEN: Final = ("lost", "duplicated", "misplaced", "reordered", "unnamed")
+MEANINGS: Final = {
+    "lost": "acknowledged, and not in the log",
+    "duplicated": "in the log, or acknowledged, more than once",
+    "misplaced": "not where the producer was told",
+    "reordered": "behind a later record of its key",
+    "unnamed": "rows of the ledger without an id",
+    "unexpected": "in the log, and not acknowledged: a producer may not have heard of it",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Ids of one partition with whom the same is wrong, or nothing."""
+
+    topic: str | None
+    partition: int | None
+    lost: bool
+    duplicated: bool
+    misplaced: bool
+    reordered: bool
+    unexpected: bool
+    unnamed: bool
+    sample_group: int | None
+    ids: int
+    told: int
+    seen: int
+    sample: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    topics: tuple[str, ...]
+    acknowledged: int
+    read: int
+    counts: dict[str, int]
+    partitions: dict[str, dict[str, int]]  # of what is wrong, by partition
+    samples: dict[str, list[dict[str, Any]]]
+    has_order: bool
+
+    @property
+    def held(self) -> bool:
+        return not any(self.counts[name] for name in BROKEN)
+
+    @classmethod
+    def of(
+        cls, findings: Iterable[Finding], *, topics: tuple[str, ...], samples_max: int, has_order: bool
+    ) -> Report:
+        counts = dict.fromkeys(MEANINGS, 0)
+        partitions: dict[str, dict[str, int]] = {}
+        samples: dict[str, list[dict[str, Any]]] = {}
+        acknowledged = read = 0
+        for finding in findings:
+            acknowledged += finding.told
+            read += finding.seen
+            for name, count in _verdicts(finding):
+                counts[name] += count
+                where = partitions.setdefault(f"{finding.topic}-{finding.partition}", {})
+                where[name] = where.get(name, 0) + count
+                if finding.sample is not None:
+                    samples.setdefault(name, []).append(finding.sample)
+        return cls(
+            topics=topics,
+            acknowledged=acknowledged,
+            read=read,
+            counts=counts,
+            partitions=dict(sorted(partitions.items())),
+            samples={name: sorted(found, key=_order)[:samples_max] for name, found in samples.items()},
+            has_order=has_order,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "held": self.held,
+            "topics": list(self.topics),
+            "acknowledged": self.acknowledged,
+            "read": self.read,
+            **self.counts,
+            "order_checked": self.has_order,
+            "partitions": self.partitions,
+            "samples": self.samples,
+        }
+
+    def as_text(self) -> str:
+        lines = [f"{self.acknowledged:,} acknowledged, {self.read:,} read from {', '.join(self.topics)}"]
+        for name, meaning in MEANINGS.items():
+            if name == "reordered" and not self.has_order:
+                lines.append("  reordered    not checked")
+                continue
+            lines.append(f"  {name:<11} {self.counts[name]:>12,}  {meaning}")
+        for where, found in self.partitions.items():
+            lines.append(f"{where}: " + ", ".join(f"{count:,} {name}" for name, count in found.items()))
+        for name, samples in self.samples.items():
+            lines += [f"{name}, such as:", *(f"  {_described(each)}" for each in samples)]
+        lines.append("VERDICT: held" if self.held else "VERDICT: BROKEN")
+        return "\n".join(lines)
+
+
+def _verdicts(finding: Finding) -> Iterable[tuple[str, int]]:
+    """What is wrong, and with how many records: of a duplicated id those beyond the first."""
+    if finding.unnamed:
+        # The log may hold records that the id's expression makes nothing of: nobody was told of them.
+        yield from ((name, count) for name, count in _unnamed(finding) if count)
+        return
+    if finding.duplicated:
+        yield "duplicated", max(finding.seen, finding.told) - finding.ids
+    for name in ("lost", "misplaced", "reordered", "unexpected"):
+        if getattr(finding, name):
+            yield name, finding.ids
+
+
+def _unnamed(finding: Finding) -> Iterable[tuple[str, int]]:
+    yield "unnamed", finding.told
+    yield "unexpected", finding.seen
+
+
+def _order(sample: dict[str, Any]) -> tuple[int, str]:
+    return (-1 if sample["offset"] is None else sample["offset"], str(sample["id"]))
+
+
+def _described(sample: dict[str, Any]) -> str:
+    words = [f"id {sample['id']}"]
+    for name, place in (("acknowledged at", sample["told_place"]), ("found at", sample["place"])):
+        if place is not None and place["topic"] is not None:
+            words.append(f"{name} {place['topic']}-{place['partition']} offset {place['offset']}")
+    if sample["key"] is not None:
+        words.append(f"key {sample['key']}")
+    if sample["sequence"] is not None:
+        words.append(f"sequence {sample['sequence']}")
+    if sample["seen"] > 1:
+        words.append(f"{sample['seen']} times")
+    return ", ".join(words)
