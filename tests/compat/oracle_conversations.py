@@ -49,5 +49,5 @@ def check_same(held: tuple[Held, Held], conversation: str) -> None:
     if isinstance(ours, BaseException):
         raise ours
     different = {name: (ours.get(name), theirs[name]) for name in theirs if ours.get(name) != theirs[name]}
-    assert different == {}, "(ours, theirs) by question"
+    assert not different, f"(ours, theirs) by question: {different}"
     assert list(ours) == list(theirs)

@@ -9,6 +9,7 @@ from strandline.wire.api.k00_produce import PartitionProduceData, ProduceRequest
 from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.api.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
+from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -33,6 +34,7 @@ from strandline.wire.api.k66_list_transactions import ListTransactionsRequest
 from strandline.wire.record_batch import TRANSACTIONAL_FLAG
 from tests.batches import batch, resealed
 from tests.compat.oracle_groups import Talk
+from tests.compat.oracle_groups_classic import formed
 from tests.group_requests import fetch_offsets
 
 TRANSACTION = 1
@@ -369,6 +371,34 @@ def offsets(talk: Talk) -> None:
     talk("committed again", fetch_offsets(group, partitions=None, require_stable=True), 8)
 
 
+def offsets_of_members(talk: Talk) -> None:
+    producer = Producer(talk, "member-offsets", "orders")
+    group = "transactional-members"
+    member, generation = formed(talk, group)
+    producer.begin(5)
+    producer.commit_offsets(group, 1, 5, generation_id=generation + 1, member_id=member)
+    producer.commit_offsets(group, 1, 5, generation_id=generation - 1, member_id=member)
+    producer.commit_offsets(group, 1, 5, generation_id=generation, member_id="stranger")
+    producer.commit_offsets(group, 1, 5, generation_id=generation, member_id=member, group_instance_id="i")
+    producer.commit_offsets(group, 1, 5)  # it does not say who it is
+    producer.commit_offsets(group, 7, 5, generation_id=generation, member_id=member)
+    producer.end(True, 5)
+    talk("committed by a member", fetch_offsets(group, partitions=None, require_stable=True), 8)
+
+
+def offsets_of_a_topic_that_goes(talk: Talk) -> None:
+    producer = Producer(talk, "offsets-of-gone", "doomed")
+    group = "transactional-group-of-gone"
+    producer.begin(5)
+    producer.commit_offsets(group, 5, 5)
+    talk("pending", fetch_offsets(group, topic="doomed", partitions=(0,), require_stable=True), 7)
+    talk("deleted", DeleteTopicsRequest(topic_names=("doomed",), timeout_ms=10_000), 4)
+    talk("still pending", fetch_offsets(group, topic="doomed", partitions=(0,), require_stable=True), 7)
+    producer.end(True, 5)
+    talk("gone", fetch_offsets(group, topic="doomed", partitions=(0,), require_stable=True), 7)
+    talk("all of it", fetch_offsets(group, partitions=None, require_stable=True), 8)
+
+
 def markers(talk: Talk) -> None:
     """An admin ends a transaction that nobody else ends."""
     producer = Producer(talk, "markers", "marked")
@@ -405,5 +435,7 @@ CONVERSATIONS: dict[str, Callable[[Talk], None]] = {
     "fencing of transactions": fencing,
     "bad requests of transactions": bad_requests,
     "offsets in transactions": offsets,
+    "offsets of members in transactions": offsets_of_members,
+    "offsets in transactions, of a topic that goes": offsets_of_a_topic_that_goes,
     "markers": markers,
 }

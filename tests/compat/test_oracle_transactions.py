@@ -17,7 +17,7 @@ from tests.compat.oracle_transactions import CONVERSATIONS
 
 pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 
-TOPICS = {"orders": 4, "payments": 2, "fenced": 1, "marked": 1}
+TOPICS = {"orders": 4, "payments": 2, "fenced": 1, "marked": 1, "doomed": 1}
 SETTINGS = {
     "group.coordinator.append.linger.ms": "0",
     "offset.metadata.max.bytes": "100",

@@ -132,7 +132,7 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         for runtime in self.shards():
             entries = [
                 entry
-                for group_id in runtime.shard.offsets.groups()
+                for group_id in runtime.shard.offsets.groups_with(topic)
                 for entry in runtime.shard.offsets.tombstones(group_id, [topic])
             ]
             if entries:

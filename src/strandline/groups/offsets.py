@@ -53,6 +53,12 @@ class Offsets:
     def groups(self) -> list[str]:
         return list(self._by_group)
 
+    def groups_with(self, topic: str) -> list[str]:
+        """Those that have offsets of a topic, committed or pending."""
+        pending = [place[0] for mine in self._pending.values() for place in mine if place[1] == topic]
+        committed = [group_id for group_id, topics in self._by_group.items() if topic in topics]
+        return list(dict.fromkeys(committed + pending))
+
     # Transactions
 
     def put_pending(self, producer_id: int, change: OffsetChange) -> None:
