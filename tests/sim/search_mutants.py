@@ -1,21 +1,24 @@
 """How many switched-off safety rules the random search finds: `python -m tests.sim.search_mutants --seconds 30`.
 
-Every mutant has a directed test beside this; here the shipped scenarios have to find it without being told where.
+Every mutant has a directed test beside this. Here nobody says where to look: the shipped scenarios take turns with the
+random stories of one node and of controllers that come and go.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from strandline.sim.plans import Plan, shipped
 from strandline.sim.trial import run
-from tests.sim import test_mutants, test_transaction_mutants
+from tests.sim import scenarios, test_mutants, test_transaction_mutants, voters
 from tests.spec import test_cluster_mutants
 
 Patch = pytest.MonkeyPatch
@@ -26,13 +29,48 @@ def mutants() -> dict[str, Callable[[Patch], Any]]:
     return {each.__name__: each for each in found}
 
 
-def attempts() -> Iterator[tuple[Plan, int]]:
+STORIES = (
+    scenarios.kills_under_load,
+    scenarios.power_cuts_with_flushes,
+    scenarios.power_cuts_without_flushes,
+    scenarios.kills_at_start_and_stop,
+    scenarios.power_cuts_while_topics_are_created,
+    scenarios.failed_sync_under_load,
+    scenarios.clean_stop_after_an_unclean_end,
+    voters.joining_and_leaving,
+    voters.replaced_disk,
+)
+
+
+# They are short.
+STORIES_PER_PLAN = 4
+
+
+def told(story: Any, seed: int) -> str | None:
+    """What went wrong in a story, if anything did."""
+    try:
+        scenarios.run(story, seed)
+    except Exception as error:
+        return str(error).partition("\n")[0] or type(error).__name__
+    return None
+
+
+def tried(plan: Plan, seed: int) -> str | None:
+    try:
+        outcome = run(plan, seed)
+    except Exception as error:  # a node that cannot go on is noticed too
+        return type(error).__name__
+    return None if outcome.is_ok else outcome.verdict
+
+
+def attempts() -> Iterator[tuple[str, int, Callable[[int], str | None]]]:
     plans = sorted(shipped().values(), key=lambda plan: ("fast", "slow", "rare").index(plan.speed))
-    seed = 0
-    while True:
+    for seed in itertools.count():
+        for number in range(seed * STORIES_PER_PLAN, (seed + 1) * STORIES_PER_PLAN):
+            for story in STORIES:
+                yield story.__name__, number, partial(told, story)
         for plan in plans:
-            yield plan, seed
-        seed += 1
+            yield plan.name, seed, partial(tried, plan)
 
 
 def search(mutate: Callable[[Patch], Any], seconds: float) -> str | None:
@@ -40,15 +78,12 @@ def search(mutate: Callable[[Patch], Any], seconds: float) -> str | None:
     deadline = time.monotonic() + seconds
     with Patch.context() as patch:
         mutate(patch)
-        for plan, seed in attempts():
+        for name, seed, attempt in attempts():
             if time.monotonic() > deadline:
                 return None
-            try:
-                outcome = run(plan, seed)
-            except Exception as error:  # a node that cannot go on is noticed too
-                return f"{plan.name}, seed {seed}: {type(error).__name__}"
-            if not outcome.is_ok:
-                return f"{plan.name}, seed {seed}: {outcome.verdict}"
+            found = attempt(seed)
+            if found is not None:
+                return f"{name}, seed {seed}: {found}"
     raise AssertionError("attempts never end")
 
 
