@@ -55,7 +55,10 @@ class Acknowledgements:
         self._is_finished = False
         for item in waited:
             item.replica.wake_on_advance(self._key, self._look)
-        self._timer = asyncio.get_running_loop().call_later(max(timeout_ms, 0) / 1000, self._expire)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(max(timeout_ms, 0) / 1000, self._expire)
+        if any(outcome_of(item) is not None for item in waited):
+            loop.call_soon(self._look)  # it was decided before: while the append was synced, say
 
     def _look(self) -> None:
         if self._is_finished:

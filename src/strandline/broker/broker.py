@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
@@ -53,6 +53,9 @@ from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
 from strandline.wire.records.metadata import BrokerEndpoint
 from strandline.wire.schema import Request
+
+# Between two tries of what a full disk refuses.
+_AGAIN_S: Final = 0.5
 
 
 class Ports(NamedTuple):
@@ -372,7 +375,8 @@ class Broker:
             raise KafkaError(failure.code, failure.message)
 
     async def _sync(self, replica: Replica) -> KafkaError | None:
-        work = replica.log.flush_work()
+        log, cuts = replica.log, replica.log.cuts
+        work = log.flush_work()
         replica.last_flush_ms = self.clock.wall_ms()
         try:
             await self.workers.run(work.run, self.disk)
@@ -384,8 +388,21 @@ class Broker:
             return self.replicas.sync_failed(replica.directory, error)
         finally:
             replica.flushing = None
-        replica.log.flushed(work.end_offset)
+        if log.cuts == cuts:  # otherwise what is there now may be younger than the sync
+            log.flushed(work.end_offset)
         return None
+
+    async def save_cut(self, replica: Replica) -> None:
+        """Checkpoints the recovery point of a log that was cut. Before that nothing may be fetched behind the cut:
+        recovery would take it for what was there before, and synced."""
+        directory = replica.directory
+        while replica.has_unsaved_cut and directory.offline_because is None:
+            try:
+                await self.checkpoints.write(directory.render_recovery_points)
+                replica.has_unsaved_cut = False
+            except OSError as error:
+                self.replicas.disk_error(directory, error)
+                await asyncio.sleep(_AGAIN_S)
 
     async def checkpoint_log_start(self, replica: Replica) -> None:
         replica.directory.log_starts[replica.partition] = replica.log.log_start_offset

@@ -169,7 +169,8 @@ class Cleaner:
     async def _make_durable(self, replica: Replica, end: int) -> None:
         if replica.log.recovery_point < end:
             await self._broker.flush(replica)
-        assert replica.log.recovery_point >= end, "only what is on the device is cleaned"
+        if replica.log.recovery_point < end:  # only what is on the device is cleaned
+            raise _Overtaken("the log was cut while it was synced, or its start has moved")
         replica.directory.recovery_points[replica.partition] = replica.log.recovery_point
         await self._broker.checkpoints.write(replica.directory.render_recovery_points)
 

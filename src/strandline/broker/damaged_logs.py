@@ -99,14 +99,12 @@ class DamagedLogs:
             self._broker.directory_reports.placed(replica.partition, replica.directory)
 
     async def _cut(self, replica: Replica, damage: DamagedSegment) -> None:
-        broker, log, directory = self._broker, replica.log, replica.directory
+        broker, log = self._broker, replica.log
         broker.replication.forget(replica.partition)
         old_end = log.log_end_offset
         log.cut_segments_from(names.base_offset_of(damage.path.rpartition("/")[2]) or 0)
         replica.after_cut()
-        # Before anything is fetched: recovery believes what is below the checkpoint.
-        directory.recovery_points[replica.partition] = log.recovery_point
-        await broker.checkpoints.write(directory.render_recovery_points)
+        await broker.save_cut(replica)
         self._said.pop(replica.partition, None)
         broker.events.warn(
             "a damaged log is fetched anew", partition=replica.partition, end=old_end, at=log.log_end_offset

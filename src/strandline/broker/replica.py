@@ -41,6 +41,7 @@ class Replica:
         "config",
         "directory",
         "flushing",
+        "has_unsaved_cut",
         "intake",
         "last_flush_ms",
         "log",
@@ -69,6 +70,7 @@ class Replica:
         assert isinstance(producers, Producers)
         self.producers: Producers = producers
         self.last_flush_ms: int = now_ms
+        self.has_unsaved_cut = False  # nothing may be fetched yet: see `Broker.save_cut`
         self.flushing: asyncio.Task[KafkaError | None] | None = None  # the sync that runs now
         # Called when the high watermark advances, in the order of their coming.
         self._wakers: dict[int, Callable[[], None]] = {}
@@ -241,6 +243,9 @@ class Replica:
         log = self.log
         log.rebuild_producers(Producers)
         self.directory.cut_cleaned_offset(self.partition, log.log_end_offset)
+        if self.directory.recovery_points.get(self.partition, 0) > log.recovery_point:
+            self.directory.recovery_points[self.partition] = log.recovery_point
+            self.has_unsaved_cut = True
         assert isinstance(log.producers, Producers)
         self.producers = log.producers
         if isinstance(self.role, Follower):

@@ -158,7 +158,7 @@ class Source:
         by_topic: dict[bytes, list[FetchPartition]] = {}
         for followed in self._followed.values():
             replica = followed.replica
-            if followed.held_until > now or self._is_throttled(followed):
+            if followed.held_until > now or replica.has_unsaved_cut or self._is_throttled(followed):
                 continue
             wanted = (replica.log.log_end_offset, replica.epoch, replica.high_watermark)
             if followed.told == wanted:
@@ -261,8 +261,7 @@ class Source:
             "truncated", partition=replica.partition, end=log.log_end_offset, to=target, epoch=epoch
         )
         log.truncate_to(max(target, log.log_start_offset))
-        replica.after_cut()
-        followed.told = None
+        self._was_cut(followed)
 
     async def _begin_anew(self, followed: _Followed) -> None:
         """The leader no longer has what comes next here: begin where its log begins."""
@@ -300,8 +299,19 @@ class Source:
                 replica.log.epochs.clear()
             else:
                 replica.log.advance_start(answer.offset)
-            replica.after_cut()
+            self._was_cut(followed)
+
+    def _was_cut(self, followed: _Followed) -> None:
+        followed.replica.after_cut()
+        if not followed.replica.has_unsaved_cut:
             followed.told = None
+        else:
+            self._forget(followed)
+            self._broker.tasks.start(self._save_cut(followed.replica))
+
+    async def _save_cut(self, replica: Replica) -> None:
+        await self._broker.save_cut(replica)
+        self._ask_now()
 
 
 class Replication:

@@ -23,8 +23,8 @@ T = TypeVar("T")
 _SIZE: Final = Struct(">I")
 _NEXT: Final = b"\x01"
 _VALUE, _END, _RAISED = range(3)
-# Whoever waits for an answer goes first where the processors are busy; a little is always left for this.
-_NICENESS: Final = 19
+# Whoever waits for an answer goes first where the processors are busy; a tenth of one is left for this even then.
+_NICENESS: Final = 10
 
 
 class WalkApart(Generic[T]):
