@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Spark names lines of a text as `line 2, pos 7` or `line 2 pos 7`.
 _LINE: Final = re.compile(r"\bline (\d+),? pos")
+_SQLSTATE: Final = re.compile(r"\s*SQLSTATE: .*")
 _NO_TABLE: Final = re.compile(r"TABLE_OR_VIEW_NOT_FOUND\].*?`([^`]+)`", re.DOTALL)
 _ORIGIN_COLUMNS: Final = (
     "topic AS _topic",
@@ -49,6 +50,10 @@ class Plan:
     """The stages of a spec in a session of their own, so that names of views meet nobody else's."""
 
     def __init__(self, spark: SparkSession, spec: Spec, *, commit_group: str | None = None) -> None:
+        from pyspark.logger import PySparkLogger
+
+        # PySpark would print every error, with its stack, before this says what is wrong.
+        PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
         self._spec = spec
         self._session = spark.newSession()
         self._commit_group = commit_group
@@ -195,7 +200,7 @@ class Plan:
             message = str(error).strip()
             found = _LINE.search(message)
             line = text.line + (int(found[1]) - 1 if found else 0)
-            reason = message.splitlines()[0] if message else type(error).__name__
+            reason = _SQLSTATE.sub("", message.splitlines()[0]) if message else type(error).__name__
             table = _NO_TABLE.search(message)
             if table is not None:
                 reason = f"there is no stage {table[1]!r} before this{nearest(table[1], self.stages)}"

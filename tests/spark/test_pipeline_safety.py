@@ -1,0 +1,146 @@
+"""The rules that keep a pipeline's outputs exact, each with a test that fails without it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strandline.client.sync import Admin, Producer
+from strandline.pipeline.controlling import status
+from strandline.pipeline.queries import GatedSink, StopRequestedError
+from strandline.pipeline.reading import load
+from strandline.pipeline.running import PipelineFailedError, Runner
+from strandline.pipeline.table_sink import TableSink, read_table
+from strandline.spark.batch_transaction import BatchTransaction
+from strandline.spark.sinks import QUERY_ID_PROPERTY, ExactlyOnceSink
+from tests.spark.topics import rows_of
+
+SPEC = """
+pipeline: safe
+brokers: {brokers}
+checkpoint: checkpoint
+sources:
+  records:
+    topic: {topic}
+    decode: {{format: text}}
+    rules: [{{name: no-poison, check: value <> 'poison'}}]
+sinks:
+  - {{from: records, topic: {topic}-out, partitions: 2, value: value}}
+"""
+JOINING = """
+pipeline: joining
+brokers: {brokers}
+checkpoint: checkpoint
+sources:
+  records:
+    topic: {topic}
+    max-records-per-batch: 3
+    decode: {{format: text}}
+  names:
+    topic: {topic}-names
+    as: table
+    decode: {{format: text}}
+transforms:
+  - name: named
+    sql: |
+      SELECT concat(r.value, ' ', coalesce(n.value, 'none')) AS value
+      FROM records r LEFT JOIN names n ON r.value = CAST(n._key AS STRING)
+sinks:
+  - {{from: named, topic: {topic}-out, partitions: 1, value: value}}
+"""
+
+
+def test_output_and_dead_letters_are_there_together_or_not_at_all(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin.create_topic(topic, partitions=1)
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for value in (b"one", b"poison", b"two"):
+            producer.send(topic, value)
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC.format(brokers=bootstrap, topic=topic))
+    spec = load(path)
+
+    def fail(*_: object) -> None:
+        raise ValueError("the marker cannot be written")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BatchTransaction, "mark", fail)  # rows and letters are in their topics by then
+        with pytest.raises(PipelineFailedError, match="ValueError: the marker cannot be written"):
+            Runner(spec, spark=spark).run()
+    assert status(spec)["state"] == "failed"
+    assert rows_of(bootstrap, f"{topic}-out", 2) == rows_of(bootstrap, f"{topic}.dlq", 1) == []
+
+    Runner(spec, spark=spark).run()
+    assert sorted(row.value for row in rows_of(bootstrap, f"{topic}-out", 2)) == [b"one", b"two"]
+    assert [row.value for row in rows_of(bootstrap, f"{topic}.dlq", 1)] == [b"poison"]
+
+
+def test_a_table_is_read_anew_for_every_batch(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = f"{topic}-names"
+    admin.create_topic(topic, partitions=1)
+    admin.create_topic(names, partitions=2)
+    path = tmp_path / "spec.yaml"
+    path.write_text(JOINING.format(brokers=bootstrap, topic=topic))
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for key in (b"a", b"b", b"c"):
+            producer.send(names, b"old", key)
+        for key in (b"a", b"b", b"c", b"a", b"b", b"c"):
+            producer.send(topic, key, partition=0)
+        producer.flush()
+        write = ExactlyOnceSink.__call__
+
+        def changing(sink: ExactlyOnceSink, df: Any, batch: int) -> None:
+            write(sink, df, batch)
+            if batch == 0:
+                producer.send(names, b"new", b"a")
+                producer.send(names, None, b"b")
+                producer.flush()
+
+        monkeypatch.setattr(ExactlyOnceSink, "__call__", changing)
+        Runner(load(path), spark=spark).run()
+    found = [row.value.decode() for row in rows_of(bootstrap, f"{topic}-out", 1)]
+    assert sorted(found[:3]) == ["a old", "b old", "c old"]
+    assert sorted(found[3:]) == ["a new", "b none", "c old"]
+
+
+def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: Path) -> None:
+    columns = "id int, name string, gone boolean, _partition int, _offset long"
+    sink = TableSink(str(tmp_path), ["id"], "gone")
+
+    def changed(batch: int, *changes: tuple[int, str, bool]) -> list[tuple[int, str]]:
+        rows = [(*change, 0, offset) for offset, change in enumerate(changes)]
+        sink(spark.createDataFrame(rows, columns), batch)
+        return sorted((row["id"], row["name"]) for row in read_table(spark, tmp_path).collect())
+
+    with pytest.raises(FileNotFoundError):
+        read_table(spark, tmp_path)
+    spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, "first")
+    try:
+        assert changed(0, (1, "a", False), (2, "b", False), (2, "B", False)) == [(1, "a"), (2, "B")]
+        assert changed(1, (1, "a", True), (3, "c", False)) == [(2, "B"), (3, "c")]
+        assert changed(1, (2, "again", False)) == [(2, "B"), (3, "c")]
+        # A new checkpoint begins anew with its numbers, and its batches count.
+        spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, "second")
+        assert changed(0, (2, "b2", False)) == [(2, "b2"), (3, "c")]
+    finally:
+        spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, None)
+    versions = [path.name for path in tmp_path.iterdir() if path.is_dir()]
+    assert sorted(versions) == ["first-1", "second-0"]
+
+
+def test_no_batch_begins_once_a_stop_is_asked_for() -> None:
+    written: list[int] = []
+    stopping = threading.Event()
+    gate = GatedSink(lambda df, batch: written.append(batch), stopping)
+    df: Any = None
+    gate(df, 0)
+    stopping.set()
+    with pytest.raises(StopRequestedError):
+        gate(df, 1)
+    assert (written, gate.has_refused) == ([0], True)
