@@ -33,7 +33,7 @@ from strandline.testing.clusters import Cluster
 
 RECORDS = 30_000
 PRODUCING_SECONDS = 20.0
-BATCHES = 6
+BATCHES = 5
 PARTITIONS = 3
 # What the pipeline makes of an order: it passes, or it is a dead letter.
 OUTPUT = ("orders.enriched", "orders.dlq")

@@ -26,7 +26,7 @@ class OrderProducer:
         self.count = count
         self.acknowledged: Counter[int] = Counter()  # by second of the run
         self.refused = 0
-        self.last_at: dict[int, float] = {}  # of each partition
+        self._last_at: dict[int, float] = {}  # of each partition
         self.longest_wait: dict[int, float] = {}  # between two acknowledgements of a partition
         self._seconds = seconds
         self._began_at = time.monotonic()
@@ -71,6 +71,7 @@ class OrderProducer:
             if number == gate:
                 while not self._gate.is_set() and time.monotonic() - began < GATE_SECONDS_MAX:
                     self._producer.poll(SLICE_SECONDS)
+                self._last_at.clear()  # nobody waited for an acknowledgement
             ahead = number / self.count * self._seconds - (time.monotonic() - began)
             if ahead > SLICE_SECONDS:
                 self._producer.poll(ahead)
@@ -94,8 +95,8 @@ class OrderProducer:
     def _note(self, number: int, message: Message) -> None:
         now, partition = time.monotonic() - self._began_at, message.partition()
         self.acknowledged[int(now)] += 1
-        waited = now - self.last_at.get(partition, now)
-        self.last_at[partition] = now
+        waited = now - self._last_at.get(partition, now)
+        self._last_at[partition] = now
         self.longest_wait[partition] = max(waited, self.longest_wait.get(partition, 0.0))
         # The sequence is of the partition: nobody's key is in two of them.
         place = {"topic": TOPIC, "partition": partition, "offset": message.offset()}

@@ -41,7 +41,7 @@ class QueryProgress:
     """Makes events of what Spark reports; a batch is told of once."""
 
     def __init__(self, query: str, letter_topics: frozenset[str]) -> None:
-        self._query = query
+        self.query = query
         self._letter_topics = letter_topics
         self._committed: dict[int, Mapping[str, int]] = {}
         self.seen = -1  # the last batch that Spark has reported
@@ -86,7 +86,7 @@ class QueryProgress:
         totals.lag = _lag(progress["sources"])
         return {
             "event": "batch",
-            "query": self._query,
+            "query": self.query,
             "batch": batch,
             "records": records,
             "written": written,

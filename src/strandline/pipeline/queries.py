@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 TOPICS: Final = "topics"
 _CONSOLE_ROWS: Final = 20
+# Spark gives a new Python process ten seconds, which a busy machine may not have.
+_TRANSIENT: Final = "Python worker failed to connect back"
+_RESTARTS_MAX: Final = 5
 # By format, a class that its package brings, and where to get that.
 _PACKAGES: Final = {
     "delta": ("io.delta.sql.DeltaSparkSessionExtension", "io.delta:delta-spark_2.13:VERSION"),
@@ -58,10 +61,12 @@ class GatedSink:
 class RunningQuery:
     name: str
     query: StreamingQuery
+    start: Callable[[], StreamingQuery]
     progress: QueryProgress
     gate: GatedSink | None
     close: Callable[[], None] = lambda: None
     last_batch: int | None = None  # the last one that may be written
+    restarts: int = 0
 
     def events(self) -> list[dict[str, Any]]:
         return self.progress.events(list(self.query.recentProgress))
@@ -71,6 +76,15 @@ class RunningQuery:
         """Why it ended, if that was not asked for."""
         error = self.query.exception()
         return None if error is None or (self.gate is not None and self.gate.has_refused) else error
+
+    def restart(self) -> bool:
+        """Begins again where the checkpoint is, if that can help and was not tried too often; whether it did."""
+        error = self.failure
+        if error is None or _TRANSIENT not in str(error) or self.restarts == _RESTARTS_MAX:
+            return False
+        self.restarts += 1
+        self.query = self.start()
+        return True
 
     def stop(self) -> None:
         """At once, if it runs still."""
@@ -149,15 +163,15 @@ def _start_topics(spec: Spec, plan: Plan, stopping: threading.Event) -> RunningQ
     sink = ExactlyOnceSink(spec.brokers, settings=spec.producer, on_commit=progress.on_commit)
     gate = GatedSink(sink, stopping)
     writer = output.writeStream.foreachBatch(gate).outputMode(spec.mode)
-    query = _started(spec, writer, TOPICS)
-    return RunningQuery(name=TOPICS, query=query, progress=progress, gate=gate, close=sink.close)
+    running = _running(spec, writer, progress, gate)
+    running.close = sink.close
+    return running
 
 
 def _start_table(spec: Spec, plan: Plan, name: str, sink: Sink, stopping: threading.Event) -> RunningQuery:
     gate = GatedSink(TableSink(spec.located(sink.target), sink.columns, sink.deleted), stopping)
     writer = plan.stages[sink.stage].writeStream.foreachBatch(gate).outputMode("append")
-    progress = QueryProgress(name, frozenset())
-    return RunningQuery(name=name, query=_started(spec, writer, name), progress=progress, gate=gate)
+    return _running(spec, writer, QueryProgress(name, frozenset()), gate)
 
 
 def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
@@ -171,11 +185,11 @@ def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
             writer = writer.outputMode("append").option("path", spec.located(sink.target))
     if sink.columns:
         writer = writer.partitionBy(*map(str, sink.columns))
-    progress = QueryProgress(name, frozenset())
-    return RunningQuery(name=name, query=_started(spec, writer, name), progress=progress, gate=None)
+    return _running(spec, writer, QueryProgress(name, frozenset()), None)
 
 
-def _started(spec: Spec, writer: Any, name: str) -> StreamingQuery:
+def _running(spec: Spec, writer: Any, progress: QueryProgress, gate: GatedSink | None) -> RunningQuery:
+    name = progress.query
     writer = writer.queryName(f"{spec.name}-{name}")
     writer = writer.option("checkpointLocation", f"{spec.located(spec.checkpoint)}/queries/{name}")
     if spec.trigger.every is not None:
@@ -184,5 +198,4 @@ def _started(spec: Spec, writer: Any, name: str) -> StreamingQuery:
         writer = writer.trigger(once=True)
     else:
         writer = writer.trigger(availableNow=True)
-    query: StreamingQuery = writer.start()
-    return query
+    return RunningQuery(name=name, query=writer.start(), start=writer.start, progress=progress, gate=gate)

@@ -16,6 +16,8 @@ def line_of(event: Mapping[str, Any]) -> str:
             return f"pipeline {event['pipeline']} runs: {', '.join(event['queries'])}"
         case "batch":
             return _batch(event)
+        case "restarted":
+            return f"{event['query']} begins again where it was: {event['error']}"
         case "stopping":
             return "stopping after the batches that are under way"
         case kind:

@@ -1,8 +1,8 @@
 """Runs a pipeline until it ends, fails or is asked to stop, and says how far it is.
 
-Whoever runs it gets events, one dict each: `starting`, `topic created`, `started`, `batch`, `stopping`, and `finished`,
-`stopped` or `failed` with the totals. The same totals are in the state file of the checkpoint, which `status` reads and
-through which `stop` asks.
+Whoever runs it gets events, one dict each: `starting`, `topic created`, `started`, `batch`, `restarted`, `stopping`,
+and `finished`, `stopped` or `failed` with the totals. The same totals are in the state file of the checkpoint, which
+`status` reads and through which `stop` asks.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class Runner:
     def _watch(self, spark: SparkSession) -> Event:
         is_stopping = False
         while True:
+            self._restart_if_that_helps()
             active = [each for each in self._queries if each.query.isActive]
             for each in self._queries:
                 for event in each.events():
@@ -106,6 +107,12 @@ class Runner:
             ) from error
         return self._tell({"event": "stopped" if is_stopping else "finished", **self._totals()})
 
+    def _restart_if_that_helps(self) -> None:
+        for each in self._queries:
+            error = each.failure
+            if error is not None and not self._stopping.is_set() and each.restart():
+                self._tell({"event": "restarted", "query": each.name, "error": reason_of(error)})
+
     def _tell(self, event: Event) -> Event:
         event = {"at": _now(), "pipeline": self._spec.name, **event}
         kind = event["event"]
@@ -116,7 +123,7 @@ class Runner:
                 "pid": os.getpid(),
                 "began_at": self._began_at,
                 "updated_at": event["at"],
-                **({"error": event["error"]} if "error" in event else {}),
+                **({"error": event["error"]} if kind == "failed" else {}),
                 **self._totals(),
             }
         )
