@@ -11,6 +11,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from strandline.base.ids import TopicPartition
 from strandline.client.sync import Admin, KafkaError, Producer
+from strandline.spark import cluster
+from strandline.spark.cluster import ClusterView
 from strandline.spark.options import read_options
 from strandline.spark.reading import DataLossError
 from strandline.spark.stream import StreamReader
@@ -144,7 +146,7 @@ def test_a_running_query_takes_in_new_partitions_and_goes_on_without_a_deleted_t
 
 
 def test_a_deleted_topic_is_an_error_unless_data_may_be_lost(
-    bootstrap: str, topic: str, admin: Admin
+    bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {"kafka.bootstrap.servers": bootstrap, "subscribe": f"{topic}-a,{topic}-b"}
     for name in ("a", "b"):
@@ -155,7 +157,13 @@ def test_a_deleted_topic_is_an_error_unless_data_may_be_lost(
     admin.delete_topics([f"{topic}-b"])
     with pytest.raises(DataLossError, match=r"partitions are gone.*failOnDataLoss"):
         strict.latestOffset(start, ReadAllAvailable())
+    left = ClusterView.partitions_left
+    stale = [[TopicPartition(f"{topic}-a", 0), TopicPartition(f"{topic}-b", 0)]]
+    monkeypatch.setattr(cluster, "_GONE_SECONDS", 0.2)
+    # As where a topic is deleted between two questions.
+    monkeypatch.setattr(ClusterView, "partitions_left", lambda view: stale.pop() if stale else left(view))
     assert lenient.latestOffset(start, ReadAllAvailable()) == {f"{topic}-a": {"0": 0}}
+    assert not stale
     for reader in (strict, lenient):
         reader.stop()
     with pytest.raises(KafkaError, match="create the topic first"):

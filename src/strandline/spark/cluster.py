@@ -23,6 +23,9 @@ _FIXED: Final[dict[str, Any]] = {
     "allow.auto.create.topics": False,
 }
 
+# How long a partition may be unknown until it is looked for whether it was deleted.
+_GONE_SECONDS: Final = 5.0
+
 
 def consumer_settings(given: Mapping[str, str]) -> dict[str, Any]:
     return {**READING, **given, **_FIXED}
@@ -115,6 +118,17 @@ class ClusterView:
     def latest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """The ends that can be read: with isolation.level=read_committed the last stable offsets."""
         return dict(self.consumer.end_offsets(list(partitions)))
+
+    def latest_left(self) -> Offsets:
+        """The same of what is left of the partitions. A topic that is deleted after they were asked for would be waited
+        for, so the first attempt is short."""
+        while True:
+            partitions = self.partitions_left()
+            try:
+                return dict(self.consumer.end_offsets(partitions, timeout=_GONE_SECONDS))
+            except KafkaError:
+                if self.partitions_left() == partitions:
+                    return self.latest(partitions)
 
     def resolve(self, bound: Bound, which: str) -> Offsets:
         """The offsets that an option stands for; `which` is starting or ending."""

@@ -92,22 +92,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return to_json(self._latest_left())
+        return to_json(self._view().latest_left())
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._latest_left()
+        self._target = self._view().latest_left()
 
     def _ends(self) -> Offsets:
-        return dict(self._target) if self._target is not None else self._latest_left()
+        """Where a query has begun: `_begin` finds what is missing, which `_latest` would only call unknown."""
+        return dict(self._target) if self._target is not None else self._view().latest_left()
 
     def _latest(self) -> Offsets:
         view = self._view()
         return view.latest(view.partitions())
-
-    def _latest_left(self) -> Offsets:
-        """Where a query has begun: `_begin` finds what is missing, which here would only be an unknown topic."""
-        view = self._view()
-        return view.latest(view.partitions_left())
 
     def _must_wait(self, available: int) -> bool:
         least = self._options.offsets_per_trigger_min
