@@ -22,6 +22,7 @@ SPEC = """
 pipeline: safe
 brokers: {brokers}
 checkpoint: checkpoint
+trigger: once
 sources:
   records:
     topic: {topic}

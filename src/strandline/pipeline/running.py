@@ -110,7 +110,11 @@ class Runner:
     def _restart_if_that_helps(self) -> None:
         for each in self._queries:
             error = each.failure
-            if error is not None and not self._stopping.is_set() and each.restart():
+            if error is None or self._stopping.is_set():
+                continue
+            for event in each.events():  # what it did before it failed is forgotten with it
+                self._tell(event)
+            if each.restart():
                 self._tell({"event": "restarted", "query": each.name, "error": reason_of(error)})
 
     def _tell(self, event: Event) -> Event:
