@@ -27,7 +27,7 @@ from demo_picture import Batch, Timeline, as_svg, as_text
 from strandline.client.sync import Admin
 from strandline.pipeline.audit import Audit, run_audit
 from strandline.pipeline.audit_report import Report
-from strandline.pipeline.audit_session import audit_session
+from strandline.pipeline.session import start_session
 from strandline.testing import cluster
 from strandline.testing.clusters import Cluster
 
@@ -233,14 +233,19 @@ def figures(demo: Demo) -> None:
 
 def audits(bootstrap: str, ledger: Path) -> list[Report]:
     """What the producer was told beside the topic that it wrote, and beside what the pipeline made of it."""
-    with audit_session("local[*]", SPARK) as spark:
-        common: dict[str, Any] = {"ledger": str(ledger), "bootstrap_servers": bootstrap}
-        by_key = Audit(**common, record_id="cast(key as string)")
-        into = run_audit(spark, by_key)
-        out = run_audit(
-            spark, Audit(**common, record_id="cast(key as string)", topics=OUTPUT, with_order=False)
-        )
-    return [into, out]
+    common: dict[str, Any] = {
+        "ledger": str(ledger),
+        "bootstrap_servers": bootstrap,
+        "record_id": "cast(key as string)",
+    }
+    spark = start_session("strandline demo", "local[*]", SPARK)
+    try:
+        return [
+            run_audit(spark, Audit(**common)),
+            run_audit(spark, Audit(**common, topics=OUTPUT, with_order=False)),
+        ]
+    finally:
+        spark.stop()
 
 
 def main() -> int:

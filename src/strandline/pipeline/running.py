@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.pipeline.queries import RunningQuery, start_queries
-from strandline.pipeline.session import start_session
+from strandline.pipeline.session import session_of
 from strandline.pipeline.spec import Spec
 from strandline.pipeline.state import StateDirectory
 from strandline.pipeline.topics import check_topics, create_topics
@@ -61,7 +61,7 @@ class Runner:
             check_topics(spec)
             for topic in create_topics(spec):
                 self._tell({"event": "topic created", "topic": topic})
-            spark = self._given_spark or start_session(spec)
+            spark = self._given_spark or session_of(spec)
             try:
                 self._queries = start_queries(spark, spec, self._stopping)
                 self._tell({"event": "started", "queries": [each.name for each in self._queries]})

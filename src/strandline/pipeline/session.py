@@ -1,9 +1,10 @@
-"""The Spark session of a pipeline: embedded by default, on any master by its URL."""
+"""The Spark session of a pipeline or an audit: embedded by default, on any master by its URL."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,20 +27,28 @@ _LOCAL_SETTINGS: Final = {
 }
 
 
-def start_session(spec: Spec) -> SparkSession:
-    use_java()
-    # Otherwise tasks run with whichever python3 is first on PATH; they must find the spec's own functions, too.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+def session_of(spec: Spec) -> SparkSession:
+    # Tasks must find the spec's own functions.
     paths = [str(spec.directory), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    return start_session(spec.name, spec.master, spec.spark)
+
+
+def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkSession:
+    """The settings go over ours."""
+    use_java()
+    # Otherwise tasks run with whichever python3 is first on PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if not {"SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys():
         # Somebody who has a Spark of their own has said what it logs.
         os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")
     from pyspark.sql import SparkSession
 
-    is_local = spec.master.startswith("local")
-    settings = {**_SETTINGS, **(_LOCAL_SETTINGS if is_local else {}), **spec.spark}
-    builder = SparkSession.builder.master(spec.master).appName(spec.name)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in {
+        **_SETTINGS,
+        **(_LOCAL_SETTINGS if master.startswith("local") else {}),
+        **settings,
+    }.items():
+        builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from strandline.pipeline.document import Mistake, SpecError, nearest
 from strandline.pipeline.plan import Plan, load_function
 from strandline.pipeline.queries import check_package
-from strandline.pipeline.session import start_session
+from strandline.pipeline.session import session_of
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
 from strandline.pipeline.table_sink import ORDER
 from strandline.pipeline.topics import check_topics
@@ -31,7 +31,7 @@ def validate(
         check_topics(spec)
     if not with_spark:
         return
-    session = spark or start_session(spec)
+    session = spark or session_of(spec)
     try:
         analyse(session, spec)
     finally:

@@ -69,7 +69,7 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 def call(options: argparse.Namespace) -> int:
     from strandline.pipeline.audit import Audit, run_audit
-    from strandline.pipeline.audit_session import audit_session
+    from strandline.pipeline.session import start_session
 
     audit = Audit(
         ledger=options.ledger,
@@ -82,8 +82,11 @@ def call(options: argparse.Namespace) -> int:
     )
     settings = dict(each.partition("=")[::2] for each in options.spark)
     try:
-        with audit_session(options.master, settings) as spark:
+        spark = start_session("strandline audit", options.master, settings)
+        try:
             report = run_audit(spark, audit)
+        finally:
+            spark.stop()
     except Exception as error:
         # Spark's errors carry the whole stack of a JVM; the first lines say what is wrong.
         print(f"strandline: the audit cannot be made: {str(error)[:2000]}", file=sys.stderr)

@@ -23,7 +23,7 @@ def call(options: argparse.Namespace) -> int:
     from strandline.pipeline.document import SpecError
     from strandline.pipeline.explaining import explain
     from strandline.pipeline.reading import load
-    from strandline.pipeline.session import start_session
+    from strandline.pipeline.session import session_of
     from strandline.pipeline.validating import analyse
 
     try:
@@ -31,7 +31,7 @@ def call(options: argparse.Namespace) -> int:
         if options.no_spark:
             print(explain(spec))
             return 0
-        spark = start_session(spec)
+        spark = session_of(spec)
         try:
             print(explain(spec, analyse(spark, spec)))
         finally:
