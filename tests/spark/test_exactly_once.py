@@ -84,7 +84,7 @@ def test_a_batch_that_fails_after_it_was_written_is_written_again_and_seen_once(
 ) -> None:
     write, calls = BatchTransaction.write, []
 
-    def fails_first(self: BatchTransaction, df: Any, topic: str | None) -> int:
+    def fails_first(self: BatchTransaction, df: Any, topic: str | None) -> dict[str, int]:
         found = write(self, df, topic)
         calls.append(found)
         if len(calls) == 1:
@@ -93,7 +93,7 @@ def test_a_batch_that_fails_after_it_was_written_is_written_again_and_seen_once(
 
     monkeypatch.setattr(BatchTransaction, "write", fails_first)
     ExactlyOnceSink(bootstrap, topic=made)(numbers(spark, 0, 20), 0)
-    assert calls == [20, 20]
+    assert calls == [{made: 20}] * 2
     assert values() == list(range(20))
 
 
@@ -102,14 +102,14 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_open_behind(
 ) -> None:
     write, calls = BatchTransaction.write, []
 
-    def fails_always(self: BatchTransaction, df: Any, topic: str | None) -> int:
+    def fails_always(self: BatchTransaction, df: Any, topic: str | None) -> dict[str, int]:
         calls.append(write(self, df, topic))
         raise RuntimeError("an executor was lost")
 
     monkeypatch.setattr(BatchTransaction, "write", fails_always)
     with pytest.raises(RuntimeError, match="executor was lost"):
         ExactlyOnceSink(bootstrap, topic=made, name=made)(numbers(spark, 0, 20), 0)
-    assert calls == [20, 20, 20]
+    assert calls == [{made: 20}] * 3
     assert admin.describe_transactions([made])[made].state != "Ongoing", "readers would wait behind it"
     assert values() == []
 
@@ -135,7 +135,7 @@ def test_a_driver_that_was_taken_over_writes_nothing_more_and_says_so(
 ) -> None:
     write = BatchTransaction.write
 
-    def taken_over(self: BatchTransaction, df: Any, topic: str | None) -> int:
+    def taken_over(self: BatchTransaction, df: Any, topic: str | None) -> dict[str, int]:
         found = write(self, df, topic)
         with TransactionOwner(bootstrap_servers=bootstrap, transactional_id=made) as other:
             other.init_transactions()
@@ -158,7 +158,7 @@ def test_a_batch_longer_than_its_transaction_may_take_is_refused_whole(
 ) -> None:
     write = BatchTransaction.write
 
-    def slow(self: BatchTransaction, df: Any, topic: str | None) -> int:
+    def slow(self: BatchTransaction, df: Any, topic: str | None) -> dict[str, int]:
         found = write(self, df, topic)
         wait_until(lambda: admin.describe_transactions([made])[made].state != "Ongoing", 60)
         return found
