@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from strandline.base.ids import TopicPartition
-from strandline.base.waiting import within
 from strandline.client.consumer import Consumer as Engine
 from strandline.client.decode import ConsumerRecord
-from strandline.client.errors import ClosedError, KafkaError, KafkaTimeoutError
+from strandline.client.errors import ClosedError
 from strandline.client.membership import RebalanceListener
 from strandline.client.subscription import OffsetAndMetadata
 from strandline.client.sync.calls import ConsumerCalls
+from strandline.client.sync.face import settled_within
 
 
 class Consumer(ConsumerCalls):
@@ -73,12 +73,7 @@ class CommitResult:
         self._face._thread.run(self._wait(timeout))
 
     async def _wait(self, timeout: float | None) -> None:
-        try:
-            await within(timeout, asyncio.shield(self._work))
-        except TimeoutError as error:
-            if isinstance(error, KafkaError):
-                raise
-            raise KafkaTimeoutError(None, f"the commit was not answered in {timeout} s") from None
+        await settled_within(timeout, asyncio.shield(self._work), "the commit was not answered")
 
 
 class _ListenerOfTheCaller:

@@ -7,13 +7,26 @@ plain call here. `calls` names them for editors and type checkers.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from strandline.client.errors import IllegalStateError
+from strandline.base.waiting import within
+from strandline.client.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from strandline.client.world import loop_thread
+
+T = TypeVar("T")
+
+
+async def settled_within(timeout: float | None, work: Awaitable[T], otherwise: str) -> T:
+    """The result of `work`, or KafkaTimeoutError after so many seconds; a timeout of its own is raised as it is."""
+    try:
+        return await within(timeout, work)
+    except TimeoutError as error:
+        if isinstance(error, KafkaError):
+            raise
+        raise KafkaTimeoutError(None, f"{otherwise} in {timeout} s") from None
 
 
 class Face:

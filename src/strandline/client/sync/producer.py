@@ -14,6 +14,7 @@ from strandline.client.producer import Headers
 from strandline.client.producer import Producer as Engine
 from strandline.client.producer_batch import RecordMetadata, RecordPromise
 from strandline.client.sync.calls import ProducerCalls
+from strandline.client.sync.face import settled_within
 from strandline.client.transaction_shared import TransactionMember as MemberEngine
 from strandline.client.transaction_shared import TransactionOwner as OwnerEngine
 from strandline.client.transaction_shared import TransactionTicket
@@ -71,11 +72,7 @@ class SendResult:
         act(self)
 
     async def _wait(self, timeout: float | None) -> None:
-        try:
-            await within(timeout, self._settled())
-        except TimeoutError as error:
-            if not isinstance(error, KafkaError):
-                raise KafkaTimeoutError(None, f"the record was not acknowledged in {timeout} s") from None
+        await settled_within(timeout, self._settled(), "the record was not acknowledged")
 
     async def _settled(self) -> None:
         while self._promise is None and self._error is None:
@@ -107,12 +104,7 @@ class TableResult:
         self._face._thread.run(self._wait(timeout))
 
     async def _wait(self, timeout: float | None) -> None:
-        try:
-            await within(timeout, self._sent.acknowledged())
-        except TimeoutError as error:
-            if isinstance(error, KafkaError):
-                raise
-            raise KafkaTimeoutError(None, f"the rows were not acknowledged in {timeout} s") from None
+        await settled_within(timeout, self._sent.acknowledged(), "the rows were not acknowledged")
 
 
 class Producer(ProducerCalls):
@@ -229,10 +221,7 @@ class Producer(ProducerCalls):
         await marker
 
     async def _flush(self, timeout: float | None) -> None:
-        try:
-            await within(timeout, self._line_is_taken())
-        except TimeoutError:
-            raise KafkaTimeoutError(None, f"the records were not taken in {timeout} s") from None
+        await settled_within(timeout, self._line_is_taken(), "the records were not taken")
         await self._engine.flush(timeout)
 
     async def _close(self, timeout: float | None) -> None:
