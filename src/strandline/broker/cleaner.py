@@ -11,8 +11,7 @@ Rules:
    is gone, the cleaning ends without a trace.
 3. The swap is one act on the loop. Readers under way go on in the old files, which stay for file.delete.delay.ms.
 4. A log that cannot be read is said so once, with file and position, and left alone until the damage is cut off or the
-   node started anew. A log whose
-   cleaning failed for want of room or of memory is tried again.
+   node started anew. A log whose cleaning failed for want of room or of memory is tried again.
 """
 
 from __future__ import annotations
