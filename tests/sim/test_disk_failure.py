@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.config import BrokerConfig
 from strandline.sim.checker import fetch_one, read_partition
 from strandline.sim.wire_client import Disconnected, WireClient
 from strandline.sim.workload import Refused, create_topic, produce
@@ -191,15 +192,84 @@ def test_leaders_leave_a_failed_directory_of_a_cluster_and_the_others_stay(seed:
     scenarios.run(scenario, seed)
 
 
+@seeds(4)
+def test_a_directory_that_cannot_be_read_at_the_start_costs_what_is_in_it_and_no_more(seed: int) -> None:
+    """The node serves the others; when the directory is back, so are its replicas, with everything."""
+
+    async def scenario(world: World) -> None:
+        nodes = world.add_cluster(3, settings={"log.dirs": "/data,/one,/two", "metadata.log.dir": "/data"})
+        await world.start_all()
+        load = Load(world, None, "t", partitions=6)
+        await load.create()
+        await create_topic(await world.connect(nodes[0]), "alone", partitions=6, replication_factor=1)
+        await cluster.until(lambda: all("alone" in node.broker.image.topics for node in nodes))
+        for index in range(6):
+            leader = world.nodes[leader_of(nodes[0], index, "alone")]
+            await produce(await world.connect(leader), "alone", index, [b"kept"])
+        load.start()
+        await cluster.until(lambda: all(are_all_assigned(node) for node in nodes))
+        victim = next(n for n in nodes if led(n, "/one", "alone") and led(n, "/one"))
+        gone, others = led(victim, "/one"), [n for n in nodes if n is not victim]
+        only_there = led(victim, "/one", "alone")
+        await victim.stop()
+        victim.faults.fail("read", "/one/*", errno.EIO)
+        victim.faults.fail("names", "/one*", errno.EIO)
+        await victim.start()
+        assert is_said_offline(victim, "/one")
+        await cluster.until(
+            lambda: not cluster.is_in_sync(world, load) and victim.node_id in in_sync_of(others[0])
+        )
+        image = others[0].broker.image.topics
+        assert all(image["t"].partitions[index].leader != victim.node_id for index in gone)
+        assert [image["alone"].partitions[index].leader for index in only_there] == [-1] * len(only_there)
+        await load.finish()
+        await load.check()
+        await victim.stop()
+        victim.faults.heal()
+        await victim.start()
+        await cluster.until(lambda: cluster.is_in_sync(world, load))
+        for index in only_there:
+            await cluster.until(lambda index=index: leader_of(victim, index, "alone") == victim.node_id)  # type: ignore[misc]
+            read = await read_partition(await world.connect(victim), "alone", index)
+            assert [record.value for record in read.records] == [b"kept"]
+
+    scenarios.run(scenario, seed)
+
+
+def test_a_directory_that_is_taken_out_of_the_settings_begins_anew_elsewhere() -> None:
+    async def scenario(world: World) -> None:
+        nodes = world.add_cluster(3, settings={"log.dirs": "/data,/one,/two", "metadata.log.dir": "/data"})
+        await world.start_all()
+        load = Load(world, None, "t", partitions=6)
+        await load.create()
+        load.start()
+        await cluster.until(lambda: all(are_all_assigned(node) for node in nodes))
+        victim = nodes[0]
+        await victim.stop()
+        victim.config = BrokerConfig({**victim.config.given, "log.dirs": "/data,/two"})
+        await victim.start()
+        await cluster.until(lambda: cluster.is_in_sync(world, load))
+        await load.finish()
+        await load.check()
+
+    scenarios.run(scenario, 1)
+
+
+def in_sync_of(node: SimulatedNode) -> set[int]:
+    return {n for p in node.broker.image.topics["t"].partitions.values() for n in p.in_sync}
+
+
 def are_all_assigned(node: SimulatedNode) -> bool:
-    topic = node.broker.image.topics.get("t")
-    return topic is not None and all(bytes(16) not in p.directories for p in topic.partitions.values())
+    topics = node.broker.image.topics
+    return "t" in topics and all(
+        bytes(16) not in p.directories for topic in topics.values() for p in topic.partitions.values()
+    )
 
 
-def led(node: SimulatedNode, directory: str) -> list[int]:
-    """Partitions of `t` that a node leads from a directory."""
+def led(node: SimulatedNode, directory: str, topic: str = "t") -> list[int]:
+    """Partitions of a topic that a node leads from a directory."""
     replicas = node.broker.replicas
-    found = [replicas.get("t", index) for index in range(6)]
+    found = [replicas.get(topic, index) for index in range(6)]
     return [
         replica.partition.partition
         for replica in found
@@ -207,5 +277,5 @@ def led(node: SimulatedNode, directory: str) -> list[int]:
     ]
 
 
-def leader_of(node: SimulatedNode, index: int) -> int:
-    return node.broker.image.topics["t"].partitions[index].leader
+def leader_of(node: SimulatedNode, index: int, topic: str = "t") -> int:
+    return node.broker.image.topics[topic].partitions[index].leader

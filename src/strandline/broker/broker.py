@@ -28,7 +28,7 @@ from strandline.broker.lifecycle import Lifecycle
 from strandline.broker.metadata_view import Changes
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.quorum_node import QuorumNode
-from strandline.broker.quorum_setup import controller_runtime_of, has_others, quorum_of
+from strandline.broker.quorum_setup import controller_runtime_of, has_others, quorum_of, take_directories
 from strandline.broker.recovery import Recovery, close_logs
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import Replicas
@@ -47,7 +47,6 @@ from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
 from strandline.ports.workers import Workers
-from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
@@ -125,11 +124,9 @@ class Broker:
     # Starting and stopping
 
     async def start(self) -> None:
-        directories = [LogDirectory(self.disk, path, self.node_id) for path in self.config.log_dirs]
-        self.cluster_id = directories[0].cluster_id
-        for directory in directories:
-            for note in directory.notes:
-                self.events.warn("repaired", what=note)
+        directories = take_directories(self)
+        online = [directory for directory in directories if directory.offline_because is None]
+        self.cluster_id = online[0].cluster_id
         self.replicas = Replicas(
             node_id=self.node_id,
             image=self.image,
@@ -154,7 +151,7 @@ class Broker:
             self.tasks.start(register_controller(self))
         if not self.config.is_broker:
             return
-        epochs = {directory.clean_epoch for directory in directories}
+        epochs = {directory.clean_epoch for directory in online}
         previous = epochs.pop() if len(epochs) == 1 else None
         self.lifecycle = Lifecycle(self, endpoints, -1 if previous is None else previous)
         await self.lifecycle.register()

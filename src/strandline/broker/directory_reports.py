@@ -1,7 +1,8 @@
 """Tells the controller in which directory this broker has each replica, and at once when a directory fails (KIP-858).
 
 The controller knows where replicas of a broker with one directory are; it has to be told of the others, and of those
-that have been put elsewhere. What it must know of a failed directory is which replicas went with it.
+that have been put elsewhere. What it must know of a failed directory is which replicas went with it; one that could
+not be read at the start has no id, and a replica that may be in it and is not known to be anywhere is called lost.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
-from strandline.controller.image import LOST
-from strandline.storage.directory import LogDirectory
+from strandline.controller.image import LOST, UNASSIGNED
+from strandline.storage.directory import NO_ID, LogDirectory
 from strandline.wire.api.k73_assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     DirectoryData,
@@ -31,13 +32,14 @@ _REPLICAS_PER_REQUEST_MAX: Final = 2250
 class DirectoryReports:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._unsaid: dict[TopicPartition, LogDirectory] = {}
+        self._unsaid: dict[TopicPartition, bytes] = {}  # the directory's id
         self._wake = asyncio.Event()
 
     def placed(self, partition: TopicPartition, directory: LogDirectory) -> None:
         """A replica is in this directory, as was found at the start or decided now."""
-        if self._is_news(partition, directory):
-            self._unsaid[partition] = directory
+        directory_id = LOST if directory.directory_id == NO_ID else directory.directory_id
+        if self._is_news(partition, directory_id):
+            self._unsaid[partition] = directory_id
             self._wake.set()
 
     async def say_lost(self, partition: TopicPartition) -> bool:
@@ -51,15 +53,14 @@ class DirectoryReports:
             p.error_code == ErrorCode.NONE for d in answer.directories for t in d.topics for p in t.partitions
         )
 
-    def _is_news(self, partition: TopicPartition, directory: LogDirectory) -> bool:
+    def _is_news(self, partition: TopicPartition, directory_id: bytes) -> bool:
         topic = self._broker.image.topics.get(partition.topic)
         state = None if topic is None else topic.partitions.get(partition.partition)
         node_id = self._broker.node_id
-        return (
-            state is not None
-            and node_id in state.replicas
-            and state.directory_of(node_id) != directory.directory_id
-        )
+        if state is None or node_id not in state.replicas:
+            return False
+        known = state.directory_of(node_id)
+        return known == UNASSIGNED if directory_id == LOST else known != directory_id
 
     async def run(self) -> None:
         while True:
@@ -76,14 +77,13 @@ class DirectoryReports:
         if not told:
             return True
         try:
-            request = self._request({partition: d.directory_id for partition, d in told.items()})
-            answer = await self._broker.controllers.call(request, 0)
+            answer = await self._broker.controllers.call(self._request(told), 0)
         except KafkaError:
             return False
         if answer.error_code != ErrorCode.NONE:
             return False  # registered anew meanwhile, perhaps
-        for partition, directory in told.items():
-            if self._unsaid.get(partition) is directory:
+        for partition, directory_id in told.items():
+            if self._unsaid.get(partition) == directory_id:
                 del self._unsaid[partition]
         return True
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode, KafkaError, error_name
 from strandline.base.waiting import within
 from strandline.controller.features import SUPPORTED_FEATURES
+from strandline.storage.directory import NO_ID
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, Feature, Listener
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.records.metadata import BrokerEndpoint
@@ -122,7 +123,7 @@ class Lifecycle:
             offline_log_dirs=tuple(
                 directory.directory_id
                 for directory in self._broker.replicas.directories
-                if directory.offline_because is not None
+                if directory.offline_because is not None and directory.directory_id != NO_ID
             ),
         )
         try:

@@ -24,7 +24,7 @@ from strandline.quorum.messages import OffsetAndEpoch
 from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import DYNAMIC_VERSION, UNKNOWN_DIRECTORY, Endpoint, ReplicaKey, Voter, VoterSet
 from strandline.storage import names
-from strandline.storage.directory import LogDirectory, identity_of
+from strandline.storage.directory import LogDirectory, UnusableDirectory, identity_of
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -49,6 +49,26 @@ def controller_runtime_of(broker: Broker) -> ControllerRuntime | None:
 
 def metadata_directory(config: BrokerConfig) -> str:
     return config.optional_text("metadata.log.dir") or config.log_dirs[0]
+
+
+def take_directories(broker: Broker) -> list[LogDirectory]:
+    """Those of log.dirs. The others serve while some cannot be read; without its metadata log there is no node."""
+    directories = [LogDirectory(broker.disk, path, broker.node_id) for path in broker.config.log_dirs]
+    for directory in directories:
+        for note in directory.notes:
+            broker.events.warn("repaired", what=note)
+        if directory.offline_because is None:
+            continue
+        has_metadata = directory.path == metadata_directory(broker.config)
+        if has_metadata or all(d.offline_because is not None for d in directories):
+            raise UnusableDirectory(f"{directory.offline_because}, and the node cannot do without it")
+        broker.events.error(
+            "log directory offline",
+            directory=directory.path,
+            error=directory.offline_because,
+            advice="mend it and start the node again; if it is lost, take it out of log.dirs",
+        )
+    return directories
 
 
 def _directory_id(broker: Broker, directories: Sequence[LogDirectory]) -> bytes:

@@ -58,7 +58,7 @@ class Recovery:
     def start(self) -> None:
         for directory in self._broker.replicas.directories:
             partitions = self._broker.replicas.partitions_in(directory)
-            if not directory.is_clean and partitions:
+            if not directory.is_clean and directory.offline_because is None and partitions:
                 _DirectoryRecovery(self._broker, directory, partitions).start()
 
 

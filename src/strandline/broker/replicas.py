@@ -14,7 +14,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
 from strandline.broker.replica import Replica
 from strandline.config import DynamicConfigs
-from strandline.controller.image import ClusterImage, PartitionState
+from strandline.controller.image import UNASSIGNED, ClusterImage, PartitionState
 from strandline.controller.observers import named_observers, observers_of
 from strandline.partition.follower import Follower
 from strandline.partition.leader import Leader
@@ -66,11 +66,33 @@ class Replicas:
     def load(self) -> None:
         """Finds out which partitions have a directory; deals with those that the image does not know."""
         for directory in self.directories:
+            if directory.offline_because is not None:
+                continue
             for partition, path in directory.partitions().items():
                 if partition.topic != METADATA_TOPIC:
                     self._load_partition(directory, partition, path)
             for path in directory.deleted_directories():
                 self.doomed_directories.append((self._clock.wall_ms(), path))
+        self._place_missing()
+
+    def _place_missing(self) -> None:
+        """What is not where the controller knows it to be: in a directory that cannot be read now, or gone for good.
+
+        A directory that has not been used yet is made when it first is, so nothing is missing there. A replica that
+        nobody has placed may be in the directory that cannot be read: to begin it anew could lose what it has.
+        """
+        online = {d.directory_id for d in self.directories if d.offline_because is None}
+        unreadable = next((d for d in self.directories if d.offline_because is not None), None)
+        for partition in self.partitions_here():
+            topic = self._image.topics[partition.topic]
+            known = topic.partitions[partition.partition].directory_of(self._node_id)
+            if partition in self._on_disk or known in online:
+                continue
+            if unreadable is not None:
+                self._on_disk[partition] = (unreadable, unreadable.path_of(partition))
+                self.on_placed(partition, unreadable)
+            elif known != UNASSIGNED:
+                self._place(partition, topic.topic_id)
 
     def _load_partition(self, directory: LogDirectory, partition: TopicPartition, path: str) -> None:
         topic = self._image.topics.get(partition.topic)

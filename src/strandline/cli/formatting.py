@@ -32,7 +32,10 @@ def format_node(options: argparse.Namespace) -> int:
     except ValueError as error:
         return fail(str(error))
     directories = launcher.directories_of(config)
-    done = [path for path in directories if is_formatted(RealDisk(), path)]
+    try:
+        done = [path for path in directories if is_formatted(RealDisk(), path)]
+    except UnusableDirectory as error:
+        return fail(str(error))
     for path in done:
         present = launcher.cluster_id_of(path)
         if not options.ignore_formatted:

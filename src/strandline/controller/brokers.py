@@ -101,20 +101,15 @@ def _come_back(
     has_no_old_disk = not set(old.log_dirs) & set(log_dirs)
     records = []
     for topic, index, partition in partitions_of(image, broker_id):
-        directory = partition.directory_of(broker_id)
-        is_gone = bool(log_dirs) and directory not in (UNASSIGNED, *log_dirs)
         record = without_replica(
             image,
             broker_id,
             (topic, index, partition),
             rules,
             unclean_shutdown=unclean,
-            lost=unclean if has_no_old_disk or is_gone else frozenset(),
+            lost=unclean if has_no_old_disk else frozenset(),
             keep_alone=len(image.brokers) == 1,
         )
-        if is_gone:
-            record = record or PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index)
-            record.directories = partition.directories_with(broker_id, only_directory(log_dirs))
         if record is not None:
             records.append(record)
     return records

@@ -6,7 +6,9 @@
 3. A broker that has more than one directory says where it has put a replica; before that, any of them may have it.
 4. A broker that finds a replica damaged says that it is in the directory LOST. That is refused unless another in-sync
    replica can lead; otherwise the replica is neither in sync nor eligible from then on, for it is about to be cut.
-5. A directory that does not come back at the next registration is forgotten: its replicas begin anew elsewhere.
+5. A directory that is not in the next registration cannot be read, or is no longer this broker's. Only the broker
+   knows which: its replicas stay where they are, and nobody elects them, until the broker says that it has put them
+   elsewhere. Those begin anew, so they are neither in sync nor eligible; unless there is no other replica.
 """
 
 from __future__ import annotations
@@ -125,13 +127,16 @@ def _assign(
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if broker_id not in partition.replicas:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    lost = frozenset({broker_id}) if directory_id == LOST else frozenset()
-    if lost and not _can_do_without(image, broker_id, partition):
+    if directory_id == LOST and not _can_do_without(image, broker_id, partition):
         raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+    online = image.brokers[broker_id].has_online
+    was = partition.directory_of(broker_id)
+    begins_anew = was != directory_id and not online(was) and len(partition.replicas) > 1
+    lost = frozenset({broker_id}) if directory_id == LOST or begins_anew else frozenset()
     directories = partition.directories_with(broker_id, directory_id)
     where = dict(zip(partition.replicas, directories, strict=True))
     in_sync = partition.in_sync
-    if not image.brokers[broker_id].has_online(directory_id) and not _is_alone(image):
+    if begins_anew or (not online(directory_id) and not _is_alone(image)):
         in_sync = tuple(r for r in in_sync if r != broker_id)
     return PartitionChange(
         topic_id=topic.topic_id,

@@ -21,7 +21,12 @@ from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
 from strandline.quorum.voters import VoterSet
 from strandline.storage import checkpoints, names
-from strandline.storage.directory import UnusableDirectory, format_directory, is_formatted
+from strandline.storage.directory import (
+    UnusableDirectory,
+    format_directory,
+    is_formatted,
+    is_unformatted,
+)
 from strandline.telemetry.events import Events
 
 # Of the internal topics, in Kafka.
@@ -130,16 +135,23 @@ class RunningNode:
         self._events = events
 
     async def start(self) -> None:
-        if not has_others(self._config) and self._config.is_controller:
+        directories = directories_of(self._config)
+        missing = [path for path in directories if is_unformatted(RealDisk(), path)]
+        if missing and len(missing) < len(directories):
+            # What looks new may be a disk that is not mounted: to begin anew there would hide what it has.
+            raise UnusableDirectory(
+                f"{missing[0]} is not formatted, and others of this node are. If its disk is not mounted, mount it; "
+                "if it is new, run `strandline format --ignore-formatted --config FILE`"
+            )
+        if missing and not has_others(self._config) and self._config.is_controller:
             format_if_empty(self._config, self._events)
-        for path in directories_of(self._config):
-            if not is_formatted(RealDisk(), path):
-                # Only a node that is alone can choose its cluster's id.
-                raise UnusableDirectory(
-                    f"{path} is not formatted. Run `strandline format --config FILE --cluster-id ID` once on "
-                    "each node of the cluster, with the same id; a controller without controller.quorum.voters "
-                    "also needs --standalone, --initial-controllers or --no-initial-controllers"
-                )
+        elif missing:
+            # Only a node that is alone can choose its cluster's id.
+            raise UnusableDirectory(
+                f"{missing[0]} is not formatted. Run `strandline format --config FILE --cluster-id ID` once on "
+                "each node of the cluster, with the same id; a controller without controller.quorum.voters "
+                "also needs --standalone, --initial-controllers or --no-initial-controllers"
+            )
         await self.broker.start()
         gc.collect()
         gc.freeze()

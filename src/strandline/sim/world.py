@@ -39,7 +39,7 @@ from strandline.sim.trace import Trace
 from strandline.sim.volume import Volume
 from strandline.sim.wire_client import Disconnected, WireClient
 from strandline.sim.workers import SimulatedWorkers
-from strandline.storage.directory import format_directory, is_formatted
+from strandline.storage.directory import format_directory, is_unformatted
 from strandline.telemetry.events import Events
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
@@ -247,16 +247,16 @@ class SimulatedNode:
         life = (self._lives,) if self._lives > 1 else ()
         random = SimulatedRandom(self._world.generator("format", self.node_id, *life))
         cluster_id = uuid_text(SimulatedRandom(self._world.generator("cluster")).uuid())
-        if all(is_formatted(self.disk, path) for path in self.config.log_dirs):
+        missing = [path for path in self.config.log_dirs if is_unformatted(self.disk, path)]
+        if not missing:
             return
-        for path in self.config.log_dirs:
-            if not is_formatted(self.disk, path):
-                directory_id = random.uuid()
-                if self.begins_quorum:
-                    self._write_first_voters(path, directory_id)
-                format_directory(
-                    self.disk, path, cluster_id=cluster_id, node_id=self.node_id, directory_id=directory_id
-                )
+        for path in missing:
+            directory_id = random.uuid()
+            if self.begins_quorum:
+                self._write_first_voters(path, directory_id)
+            format_directory(
+                self.disk, path, cluster_id=cluster_id, node_id=self.node_id, directory_id=directory_id
+            )
         name, contents = bootstrap_file(self.clock.wall_ms())
         self.disk.write_whole(f"{self.config.log_dirs[0]}/{name}", contents)
 

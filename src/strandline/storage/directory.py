@@ -19,8 +19,20 @@ from strandline.storage.checkpoints import MalformedCheckpoint
 _META_VERSION: Final = "1"
 
 
+# The id of a directory that cannot be read, and so of none.
+NO_ID: Final = bytes(16)
+
+
 class UnusableDirectory(Exception):
     """A log directory that this node must not use, with what to do about it."""
+
+
+class UnreadableDirectory(UnusableDirectory):
+    """A log directory whose disk does not answer."""
+
+    def __init__(self, path: str, error: OSError) -> None:
+        super().__init__(f"{path} cannot be read: {error}")
+        self.error = error
 
 
 def format_directory(disk: Disk, path: str, *, cluster_id: str, node_id: int, directory_id: bytes) -> None:
@@ -36,7 +48,22 @@ def format_directory(disk: Disk, path: str, *, cluster_id: str, node_id: int, di
 
 
 def is_formatted(disk: Disk, path: str) -> bool:
-    return disk.exists(f"{path}/{names.META_PROPERTIES}")
+    """Raises UnreadableDirectory where nobody can tell."""
+    try:
+        disk.read(f"{path}/{names.META_PROPERTIES}")
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UnreadableDirectory(path, error) from error
+    return True
+
+
+def is_unformatted(disk: Disk, path: str) -> bool:
+    """Whether it has never been used; one that cannot be read has been, and a node can often do without it."""
+    try:
+        return not is_formatted(disk, path)
+    except UnreadableDirectory:
+        return False
 
 
 class DirectoryIdentity(NamedTuple):
@@ -45,7 +72,7 @@ class DirectoryIdentity(NamedTuple):
 
 
 def identity_of(disk: Disk, path: str, node_id: int) -> DirectoryIdentity:
-    """What meta.properties says; UnusableDirectory if it cannot be read, or is another node's."""
+    """What meta.properties says; UnusableDirectory if it makes no sense, or is another node's."""
     try:
         meta = checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))
         if meta.get("node.id") != str(node_id):
@@ -53,31 +80,51 @@ def identity_of(disk: Disk, path: str, node_id: int) -> DirectoryIdentity:
                 f"{path} belongs to node {meta.get('node.id')}, and this is node {node_id}"
             )
         return DirectoryIdentity(meta["cluster.id"], parse_uuid(meta["directory.id"]))
-    except (OSError, KeyError, ValueError) as error:
+    except OSError as error:
+        raise UnreadableDirectory(path, error) from error
+    except (KeyError, ValueError) as error:
         raise UnusableDirectory(f"{path}/{names.META_PROPERTIES} cannot be used: {error!r}") from error
 
 
 class LogDirectory:
     def __init__(self, disk: Disk, path: str, node_id: int) -> None:
-        """Takes the directory for this node; raises UnusableDirectory if it is another's or in use."""
+        """Takes the directory for this node.
+
+        Raises UnusableDirectory if it is another's or in use. One that cannot be read is offline from the beginning.
+        """
         self._disk = disk
         self.path = path
-        if not disk.lock(f"{path}/{names.LOCK}"):
-            raise UnusableDirectory(
-                f"{path} is in use by another process; stop it or choose another directory"
-            )
-        try:
-            self.cluster_id, self.directory_id = identity_of(disk, path, node_id)
-        except UnusableDirectory:
-            self.release()
-            raise
         self.offline_because: str | None = None
         self.notes: list[str] = []
-        self.recovery_points = self._load(names.RECOVERY_POINTS)
-        self.high_watermarks = self._load(names.HIGH_WATERMARKS)
-        self.log_starts = self._load(names.LOG_STARTS)
-        self.cleaned_offsets = self._load(names.CLEANED_OFFSETS)
-        self.clean_epoch = self._take_clean_marker()
+        self.cluster_id, self.directory_id = "", NO_ID
+        self.recovery_points: dict[TopicPartition, int] = {}
+        self.high_watermarks: dict[TopicPartition, int] = {}
+        self.log_starts: dict[TopicPartition, int] = {}
+        self.cleaned_offsets: dict[TopicPartition, int] = {}
+        self.clean_epoch: int | None = None
+        self._is_locked = False
+        try:
+            self._take(node_id)
+        except (OSError, UnreadableDirectory) as error:
+            self.offline_because = str(error)
+            self.directory_id = NO_ID
+
+    def _take(self, node_id: int) -> None:
+        if not self._disk.lock(f"{self.path}/{names.LOCK}"):
+            raise UnusableDirectory(
+                f"{self.path} is in use by another process; stop it or choose another directory"
+            )
+        self._is_locked = True
+        try:
+            self.cluster_id, self.directory_id = identity_of(self._disk, self.path, node_id)
+            self.recovery_points = self._load(names.RECOVERY_POINTS)
+            self.high_watermarks = self._load(names.HIGH_WATERMARKS)
+            self.log_starts = self._load(names.LOG_STARTS)
+            self.cleaned_offsets = self._load(names.CLEANED_OFFSETS)
+            self.clean_epoch = self._take_clean_marker()
+        except (OSError, UnusableDirectory):
+            self.release()
+            raise
 
     @property
     def is_clean(self) -> bool:
@@ -138,8 +185,11 @@ class LogDirectory:
         except (OSError, ValueError):
             return None
 
+    def path_of(self, partition: TopicPartition) -> str:
+        return f"{self.path}/{names.partition_directory(partition)}"
+
     def create_partition(self, partition: TopicPartition, topic_id: bytes) -> str:
-        directory = f"{self.path}/{names.partition_directory(partition)}"
+        directory = self.path_of(partition)
         self._disk.make_directory(directory)
         self._disk.write_whole(
             f"{directory}/{names.PARTITION_METADATA}",
@@ -183,4 +233,6 @@ class LogDirectory:
         return f"{self.path}/{names.CLEANED_OFFSETS}", checkpoints.render_offsets(self.cleaned_offsets)
 
     def release(self) -> None:
-        self._disk.unlock(f"{self.path}/{names.LOCK}")
+        if self._is_locked:
+            self._is_locked = False
+            self._disk.unlock(f"{self.path}/{names.LOCK}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from strandline.base.errors import ErrorCode
-from strandline.controller.image import LOST, UNASSIGNED, PartitionState
+from strandline.controller.image import LOST, PartitionState
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, BrokerState
 from strandline.wire.api.k56_alter_partition import PartitionData as InSyncPartition
 from strandline.wire.api.k56_alter_partition import TopicData as InSyncTopic
@@ -124,12 +126,39 @@ def test_broker_without_a_directory_left_is_fenced() -> None:
     assert [partition(cluster, index).leader for index in (0, 1)] == [2, 2]
 
 
-def test_directory_that_does_not_come_back_is_forgotten() -> None:
-    cluster = cluster_with_two_directories()
-    come_back(cluster, TWO, OTHER, is_clean=False)
-    assert partition(cluster, 0).directory_of(1) == UNASSIGNED
-    assert partition(cluster, 1).directory_of(1) == TWO
+def test_replicas_of_a_directory_that_does_not_come_back_wait_for_it() -> None:
+    cluster = cluster_with_two_directories(min_insync_replicas="2")
+    cluster.commit(cluster.controller.plan_fence(2))
+    come_back(cluster, TWO)
+    assert partition(cluster, 0).directory_of(1) == ONE
+    assert partition(cluster, 0).leader == -1, "what it has cannot be read now"
+    assert partition(cluster, 1).leader == 1
+    come_back(cluster, ONE, TWO)
+    assert partition(cluster, 0).leader == 1
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_replica_that_begins_anew_in_another_directory_is_not_eligible(is_clean: bool) -> None:
+    cluster = cluster_with_two_directories(min_insync_replicas="2")
+    cluster.commit(cluster.controller.plan_fence(2))
+    come_back(cluster, TWO, OTHER, is_clean=is_clean)
+    assert assign(cluster, OTHER, 0) == ErrorCode.NONE
+    assert partition(cluster, 0).directory_of(1) == OTHER
+    assert partition(cluster, 0).leader == -1, "it is empty, and broker 2 has what was committed"
+    assert 1 not in (*partition(cluster, 0).in_sync, *partition(cluster, 0).eligible_leaders)
+    cluster.commit(cluster.controller.plan_unfence(2))
     assert partition(cluster, 0).leader == 2
+
+
+def test_only_replica_begins_anew_where_its_broker_puts_it() -> None:
+    cluster = Cluster(None, None)
+    come_back(cluster, ONE, TWO)
+    cluster.create(topic(assignments={0: (1,)}))
+    assert assign(cluster, ONE, 0) == ErrorCode.NONE
+    come_back(cluster, TWO)
+    assert partition(cluster, 0).leader == -1
+    assert assign(cluster, TWO, 0) == ErrorCode.NONE
+    assert partition(cluster, 0).leader == 1
 
 
 def test_broker_that_is_alone_keeps_what_it_has() -> None:
