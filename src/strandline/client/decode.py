@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import repeat
 from typing import Any, Final, NamedTuple
 
@@ -49,9 +48,6 @@ class ConsumerRecord(NamedTuple):
     value: Any
     headers: tuple[Header, ...]
     leader_epoch: int
-
-
-_record = partial(tuple.__new__, ConsumerRecord)
 
 
 class Columns(NamedTuple):
@@ -146,7 +142,8 @@ def records_of(
         values = [None if value is None else value_deserializer(topic, value) for value in values]
     return list(
         map(
-            _record,
+            tuple.__new__,
+            repeat(ConsumerRecord),
             zip(
                 repeat(topic),
                 repeat(partition),
@@ -187,6 +184,7 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, column
     add_key, add_value, add_headers = columns.keys.append, columns.values.append, columns.headers.append
     p = size_before = 0
     left = retry_at = count  # `retry_at`: how many are left when the next run may be looked for
+    pause = RUN_MIN
     while left:
         left -= 1
         begin = p
@@ -259,7 +257,8 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, column
             found = extend_run(data, begin, size, left, base_offset, base_timestamp, *columns)
             p += found * size
             left -= found
-            retry_at = left if found else left - RUN_MIN
+            retry_at = left if found else left - pause
+            pause = RUN_MIN if found else 2 * pause
     return p
 
 

@@ -65,6 +65,17 @@ def test_runs_of_equal_records_are_those_of_the_reference_decoder(
         assert decoded(batch) == records_in(batch)
 
 
+@pytest.mark.parametrize("step", [-5000, -30, -1, 0, 1, 30, 5000])
+@pytest.mark.parametrize(("gap", "holes"), [(1, ()), (3, ()), (1, (8191, 8192, 12_000))])
+def test_long_runs_are_those_of_the_reference_decoder(step: int, gap: int, holes: tuple[int, ...]) -> None:
+    """Deltas of one, two and three bytes, and where they change from one to the other."""
+    rows = [
+        (gap + (n in holes), 7 + step * (n // 900), None, n.to_bytes(2, "big"), ()) for n in range(17_000)
+    ]
+    batch = batch_of(rows)
+    assert decoded(batch) == records_in(batch)
+
+
 def test_append_time_stands_in_for_every_timestamp() -> None:
     batch = batch_of([(1, n, None, b"v", ()) for n in range(20)], attributes=LOG_APPEND_TIME_FLAG)
     found = records_of(read_header(batch), memoryview(batch), "t", 3)
