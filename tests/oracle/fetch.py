@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from tests.oracle import cache, debian
@@ -43,6 +45,7 @@ SPARK_KAFKA_COORDINATES: Coordinates = (
 JAVA_VERSION_MIN = 17
 JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-21-jdk-headless", "default-jdk-headless")
 MAVEN_TIMEOUT_S = 900
+BUILD_TIMEOUT_S = 900
 
 
 class Oracle(ABC):
@@ -142,6 +145,45 @@ class KcatOracle(Oracle):
             cache.install(f"kcat-{plan.version}", lambda into: _unpack_kcat(plan, into))
 
 
+class ProgramOracle(Oracle):
+    """A directory with a program of `tests/compat` and the clients that it uses, made by its language's own tool."""
+
+    def __init__(
+        self, name: str, what: str, tool: str, sources: Path, commands: Sequence[Sequence[str]]
+    ) -> None:
+        self.name = name
+        self.why_missing = f"{what} are not in the cache of oracles (`{tool}` builds them)"
+        self._tool = tool
+        self._sources = sorted(path for path in sources.iterdir() if path.is_file())
+        self._commands = commands
+
+    @property
+    def _directory(self) -> str:
+        """Other sources are another program."""
+        digest = sha256()
+        for path in self._sources:
+            digest.update(path.name.encode() + path.read_bytes())
+        return f"{self.name}-{digest.hexdigest()[:16]}"
+
+    def locate(self) -> Path | None:
+        return cache.installed(self._directory) if shutil.which(self._tool) else None
+
+    def fetch(self) -> None:
+        if shutil.which(self._tool) is None:
+            raise CannotFetchError(f"there is no `{self._tool}` on PATH")
+        cache.install(self._directory, self._build)
+
+    def _build(self, into: Path) -> None:
+        for path in self._sources:
+            shutil.copy(path, into)
+        for command in self._commands:
+            done = subprocess.run(
+                command, cwd=into, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
+            )
+            if done.returncode != 0:
+                raise CannotFetchError(f"`{' '.join(command)}` failed: {done.stderr.strip()[-500:]}")
+
+
 JAVA = JavaOracle()
 KAFKA_JARS = JarsOracle("kafka-jars", "Apache Kafka", KAFKA_VERSION, KAFKA_COORDINATES)
 KAFKA_STREAMS_JARS = JarsOracle("kafka-streams", "Kafka Streams", KAFKA_VERSION, KAFKA_STREAMS_COORDINATES)
@@ -149,7 +191,26 @@ KCAT = KcatOracle()
 SPARK_KAFKA_JARS = JarsOracle(
     "spark-kafka-jars", "Spark's Kafka connector", SPARK_VERSION, SPARK_KAFKA_COORDINATES, is_transitive=False
 )
-ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KCAT, SPARK_KAFKA_JARS)
+_COMPAT = Path(__file__).parent.parent / "compat"
+GO_CLIENTS = ProgramOracle(
+    "go-clients", "Go's clients", "go", _COMPAT / "go", [("go", "build", "-o", "goclients", ".")]
+)
+NODE_CLIENTS = ProgramOracle(
+    "node-clients",
+    "Node's clients",
+    "npm",
+    _COMPAT / "node",
+    [("npm", "install", "--no-package-lock", "--no-audit", "--no-fund")],
+)
+ORACLES: tuple[Oracle, ...] = (
+    JAVA,
+    KAFKA_JARS,
+    KAFKA_STREAMS_JARS,
+    KCAT,
+    SPARK_KAFKA_JARS,
+    GO_CLIENTS,
+    NODE_CLIENTS,
+)
 
 
 def oracles_are_required() -> bool:

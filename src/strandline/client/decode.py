@@ -178,13 +178,11 @@ def columns_of(header: BatchHeader, batch: memoryview) -> Columns:
 
 
 def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, columns: Columns) -> int:
-    """The hot loop: fills the columns and returns the position behind the last record. Small varints are read in
-    place; a large one goes through `read_varint`."""
+    """The hot loop: fills the columns and returns the position behind the last record."""
     add_offset, add_timestamp = columns.offsets.append, columns.timestamps.append
     add_key, add_value, add_headers = columns.keys.append, columns.values.append, columns.headers.append
-    p = size_before = 0
+    p, size_before, pause = 0, 0, RUN_MIN
     left = retry_at = count  # `retry_at`: how many are left when the next run may be looked for
-    pause = RUN_MIN
     while left:
         left -= 1
         begin = p
