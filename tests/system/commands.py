@@ -98,3 +98,8 @@ def one_node(data: Path, **settings: str) -> dict[str, str]:
     """What a small server.properties says; a key's dots are written as underscores."""
     given = {name.replace("_", "."): value for name, value in settings.items()}
     return embedded_settings(port=0, data=str(data), host="127.0.0.1") | given
+
+
+def bootstrap_of(running: Command) -> str:
+    """Where clients begin, once the command says that it is ready."""
+    return running.wait_for("ready bootstrap.servers=").partition("=")[2]

@@ -15,7 +15,7 @@ from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
 from strandline.wire.record_batch import checksum, headers_in
 from tests.batches import batch
 from tests.compat.wire import WireClient
-from tests.system.commands import command, one_node, properties
+from tests.system.commands import bootstrap_of, command, one_node, properties
 from tests.system.volumes import on_small_volume
 
 SIZE = "6m"
@@ -67,7 +67,7 @@ def test_full_volume_refuses_writes_until_there_is_room(tmp_path: Path) -> None:
     }
     config = properties(tmp_path / "p", settings)
     with command("server", "--config", config, prefix=on_small_volume(small, SIZE)) as running:
-        bootstrap = running.wait_for("ready bootstrap.servers=").partition("=")[2]
+        bootstrap = bootstrap_of(running)
         with WireClient(bootstrap) as client:
             # The directory with the fewest partitions gets the next: every second topic is on the small volume.
             for topic in ("calm", "full", "calm2", "ballast"):
@@ -102,7 +102,7 @@ def test_full_volume_with_the_metadata_on_it_leaves_the_node_alive(tmp_path: Pat
     data.mkdir()
     config = properties(tmp_path / "p", one_node(data, log_segment_bytes="1048576"))
     with command("server", "--config", config, prefix=on_small_volume(data, SIZE)) as running:
-        bootstrap = running.wait_for("ready bootstrap.servers=").partition("=")[2]
+        bootstrap = bootstrap_of(running)
         with WireClient(bootstrap) as client:
             create(client, "t")
             written = 0

@@ -12,11 +12,7 @@ import pytest
 
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse
 from tests.compat.wire import WireClient
-from tests.system.commands import Command, command, one_node, properties
-
-
-def bootstrap_of(running: Command) -> str:
-    return running.wait_for("ready bootstrap.servers=").partition("=")[2]
+from tests.system.commands import bootstrap_of, command, one_node, properties
 
 
 def metadata(bootstrap: str) -> MetadataResponse:

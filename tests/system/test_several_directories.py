@@ -9,7 +9,7 @@ import pytest
 
 from strandline.client.errors import KafkaError
 from strandline.client.sync import Admin, Consumer, Producer, TopicPartition
-from tests.system.commands import Command, command, one_node, properties
+from tests.system.commands import bootstrap_of, command, one_node, properties
 
 TOPICS = ("a", "b", "c", "d")
 
@@ -18,10 +18,6 @@ TOPICS = ("a", "b", "c", "d")
 def config(tmp_path: Path) -> str:
     directories = ",".join(str(tmp_path / name) for name in ("one", "two"))
     return properties(tmp_path / "p", one_node(tmp_path / "one") | {"log.dirs": directories})
-
-
-def bootstrap_of(running: Command) -> str:
-    return running.wait_for("ready bootstrap.servers=").partition("=")[2]
 
 
 def write_one_to_each_topic(bootstrap: str) -> None:
