@@ -25,6 +25,7 @@ from tests.compat.oracle_steps import Run, Step, each_version, topic_id
 
 TOPIC = 2
 BROKER = 4
+GROUP = 32
 
 
 def api_version_steps() -> Iterator[Step]:
@@ -173,6 +174,35 @@ def config_steps() -> Iterator[Step]:
     yield Step("IncrementalAlterConfigs of a fixed key", 1, altering(BROKER, "1", ("node.id", 0, "5")))
 
 
+def group_config_steps() -> Iterator[Step]:
+    session, heartbeat = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+    yield Step("DescribeConfigs of a group", 4, describing(GROUP, "g"))
+    yield Step("DescribeConfigs of no group", 4, describing(GROUP, ""))
+    yield Step(
+        "IncrementalAlterConfigs of a group",
+        1,
+        altering(GROUP, "g", (session, 0, "50000"), (heartbeat, 0, "6000")),
+    )
+    yield Step("IncrementalAlterConfigs of no group", 1, altering(GROUP, "", (session, 0, "50000")))
+    cases: dict[str, tuple[str, int, str | None]] = {
+        "an unknown key": ("no.such", 0, "5"),
+        "no number": (session, 0, "x"),
+        "zero": (session, 0, "0"),
+        "too short": (session, 0, "1"),
+        "too long": (session, 0, "100000"),
+        "too often": (heartbeat, 0, "1"),
+        "too seldom": (heartbeat, 0, "60000"),
+        "null": (session, 0, None),
+        "an append": (session, 2, "1"),
+        "too many standbys": ("streams.num.standby.replicas", 0, "50"),
+        "an odd reset": ("share.auto.offset.reset", 0, "x"),
+        "a reset by duration": ("share.auto.offset.reset", 0, "by_duration:PT1H"),
+        "a removal of nothing": ("no.such", 1, None),
+    }
+    for name, change in cases.items():
+        yield Step(f"IncrementalAlterConfigs of a group: {name}", 1, altering(GROUP, "g", change))
+
+
 def description_steps() -> Iterator[Step]:
     for version in range(14):
         names = tuple(metadata.MetadataRequestTopic(name=name) for name in ("main", "no-such-topic", "a/b"))
@@ -252,6 +282,12 @@ def changed_config_steps() -> Iterator[Step]:
         "DescribeConfigs after the changes", 4, describing(TOPIC, "main", ("retention.ms", "cleanup.policy"))
     )
     yield Step("DescribeConfigs of an inherited key", 4, describing(TOPIC, "manual", ("retention.ms",)))
+    yield Step("DescribeConfigs of a changed group", 4, describing(GROUP, "g"))
+    yield Step(
+        "ListConfigResources of groups",
+        1,
+        lambda run: list_config_resources.ListConfigResourcesRequest(resource_types=(GROUP,)),
+    )
     yield Step("IncrementalAlterConfigs deletes", 1, altering(TOPIC, "main", ("retention.ms", 1, None)))
     yield Step(
         "IncrementalAlterConfigs of the brokers deletes",

@@ -10,6 +10,7 @@ from tests.compat.oracle_admin_script import (
     config_steps,
     deletion_steps,
     description_steps,
+    group_config_steps,
     growth_steps,
     topic_steps,
 )
@@ -24,6 +25,7 @@ def steps() -> Iterator[Step]:
     yield from fetch_steps()
     yield from offset_steps()
     yield from config_steps()
+    yield from group_config_steps()
     yield from description_steps()
     yield from changed_config_steps()
     yield from deletion_steps()

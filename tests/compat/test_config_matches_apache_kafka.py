@@ -20,6 +20,8 @@ from strandline.config.broker_keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from strandline.config.definition import (
     NON_EMPTY,
     NON_NULL,
+    OFFSET_RESETS,
+    PER_GROUP,
     PER_TOPIC,
     REPLICAS,
     SERVERS,
@@ -31,6 +33,7 @@ from strandline.config.definition import (
     Required,
     Validator,
 )
+from strandline.config.group_keys import GROUP_KEYS, broker_key
 from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
 from strandline.config.values import parse, render
 from tests.oracle.java_worker import JavaWorker
@@ -45,7 +48,12 @@ QUESTION_TIMEOUT_S = 30
 DIFFERENCES: dict[tuple[str, str], str] = {}
 
 KAFKAS_TOPIC_KEYS = {name: key for name, key in TOPIC_KEYS.items() if not name.startswith("strandline.")}
-OURS = {"broker": BROKER_KEYS, "dynamic": DYNAMIC_ONLY_KEYS, "topic": KAFKAS_TOPIC_KEYS}
+OURS = {
+    "broker": BROKER_KEYS,
+    "dynamic": DYNAMIC_ONLY_KEYS,
+    "topic": KAFKAS_TOPIC_KEYS,
+    "group": GROUP_KEYS,
+}
 
 
 class Facts(NamedTuple):
@@ -87,17 +95,20 @@ def ask(apache: JavaWorker, what: str, **question: Any) -> dict[str, Any]:
 
 def facts_of(key: ConfigKey) -> Facts:
     shown = "(required)" if isinstance(key.default, Required) else render(key.default)
-    synonyms = (f"{synonym.name}={synonym.factor}" for synonym in SYNONYMS.get(key.name, ()))
-    is_topic_key = key.update_mode == PER_TOPIC
+    synonyms = ""
+    if key.update_mode == PER_TOPIC:
+        synonyms = ",".join(f"{synonym.name}={synonym.factor}" for synonym in SYNONYMS.get(key.name, ()))
+    elif key.update_mode == PER_GROUP:
+        synonyms = broker_key(key.name) or ""
     return Facts(
         type=key.type,
         importance=key.importance.upper(),
         default="(null)" if shown is None else shown,
         validator=printed(key.validator),
-        update_mode="read-only" if is_topic_key else key.update_mode,
+        update_mode="read-only" if key.update_mode in (PER_TOPIC, PER_GROUP) else key.update_mode,
         sensitive=str(key.sensitive).lower(),
         internal=str(key.internal).lower(),
-        synonyms=",".join(synonyms) if is_topic_key else "",
+        synonyms=synonyms,
     )
 
 
@@ -107,6 +118,7 @@ def printed(validator: Validator | None) -> str:
     names |= {VOTERS: "ControllerQuorumVotersValidator non-empty list"}
     names |= {SERVERS: "ControllerQuorumBootstrapServersValidator non-empty list"}
     names |= {REPLICAS: "ThrottledReplicaListValidator [partitionId]:[brokerId],[partitionId]:[brokerId],..."}
+    names |= {OFFSET_RESETS: "Validator [latest, earliest, by_duration:PnDTnHnMn.nS]"}
     match validator:
         case None:
             return ""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.settings import ConsumerTimes
 from tests.group_requests import assignment, commit, heartbeat, join, leave, subscription, sync
 from tests.spec.groups import ORDERS, Classic, Consumers
-from tests.unit.groups.machine import FakeTopics, Machine
+from tests.unit.groups.machine import SETTINGS, FakeTopics, Machine
 
 SESSION_MS = 45_000
 
@@ -299,3 +302,20 @@ def test_classic_requests_to_a_consumer_group_are_checked_like_any() -> None:
     assert machine.ask(heartbeat("c", old, 77)).error_code == ErrorCode.ILLEGAL_GENERATION
     assert machine.ask(sync("c", old, 77)).error_code == ErrorCode.ILLEGAL_GENERATION
     assert machine.ask(leave("c", "stranger")).members[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_may_have_times_of_its_own() -> None:
+    """consumer.session.timeout.ms and consumer.heartbeat.interval.ms of a group count from its next heartbeat on."""
+    times = {"c": ConsumerTimes(45_000, 5_000), "other": ConsumerTimes(45_000, 5_000)}
+    machine = Machine(settings=replace(SETTINGS, consumer_times=times.__getitem__))
+    group, other = Consumers(machine), Consumers(machine, "other")
+    assert group.join("a", "orders").heartbeat_interval_ms == 5_000
+    other.join("b", "orders")
+    times["c"] = ConsumerTimes(60_000, 15_000)
+    assert group.beat("a").heartbeat_interval_ms == 15_000
+    assert other.beat("b").heartbeat_interval_ms == 5_000
+    machine.pass_time(59_999)
+    assert set(group.record.members) == {"a"}
+    assert set(other.record.members) == set()
+    machine.pass_time(1)
+    assert set(group.record.members) == set()

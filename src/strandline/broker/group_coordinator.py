@@ -14,7 +14,7 @@ from strandline.broker.group_runtime import ShardRuntime
 from strandline.broker.replica import Replica
 from strandline.controller.image import ClusterImage
 from strandline.groups.outcome import Outcome
-from strandline.groups.settings import GroupSettings
+from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.wire import compression
 from strandline.wire.record_batch import NO_PRODUCER_ID, read_header, records_in
@@ -66,12 +66,21 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
             new_member_join_timeout_ms=300_000,
             offset_metadata_bytes_max=config.int("offset.metadata.max.bytes"),
             offsets_retention_ms=config.int("offsets.retention.minutes") * 60_000,
-            consumer_session_timeout_ms=config.int("group.consumer.session.timeout.ms"),
-            consumer_heartbeat_interval_ms=config.int("group.consumer.heartbeat.interval.ms"),
+            consumer_times=self._consumer_times,
             consumer_group_size_max=config.int("group.consumer.max.size"),
             consumer_assignors=config.strings("group.consumer.assignors"),
             migration_policy=config.text("group.consumer.migration.policy").lower(),
         )
+
+    def _consumer_times(self, group: str) -> ConsumerTimes:
+        value = self._broker.configs.group_value
+        session_ms, heartbeat_ms = (
+            value(group, "consumer.session.timeout.ms"),
+            value(group, "consumer.heartbeat.interval.ms"),
+        )
+        assert isinstance(session_ms, int)
+        assert isinstance(heartbeat_ms, int)
+        return ConsumerTimes(session_ms, heartbeat_ms)
 
     async def _load_runtime(self, replica: Replica) -> ShardRuntime:
         topics = ImageTopics(self._broker.image)

@@ -10,7 +10,6 @@ where the logs part, or raises if the policy is none.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from strandline.base.ids import TopicPartition
@@ -19,11 +18,9 @@ from strandline.client.errors import ConfigError, KafkaError, NoOffsetError, Off
 from strandline.client.offsets import EARLIEST, LATEST, LogOffsets
 from strandline.client.offsets_committed import CommittedOffsets
 from strandline.client.subscription import NO_EPOCH, UNKNOWN_OFFSET, Need, PartitionState, Subscription
+from strandline.config.java import parse_duration_ms
 from strandline.telemetry.counters import Counters
 
-_DURATION: Final = re.compile(
-    r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", re.IGNORECASE
-)
 _BY_DURATION: Final = "by_duration:"
 _NONE: Final = "none"
 
@@ -41,14 +38,12 @@ class LogTruncationError(OffsetOutOfRangeError):
 
 
 def duration_ms(text: str) -> int:
-    """Milliseconds of an ISO 8601 duration of days, hours, minutes and seconds, as Java's Duration takes them."""
-    found = _DURATION.fullmatch(text)
+    found = parse_duration_ms(text)
     if found is None:
         raise ConfigError(
             f"auto.offset.reset: {text!r} is not a duration such as P1D or PT1H30M", key="auto.offset.reset"
         )
-    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)
+    return found
 
 
 def check_policy(policy: str) -> str:

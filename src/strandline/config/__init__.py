@@ -11,10 +11,12 @@ from strandline.config.alter import (
     ConfigChange,
     Refused,
     alter_broker,
+    alter_group,
     alter_topic,
     create_topic,
     misdirected,
     replace_broker,
+    replace_group,
     replace_topic,
 )
 from strandline.config.broker_config import BrokerConfig, ConfigWarning
@@ -40,10 +42,12 @@ __all__ = [
     "Refused",
     "TopicConfig",
     "alter_broker",
+    "alter_group",
     "alter_topic",
     "create_topic",
     "misdirected",
     "parse_properties",
     "replace_broker",
+    "replace_group",
     "replace_topic",
 ]

@@ -22,7 +22,8 @@ from strandline.config.broker_keys import (
     synonyms,
 )
 from strandline.config.definition import LIST, ConfigKey, Required
-from strandline.config.dynamic import ALL_BROKERS, BROKER, TOPIC, DynamicConfigs, usable_overrides
+from strandline.config.dynamic import ALL_BROKERS, BROKER, GROUP, TOPIC, DynamicConfigs, usable_overrides
+from strandline.config.group_keys import GROUP_KEYS, check_group
 from strandline.config.java import INT_MAX, INT_MIN, parse_integer, split
 from strandline.config.topic_checks import check_topic
 from strandline.config.topic_keys import TOPIC_KEYS
@@ -100,6 +101,22 @@ def create_topic(configs: DynamicConfigs, given: Sequence[tuple[str, str | None]
     return _alter_topic(configs, {}, changes)
 
 
+def alter_group(configs: DynamicConfigs, group: str, changes: Sequence[ConfigChange]) -> Altered | Refused:
+    """IncrementalAlterConfigs of a group, which need not exist."""
+    return _request_flaw(changes) or _alter_group(configs, group, changes)
+
+
+def replace_group(
+    configs: DynamicConfigs, group: str, given: Sequence[tuple[str, str | None]]
+) -> Altered | Refused:
+    """AlterConfigs of a group: what is not given is removed."""
+    changes = [ConfigChange(name, SET, value) for name, value in given]
+    removals = [
+        ConfigChange(n, DELETE, None) for n in configs.overrides(GROUP, group) if n not in dict(given)
+    ]
+    return _request_flaw(changes) or _alter_group(configs, group, [*changes, *removals])
+
+
 def alter_broker(
     configs: DynamicConfigs, broker: str, changes: Sequence[ConfigChange], *, elr_enabled: bool = False
 ) -> Altered | Refused:
@@ -159,6 +176,19 @@ def _alter_topic(
         return altered
     try:
         check_topic(configs, altered.overrides, current)
+    except InvalidConfig as invalid:
+        return Refused("INVALID_CONFIG", invalid.message)
+    return altered
+
+
+def _alter_group(configs: DynamicConfigs, group: str, changes: Sequence[ConfigChange]) -> Altered | Refused:
+    if not group:
+        return Refused("INVALID_REQUEST", "Default group resources are not allowed.")
+    altered = _apply(GROUP_KEYS, configs.overrides(GROUP, group), changes, always=False)
+    if isinstance(altered, Refused):
+        return altered
+    try:
+        check_group(configs, altered.overrides)
     except InvalidConfig as invalid:
         return Refused("INVALID_CONFIG", invalid.message)
     return altered

@@ -57,19 +57,19 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("group.consumer.session.timeout.ms", INT, 45_000, at_least(1), MEDIUM).documented(
         "How long a member of a consumer group may be silent before it is removed."
     ),
-    accepted("group.consumer.min.session.timeout.ms", INT, 45_000, at_least(1), MEDIUM).documented(
+    active("group.consumer.min.session.timeout.ms", INT, 45_000, at_least(1), MEDIUM).documented(
         "Smallest session timeout to which a consumer group can be set."
     ),
-    accepted("group.consumer.max.session.timeout.ms", INT, 60_000, at_least(1), MEDIUM).documented(
+    active("group.consumer.max.session.timeout.ms", INT, 60_000, at_least(1), MEDIUM).documented(
         "Largest session timeout to which a consumer group can be set."
     ),
     active("group.consumer.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM).documented(
         "How often members of a consumer group send heartbeats."
     ),
-    accepted("group.consumer.min.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM).documented(
+    active("group.consumer.min.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM).documented(
         "Smallest heartbeat interval to which a consumer group can be set."
     ),
-    accepted("group.consumer.max.heartbeat.interval.ms", INT, 15_000, at_least(1), MEDIUM).documented(
+    active("group.consumer.max.heartbeat.interval.ms", INT, 15_000, at_least(1), MEDIUM).documented(
         "Largest heartbeat interval to which a consumer group can be set."
     ),
     accepted(

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
 from strandline.config import addresses
-from strandline.config.java import print_value
+from strandline.config.java import parse_duration_ms, print_value
 
 ValueType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 BOOLEAN: Final = "BOOLEAN"
@@ -51,11 +51,12 @@ MEDIUM: Final = "medium"
 LOW: Final = "low"
 
 # KIP-226: a broker's key is fixed at start, changeable for one broker, or for one broker and for all of them.
-UpdateMode = Literal["read-only", "per-broker", "cluster-wide", "per-topic"]
+UpdateMode = Literal["read-only", "per-broker", "cluster-wide", "per-topic", "per-group"]
 READ_ONLY: Final = "read-only"
 PER_BROKER: Final = "per-broker"
 CLUSTER_WIDE: Final = "cluster-wide"
 PER_TOPIC: Final = "per-topic"
+PER_GROUP: Final = "per-group"
 
 Effect = Literal["active", "accepted"]
 ACTIVE: Final = "active"
@@ -207,6 +208,16 @@ def _is_replica(entry: str) -> bool:
     )
 
 
+def _offset_reset_flaw(name: str, value: ConfigValue) -> str | None:
+    kind, colon, duration = str(value).partition(":")
+    if value in ("earliest", "latest") or (
+        kind == "by_duration" and colon and parse_duration_ms(duration) is not None
+    ):
+        return None
+    rule = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+    return invalid_value(name, value, f"Invalid value `{value}` for configuration {name}. {rule}")
+
+
 def _entries(value: ConfigValue) -> tuple[str, ...]:
     assert isinstance(value, tuple)
     return value
@@ -216,6 +227,7 @@ NON_EMPTY: Final = Spelled("non-empty text", _empty_text_flaw)
 NON_NULL: Final = Spelled("any text", _null_text_flaw)
 VOTERS: Final = Spelled("list of id@host:port", _voters_flaw)
 SERVERS: Final = Spelled("list of host:port", _servers_flaw)
+OFFSET_RESETS: Final = Spelled("earliest, latest or by_duration:<duration>", _offset_reset_flaw)
 REPLICAS: Final = Spelled("* or a list of partition:broker", _replicas_flaw)
 
 ANY_LIST: Final = ListOf()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.config.broker_keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS, find_key, synonyms
 from strandline.config.definition import READ_ONLY, UNKNOWN_TYPE_CODE, ConfigKey, Required
+from strandline.config.group_keys import GROUP_KEYS, broker_key, group_value
 from strandline.config.java import INT_MAX, INT_MIN, parse_integer, trim
 from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS, Synonym
 from strandline.config.values import render
@@ -25,6 +26,7 @@ DYNAMIC_BROKER_CONFIG: Final = 2
 DYNAMIC_DEFAULT_BROKER_CONFIG: Final = 3
 STATIC_BROKER_CONFIG: Final = 4
 DEFAULT_CONFIG: Final = 5
+GROUP_CONFIG: Final = 8
 
 
 class ConfigSynonym(NamedTuple):
@@ -62,6 +64,23 @@ def topic_entries(
         own = (ConfigSynonym(name, value, TOPIC_CONFIG),) if name in overrides else ()
         first = SYNONYMS[name][0].name if name in SYNONYMS else None
         behind = _synonyms(configs, first, sensitive=False) if first is not None else ()
+        entries.append(_entry(key, value, own + behind))
+    return tuple(entries)
+
+
+def group_entries(
+    configs: DynamicConfigs, overrides: Mapping[str, str], wanted: Collection[str] | None
+) -> tuple[ConfigEntry, ...]:
+    entries = []
+    for name in _chosen(GROUP_KEYS, wanted):
+        key, value = GROUP_KEYS[name], render(group_value(configs, overrides, name))
+        own = (ConfigSynonym(name, value, GROUP_CONFIG),) if name in overrides else ()
+        first = broker_key(name)
+        if first is None:
+            assert not isinstance(key.default, Required), name
+            behind: tuple[ConfigSynonym, ...] = (ConfigSynonym(name, render(key.default), DEFAULT_CONFIG),)
+        else:
+            behind = _synonyms(configs, first, sensitive=False)
         entries.append(_entry(key, value, own + behind))
     return tuple(entries)
 

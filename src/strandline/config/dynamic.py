@@ -25,6 +25,7 @@ from strandline.config.broker_keys import (
 )
 from strandline.config.definition import ConfigKey, ConfigValue, Required
 from strandline.config.describe import ConfigEntry
+from strandline.config.group_keys import group_value
 from strandline.config.topic_config import TopicConfig
 from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
 from strandline.config.values import InvalidConfig, parse
@@ -32,6 +33,7 @@ from strandline.config.values import InvalidConfig, parse
 # The kinds of resources that have configs, by the numbers of DescribeConfigs and of ConfigRecord.
 TOPIC: Final = 2
 BROKER: Final = 4
+GROUP: Final = 32
 
 # The name of the resource that stands for all brokers.
 ALL_BROKERS: Final = ""
@@ -40,7 +42,7 @@ _NOTHING: Final[Mapping[str, str]] = {}
 
 
 class DynamicConfigs:
-    """The overrides of every broker and topic, seen from one node."""
+    """The overrides of every broker, topic and group, seen from one node."""
 
     __slots__ = (
         "_broker_values",
@@ -108,6 +110,18 @@ class DynamicConfigs:
     def broker_value(self, name: str) -> ConfigValue:
         """What holds for this broker."""
         return self._broker_values[name]
+
+    def group_value(self, group: str, name: str) -> ConfigValue:
+        """What holds for a group."""
+        return group_value(self, self.overrides(GROUP, group), name)
+
+    def names_of(self, resource_type: int) -> list[str]:
+        """Resources of this type that have overrides."""
+        return sorted(name for kind, name in self._overrides if kind == resource_type)
+
+    def describe_group(self, name: str, wanted: Collection[str] | None = None) -> tuple[ConfigEntry, ...]:
+        """DescribeConfigs of a group, in the order of names."""
+        return describe.group_entries(self, self.overrides(GROUP, name), wanted)
 
     def describe_topic(self, name: str, wanted: Collection[str] | None = None) -> tuple[ConfigEntry, ...]:
         """DescribeConfigs of a topic, in the order of names: of the `wanted` keys, or of all."""

@@ -6,6 +6,12 @@ String.trim, Integer.parseInt, Double.parseDouble, Double.toString and String.sp
 
 from __future__ import annotations
 
+import re
+
+_DURATION = re.compile(
+    r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", re.IGNORECASE
+)
+
 # String.trim cuts everything up to and including the blank, and no other Unicode space.
 TRIMMED = "".join(map(chr, range(0x21)))
 
@@ -34,6 +40,15 @@ def parse_integer(text: str, smallest: int, largest: int) -> int | None:
     if text[0] == "-":
         number = -number
     return number if smallest <= number <= largest else None
+
+
+def parse_duration_ms(text: str) -> int | None:
+    """Milliseconds of an ISO 8601 duration of days, hours, minutes and seconds, as Duration.parse takes them."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)
 
 
 def parse_double(text: str) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from strandline.config.broker_keys import DYNAMIC_ONLY_KEYS, THEMES
 from strandline.config.definition import ConfigKey, Required
+from strandline.config.group_keys import GROUP_KEYS, broker_key
 from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
 from strandline.config.values import render
 
@@ -25,6 +26,7 @@ _TOPIC_COLUMNS = ("Key", "Type", "Default", "Allowed", "Broker's default in", "E
 def render_reference() -> str:
     """The whole page."""
     parts = [_HEAD, "## Topic keys\n", table(_TOPIC_COLUMNS, map(_topic_row, shown(TOPIC_KEYS.values())))]
+    parts += ["## Group keys\n", table(_TOPIC_COLUMNS, map(_group_row, shown(GROUP_KEYS.values())))]
     parts.append("## Broker keys\n")
     for title, keys in THEMES:
         parts += [f"### {title}\n", table(_BROKER_COLUMNS, map(_broker_row, shown(keys)))]
@@ -66,6 +68,12 @@ def _topic_row(key: ConfigKey) -> tuple[str, ...]:
         effect_text(key),
         key.doc,
     )
+
+
+def _group_row(key: ConfigKey) -> tuple[str, ...]:
+    behind = broker_key(key.name)
+    name, kind, default, allowed, _, *rest = _topic_row(key)
+    return (name, kind, default, allowed, "" if behind is None else f"`{behind}`", *rest)
 
 
 def effect_text(key: ConfigKey) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.config import (
@@ -12,12 +13,14 @@ from strandline.config import (
     DynamicConfigs,
     Refused,
     alter_broker,
+    alter_group,
     alter_topic,
     replace_broker,
+    replace_group,
     replace_topic,
 )
 from strandline.controller.features import MIN_IN_SYNC_KEY, uses_eligible_leaders
-from strandline.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE, ClusterImage
+from strandline.controller.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, ClusterImage
 from strandline.controller.observers import OBSERVERS, check_observers
 from strandline.controller.plans import Planned
 from strandline.wire.api.k33_alter_configs import (
@@ -37,6 +40,19 @@ from strandline.wire.schema import Message
 
 Resource = tuple[int, str]
 
+_REPLACE: Final[
+    dict[int, Callable[[DynamicConfigs, str, Sequence[tuple[str, str | None]]], Altered | Refused]]
+] = {
+    TOPIC_RESOURCE: replace_topic,
+    BROKER_RESOURCE: replace_broker,
+    GROUP_RESOURCE: replace_group,
+}
+_ALTER: Final[dict[int, Callable[[DynamicConfigs, str, Sequence[ConfigChange]], Altered | Refused]]] = {
+    TOPIC_RESOURCE: alter_topic,
+    BROKER_RESOURCE: alter_broker,
+    GROUP_RESOURCE: alter_group,
+}
+
 
 def plan_alter_configs(
     image: ClusterImage, configs: DynamicConfigs, request: AlterConfigsRequest
@@ -51,8 +67,7 @@ def plan_alter_configs(
         def decide(
             resource: Resource = resource, given: Sequence[tuple[str, str | None]] = given
         ) -> Altered | Refused:
-            replace = replace_topic if resource[0] == TOPIC_RESOURCE else replace_broker
-            return replace(configs, resource[1], given)
+            return _REPLACE[resource[0]](configs, resource[1], given)
 
         planned, code, message = _plan_resource(image, counts, resource, decide)
         records += planned
@@ -80,8 +95,7 @@ def plan_incremental_alter_configs(
         def decide(
             resource: Resource = resource, changes: Sequence[ConfigChange] = changes
         ) -> Altered | Refused:
-            alter = alter_topic if resource[0] == TOPIC_RESOURCE else alter_broker
-            return alter(configs, resource[1], changes)
+            return _ALTER[resource[0]](configs, resource[1], changes)
 
         planned, code, message = _plan_resource(image, counts, resource, decide)
         records += planned
@@ -142,9 +156,9 @@ def _check_resource(image: ClusterImage, kind: int, name: str) -> None:
     if kind == TOPIC_RESOURCE:
         if name not in image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
-    elif kind != BROKER_RESOURCE:
+    elif kind not in _ALTER:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no configs that can be altered."
         )
-    elif name and not name.isdigit():
+    elif kind == BROKER_RESOURCE and name and not name.isdigit():
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a broker's id.")

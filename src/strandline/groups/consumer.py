@@ -133,7 +133,8 @@ class ConsumerProtocol:
             classic=None,
         )
         change = self.plan_change(group, known, replaced, wanted, reported, topics, now)
-        self._expect(group, change.member, self.settings.consumer_session_timeout_ms, now)
+        times = self.settings.consumer_times(group.group_id)
+        self._expect(group, change.member, times.session_timeout_ms, now)
         is_full = (
             request.rebalance_timeout_ms != -1
             and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
@@ -144,7 +145,7 @@ class ConsumerProtocol:
             error_code=ErrorCode.NONE,
             member_id=change.member.member_id,
             member_epoch=change.member.epoch,
-            heartbeat_interval_ms=self.settings.consumer_heartbeat_interval_ms,
+            heartbeat_interval_ms=times.heartbeat_interval_ms,
         )
         if request.member_epoch == 0 or is_full or change.has_new_assignment:
             response.assignment = Assignment(
@@ -426,7 +427,7 @@ class ConsumerProtocol:
 
     def loaded(self, group: ConsumerGroup, now: Moment) -> None:
         for member in group.members.values():
-            timeout_ms = self.settings.consumer_session_timeout_ms
+            timeout_ms = self.settings.consumer_times(group.group_id).session_timeout_ms
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms
             self._expect(group, member, timeout_ms, now)

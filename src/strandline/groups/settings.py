@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class ConsumerTimes(NamedTuple):
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,8 +21,7 @@ class GroupSettings:
     new_member_join_timeout_ms: int
     offset_metadata_bytes_max: int
     offsets_retention_ms: int
-    consumer_session_timeout_ms: int
-    consumer_heartbeat_interval_ms: int
+    consumer_times: Callable[[str], ConsumerTimes]  # of a group: each may have its own
     consumer_group_size_max: int
     consumer_assignors: tuple[str, ...]
     migration_policy: str

@@ -1,4 +1,5 @@
 import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.coordinator.group.GroupConfig;
 import org.apache.kafka.server.config.AbstractKafkaConfig;
 import org.apache.kafka.server.config.ConfigSynonym;
 import org.apache.kafka.server.config.DynamicBrokerConfig;
@@ -25,6 +26,7 @@ public class DumpConfigs {
         dump("broker", AbstractKafkaConfig.CONFIG_DEF, modes);
         dump("dynamic", QuotaConfig.brokerQuotaConfigs(), modes);
         dump("topic", LogConfig.configDefCopy(), Map.of());
+        dump("group", GroupConfig.CONFIG_DEF, Map.of());
     }
 
     private static void dump(String scope, ConfigDef definition, Map<String, String> modes) throws Exception {
@@ -33,7 +35,8 @@ public class DumpConfigs {
                 scope, key.name, key.type.name(), key.importance.name(), printedDefault(key),
                 printedValidator(key.validator), modes.getOrDefault(key.name, "read-only"),
                 String.valueOf(key.type.isSensitive()), String.valueOf(key.internalConfig),
-                scope.equals("topic") ? synonyms(key.name) : ""));
+                scope.equals("topic") ? synonyms(key.name)
+                    : scope.equals("group") ? GroupConfig.brokerSynonym(key.name).orElse("") : ""));
         }
     }
 

@@ -12,7 +12,7 @@ from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
 from strandline.groups.offset_requests import OffsetToCommit
 from strandline.groups.outcome import Entry, Outcome
-from strandline.groups.settings import GroupSettings
+from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest
@@ -31,8 +31,7 @@ SETTINGS = GroupSettings(
     new_member_join_timeout_ms=300_000,
     offset_metadata_bytes_max=100,
     offsets_retention_ms=3_600_000,
-    consumer_session_timeout_ms=45_000,
-    consumer_heartbeat_interval_ms=5_000,
+    consumer_times=lambda group: ConsumerTimes(45_000, 5_000),
     consumer_group_size_max=4,
     consumer_assignors=("uniform", "range"),
     migration_policy="bidirectional",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.connection import RequestContext
-from strandline.controller.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from strandline.controller.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from strandline.wire.api.k74_list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 REQUEST = ListConfigResourcesRequest
 _BROKER_LOGGER: Final = 8
 _CLIENT_METRICS: Final = 16
-_GROUP: Final = 32
-_ALL: Final = (TOPIC_RESOURCE, BROKER_RESOURCE, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP)
+_ALL: Final = (TOPIC_RESOURCE, BROKER_RESOURCE, _BROKER_LOGGER, _CLIENT_METRICS, GROUP_RESOURCE)
 
 
 def handle(
@@ -38,6 +37,8 @@ def handle(
     names: list[tuple[int, str]] = []
     if TOPIC_RESOURCE in wanted:
         names += [(TOPIC_RESOURCE, name) for name in sorted(broker.image.topics)]
+    if GROUP_RESOURCE in wanted:
+        names += [(GROUP_RESOURCE, name) for name in broker.configs.names_of(GROUP_RESOURCE)]
     for kind in (BROKER_RESOURCE, _BROKER_LOGGER):
         if kind in wanted:
             names += [(kind, str(state.node_id)) for state in broker.image.live_brokers()]
