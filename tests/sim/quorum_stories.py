@@ -7,7 +7,8 @@ import itertools
 from strandline.quorum import messages as m
 from strandline.quorum.messages import ReplicaKey
 from strandline.sim.history import Violation
-from tests.sim.quorum_storm import LATE_S, Entry, Member, Storm
+from tests.sim.quorum_storm import Entry, Member, QuorumStorm
+from tests.sim.storm import LATE_S
 
 _ACTS = 60
 _LIVE_S = 120.0
@@ -27,7 +28,7 @@ class Weather:
     is removed before it is, or the majority could be gone for ever.
     """
 
-    def __init__(self, storm: Storm) -> None:
+    def __init__(self, storm: QuorumStorm) -> None:
         self._storm = storm
         self._chance = storm.chance
         self._members = list(storm.members.values())
@@ -176,16 +177,16 @@ class Weather:
             raise Violation("not-live", "the leader does not commit while a minority is away")
 
 
-def write(storm: Storm, leader: Member) -> None:
+def write(storm: QuorumStorm, leader: Member) -> None:
     assert leader.core is not None
     leader.append(Entry(leader.core.epoch, storm.number()))
 
 
-def run(seed: int) -> Storm:
+def run(seed: int) -> QuorumStorm:
     """One storm, from its first election to the calm after it; raises Violation, or an assertion of a core."""
-    shape = Storm(seed).chance
+    shape = QuorumStorm(seed).chance
     members = shape.choice((3, 4, 5))
-    storm = Storm(seed, members=members, first_voters=shape.randint(1, members))
+    storm = QuorumStorm(seed, members=members, first_voters=shape.randint(1, members))
     weather = Weather(storm)
     for member in storm.members.values():
         member.start()

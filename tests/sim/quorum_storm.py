@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from strandline.quorum import messages as m
@@ -22,16 +21,13 @@ from strandline.quorum.roles import Candidate, Leader, Prospective, Unattached
 from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import Endpoint, Voter, VoterHistory, VotersAt, VoterSet
 from strandline.sim.history import Violation
-from strandline.sim.random import Generator, generator
+from tests.sim.storm import DELAY_S, Storm
 
 SETTINGS = QuorumSettings()
 NO_ELECTION = Election(0)
-_DELAY_S = 0.01
-LATE_S = 4.0
 _WRITE_S = 0.02
 _FETCH_WAIT_S = 0.5
 _RETRY_S = 0.02
-_STEPS_MAX = 400_000
 
 
 class Entry(NamedTuple):
@@ -65,7 +61,7 @@ def epochs_of(log: list[Entry]) -> tuple[tuple[int, int], ...]:
 class Member:
     """One node: its device outlives its lives, of which each has a core of its own."""
 
-    def __init__(self, storm: Storm, node_id: int, first_voters: VoterSet | None) -> None:
+    def __init__(self, storm: QuorumStorm, node_id: int, first_voters: VoterSet | None) -> None:
         self._storm = storm
         self.node_id = node_id
         self._disks = 0
@@ -260,7 +256,7 @@ class Member:
         )
         self._storm.send(self, sent.to, other.step, asked)
         if other.core is None:
-            self.later(_DELAY_S, self.step, m.VoteUnanswered(voter_id=sent.to, asked_epoch=sent.epoch))
+            self.later(DELAY_S, self.step, m.VoteUnanswered(voter_id=sent.to, asked_epoch=sent.epoch))
 
     def _send_begin(self, sent: m.SendBeginEpoch) -> None:
         other, life = self._storm.members[sent.to], self.life
@@ -330,7 +326,7 @@ class Member:
             token=answer,
         )
         self._storm.send(self, sent.to, other._take_fetch, asked)
-        self.later(_DELAY_S if other.core is None else SETTINGS.fetch_timeout_s, give_up)
+        self.later(DELAY_S if other.core is None else SETTINGS.fetch_timeout_s, give_up)
 
     def _take_fetch(self, asked: m.FetchRequested) -> None:
         self.step(asked)
@@ -401,18 +397,12 @@ class Member:
         self._told_written(m.LogSynced(end_offset=end, epochs=epochs_of(self.device.log[:end])))
 
 
-class Storm:
+class QuorumStorm(Storm):
     def __init__(self, seed: int, *, members: int = 4, first_voters: int = 3) -> None:
-        self.chance: Generator = generator(seed, "quorum storm")
-        self.now = 0.0
-        self.is_calm = False  # no message comes late any more
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = self._number = 0
-        self._cuts: dict[tuple[int, int], None] = {}
+        super().__init__("quorum storm", seed)
         self._committed: list[Entry] = []
         self._leaders: dict[int, ReplicaKey] = {}
         self._votes: dict[tuple[ReplicaKey, int], ReplicaKey] = {}
-        self.members: dict[int, Member] = {}
         ids = range(1, members + 1)
         self.members = {node_id: Member(self, node_id, None) for node_id in ids}
         first = VoterSet.of(self.members[node_id].voter for node_id in ids[:first_voters])
@@ -423,44 +413,14 @@ class Storm:
     def committed_count(self) -> int:
         return len(self._committed)
 
-    def number(self) -> int:
-        self._number += 1
-        return self._number
-
-    # Time
-
-    def at(self, seconds: float, act: Callable[[], None]) -> None:
-        self._count += 1
-        heappush(self._events, (self.now + seconds, self._count, act))
-
-    def run(self, seconds: float) -> None:
-        until = self.now + seconds
-        while self._events and self._events[0][0] <= until:
-            self.now, _, act = heappop(self._events)
-            act()
-            if self._count > _STEPS_MAX:
-                raise Violation("not-live", "the quorum does not come to rest")
-        self.now = until
-
-    # The network
-
-    def cut(self, one: int, other: int) -> None:
-        self._cuts[one, other] = None
-
-    def heal(self) -> None:
-        self._cuts.clear()
+    # Between members
 
     def send(self, source: Member, target: int, act: Callable[..., object], *what: Any) -> None:
-        late = not self.is_calm and self.chance.random() < 0.01
-        delay = self.chance.uniform(0.0, LATE_S) if late else _DELAY_S * self.chance.random()
-        pair = (source.node_id, target)
-
         def arrive() -> None:
-            if self.members[target].core is not None and pair not in self._cuts:
+            if self.members[target].core is not None:
                 act(*what)
 
-        if pair not in self._cuts:
-            self.at(delay, arrive)
+        self.carry(source.node_id, target, arrive)
 
     def reply(
         self, source: Member, target: Member, life: int, told: Any, act: Callable[..., object] | None = None
@@ -483,17 +443,17 @@ class Storm:
 
     def probe(self, member: Member, leader_id: int) -> None:
         def look() -> None:
-            if self.members[leader_id].core is None and (member.node_id, leader_id) not in self._cuts:
+            if self.members[leader_id].core is None and not self.is_cut(member.node_id, leader_id):
                 member.step(m.LeaderGone(leader_id=leader_id))
 
         if leader_id in self.members:
-            member.later(2 * _DELAY_S * self.chance.random(), look)
+            member.later(2 * DELAY_S * self.chance.random(), look)
 
     def check_voter(self, leader: Member, voter: Voter) -> None:
         other = self.members[voter.key.replica_id]
-        is_there = other.core is not None and (leader.node_id, other.node_id) not in self._cuts
+        is_there = other.core is not None and not self.is_cut(leader.node_id, other.node_id)
         told = m.VoterChecked(key=voter.key, version_range=(0, 1) if is_there else None)
-        leader.later(2 * _DELAY_S * self.chance.random(), leader.step, told)
+        leader.later(2 * DELAY_S * self.chance.random(), leader.step, told)
 
     # What must never happen
 

@@ -18,7 +18,14 @@ import pytest
 
 from strandline.sim.plans import Plan, shipped
 from strandline.sim.trial import run
-from tests.sim import quorum_stories, scenarios, test_mutants, test_transaction_mutants, voters
+from tests.sim import (
+    partition_stories,
+    quorum_stories,
+    scenarios,
+    test_mutants,
+    test_transaction_mutants,
+    voters,
+)
 from tests.spec import test_cluster_mutants
 
 Patch = pytest.MonkeyPatch
@@ -44,9 +51,8 @@ STORIES = (
 )
 
 
-STORMS = (quorum_stories.run,)
 # How many of each are tried before the next scenario: the shorter they are, the more.
-STORMS_PER_PLAN = 15
+STORMS = {quorum_stories.run: 25, partition_stories.run: 80}
 PLANS_PER_STORY = 2
 
 
@@ -74,9 +80,10 @@ def tried(plan: Plan, seed: int) -> str | None:
 def attempts() -> Iterator[tuple[str, int, Callable[[int], str | None]]]:
     plans = sorted(shipped().values(), key=lambda plan: ("fast", "slow", "rare").index(plan.speed))
     for turn in itertools.count():
-        for number in range(turn * STORMS_PER_PLAN, (turn + 1) * STORMS_PER_PLAN):
-            for storm in STORMS:
-                yield storm.__module__, number, partial(noticed, storm)
+        for storm, count in STORMS.items():
+            name = storm.__module__.rpartition(".")[2]
+            for number in range(turn * count, (turn + 1) * count):
+                yield name, number, partial(noticed, storm)
         if turn % PLANS_PER_STORY == 0:
             for story in STORIES:
                 yield story.__name__, turn // PLANS_PER_STORY, partial(told, story)

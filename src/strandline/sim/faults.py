@@ -3,8 +3,8 @@
 An event strikes at a moment of the faulty phase and lasts for some seconds; then its harm is undone. What may be lost
 is Kafka's contract: a process that is killed loses nothing that was written. A machine without power, or a disk whose
 sync failed, loses what was not synced: such an event waits until every replica is in sync, and until all are again
-nobody else is killed. A controller cannot tell a killed process from a machine without power: were all replicas to end
-so, it would have to take one of them for the best that is left (KIP-966).
+nobody else is killed. A controller cannot tell a killed process from a machine without power, and of the two replicas
+that must have a record before it is committed one may end uncleanly, not both (KIP-966).
 """
 
 from __future__ import annotations
