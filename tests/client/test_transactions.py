@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -16,6 +15,7 @@ from strandline.client.errors import (
     RecordTooLargeError,
     TransactionAbortedError,
 )
+from tests.client.features import set_transaction_version
 from tests.client.reading import create, read_all, run
 from tests.compat.server import Server
 
@@ -24,20 +24,8 @@ from tests.compat.server import Server
 def version(request: pytest.FixtureRequest, server: Server) -> int:
     """The cluster's transaction.version for this test."""
     level = int(request.param[1:])
-
-    async def switch() -> int:
-        async with Admin(bootstrap_servers=server.bootstrap) as admin:
-            current = (await admin.describe_features()).finalized.get("transaction.version", 0)
-            if current != level:
-                kind = "upgrade" if level > current else "safe-downgrade"
-                await admin.update_features({"transaction.version": level}, kind=kind)
-            for _ in range(100):
-                if (await admin.describe_features()).finalized.get("transaction.version", 0) == level:
-                    return level
-                await asyncio.sleep(0.05)
-        raise AssertionError("the feature did not change")
-
-    return run(switch())
+    run(set_transaction_version(server.bootstrap, level))
+    return level
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """How many switched-off safety rules the random search finds: `python -m tests.sim.search_mutants --seconds 30`.
 
 Every mutant has a directed test beside this. Here nobody says where to look: the shipped scenarios take turns with the
-random stories of one node and of controllers that come and go.
+random stories of one node, of controllers that come and go, and of cores without a shell.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ import pytest
 
 from strandline.sim.plans import Plan, shipped
 from strandline.sim.trial import run
-from tests.sim import scenarios, test_mutants, test_transaction_mutants, voters
+from tests.sim import (
+    partition_stories,
+    quorum_stories,
+    scenarios,
+    test_mutants,
+    test_transaction_mutants,
+    voters,
+)
 from tests.spec import test_cluster_mutants
 
 Patch = pytest.MonkeyPatch
@@ -37,19 +44,26 @@ STORIES = (
     scenarios.power_cuts_while_topics_are_created,
     scenarios.failed_sync_under_load,
     scenarios.clean_stop_after_an_unclean_end,
+    scenarios.power_cut_after_clean_stop,
+    scenarios.full_disk_under_load,
     voters.joining_and_leaving,
     voters.replaced_disk,
 )
 
 
-# They are short.
-STORIES_PER_PLAN = 4
+# How many of each are tried before the next scenario: the shorter they are, the more.
+STORMS = {quorum_stories.run: 25, partition_stories.run: 80}
+PLANS_PER_STORY = 2
 
 
 def told(story: Any, seed: int) -> str | None:
     """What went wrong in a story, if anything did."""
+    return noticed(partial(scenarios.run, story), seed)
+
+
+def noticed(run_story: Callable[[int], object], seed: int) -> str | None:
     try:
-        scenarios.run(story, seed)
+        run_story(seed)
     except Exception as error:
         return str(error).partition("\n")[0] or type(error).__name__
     return None
@@ -65,21 +79,25 @@ def tried(plan: Plan, seed: int) -> str | None:
 
 def attempts() -> Iterator[tuple[str, int, Callable[[int], str | None]]]:
     plans = sorted(shipped().values(), key=lambda plan: ("fast", "slow", "rare").index(plan.speed))
-    for seed in itertools.count():
-        for number in range(seed * STORIES_PER_PLAN, (seed + 1) * STORIES_PER_PLAN):
+    for turn in itertools.count():
+        for storm, count in STORMS.items():
+            name = storm.__module__.rpartition(".")[2]
+            for number in range(turn * count, (turn + 1) * count):
+                yield name, number, partial(noticed, storm)
+        if turn % PLANS_PER_STORY == 0:
             for story in STORIES:
-                yield story.__name__, number, partial(told, story)
-        for plan in plans:
-            yield plan.name, seed, partial(tried, plan)
+                yield story.__name__, turn // PLANS_PER_STORY, partial(told, story)
+        plan = plans[turn % len(plans)]
+        yield plan.name, turn // len(plans), partial(tried, plan)
 
 
 def search(mutate: Callable[[Patch], Any], seconds: float) -> str | None:
-    """What noticed, if anything did in time."""
-    deadline = time.monotonic() + seconds
+    """What noticed, if anything did in this much time of one core."""
+    deadline = time.process_time() + seconds
     with Patch.context() as patch:
         mutate(patch)
         for name, seed, attempt in attempts():
-            if time.monotonic() > deadline:
+            if time.process_time() > deadline:
                 return None
             found = attempt(seed)
             if found is not None:
@@ -89,17 +107,19 @@ def search(mutate: Callable[[Patch], Any], seconds: float) -> str | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim.search_mutants", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each mutant (default: 60)")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="of CPU time for each mutant (default: 60)"
+    )
     parser.add_argument("--only", default="", help="only mutants whose name has this in it")
     options = parser.parse_args()
     chosen = {name: mutate for name, mutate in mutants().items() if options.only in name}
-    noticed = 0
+    count = 0
     for name, mutate in chosen.items():
         found = search(mutate, options.seconds)
-        noticed += found is not None
+        count += found is not None
         print(f"{name:<60} {found or 'not found'}", flush=True)
-    print(f"{noticed} of {len(chosen)} mutants found")
-    return 0 if noticed * 2 > len(chosen) else 1
+    print(f"{count} of {len(chosen)} mutants found")
+    return 0 if count * 2 > len(chosen) else 1
 
 
 if __name__ == "__main__":

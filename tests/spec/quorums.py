@@ -118,7 +118,21 @@ class Node:
         self.step(m.BeginEpochRequested(leader_id=leader, epoch=epoch, token=object()))
         self.sync()
         if fetched:
-            self.step(m.FetchAnswered(leader_id=leader, epoch=epoch, high_watermark=0))
+            self.brought(leader, epoch)
+
+    def brought(
+        self, leader: int, epoch: int, high_watermark: int = 0, *, offset: int | None = None, **more: Any
+    ) -> list[Effect]:
+        """A fetch from the end of its log, or from another offset, is answered."""
+        return self.step(
+            m.FetchAnswered(
+                leader_id=leader,
+                epoch=epoch,
+                offset=self.core.log_end if offset is None else offset,
+                high_watermark=high_watermark,
+                **more,
+            )
+        )
 
     def lead(self) -> None:
         """Wins the next epoch with as few votes as it takes; its first record is at the end of its log."""

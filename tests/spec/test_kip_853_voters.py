@@ -105,9 +105,7 @@ def test_4_1_set_goes_with_the_log_that_is_cut_off() -> None:
     node = Node(2, recorded=voter_set(1, 2, 3), epochs=[(1, 0)], end=5)
     node.step(m.VotersAppended(offset=4, voters=voter_set(1, 2, 3, 4)))
     node.follow(leader=3, epoch=2)
-    node.step(
-        m.FetchAnswered(leader_id=3, epoch=2, high_watermark=0, diverging=OffsetAndEpoch(4, 1)),
-    )
+    node.brought(3, 2, diverging=OffsetAndEpoch(4, 1))
     assert of(node.effects, m.TruncateLog)[-1].offset == 4
     assert node.core.voters == voter_set(1, 2, 3).keys
 

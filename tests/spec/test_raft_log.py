@@ -28,9 +28,7 @@ def test_5_3_follower_truncates_to_where_the_logs_agree_and_not_further() -> Non
     """§5.3: the leader never overwrites its log; the follower deletes what conflicts."""
     voter = Node(2, epochs=[(1, 0), (2, 5)], end=9, election=Election(2))
     voter.follow(1, 3)
-    effects = voter.step(
-        m.FetchAnswered(leader_id=1, epoch=3, high_watermark=0, diverging=OffsetAndEpoch(5, 1))
-    )
+    effects = voter.brought(1, 3, diverging=OffsetAndEpoch(5, 1))
     assert of(effects, m.TruncateLog) == [m.TruncateLog(offset=5)]
 
 
@@ -38,9 +36,9 @@ def test_5_3_what_is_committed_is_never_truncated() -> None:
     """§5.4.3 leader completeness: a leader that asks for it cannot exist, so a node that sees one stops."""
     voter = Node(2, epochs=[(1, 0)], end=9, election=Election(1))
     voter.follow(1, 2)
-    voter.step(m.FetchAnswered(leader_id=1, epoch=2, high_watermark=8))
+    voter.brought(1, 2, 8)
     with pytest.raises(AssertionError, match="committed"):
-        voter.step(m.FetchAnswered(leader_id=1, epoch=2, high_watermark=8, diverging=OffsetAndEpoch(4, 1)))
+        voter.brought(1, 2, 8, diverging=OffsetAndEpoch(4, 1))
 
 
 def test_5_4_2_records_of_past_epochs_are_committed_only_along_with_one_of_the_own() -> None:
@@ -84,5 +82,19 @@ def test_an_observer_counts_for_nothing() -> None:
 def test_follower_s_high_watermark_does_not_pass_its_own_end() -> None:
     voter = Node(2)
     voter.follow(1, 1)
-    voter.step(m.FetchAnswered(leader_id=1, epoch=1, high_watermark=100))
+    voter.brought(1, 1, 100)
     assert voter.core.high_watermark == 0
+
+
+def test_records_that_two_fetches_bring_are_appended_once() -> None:
+    """A leader that is back so soon that fetches of its last epoch are still waited for: they fail in the next."""
+    voter = Node(2)
+    voter.follow(1, 1)
+    voter.follow(1, 2)
+    voter.core.fetch_failed(1, 1)
+    assert of(voter.core.fetch_again(), m.SendFetch) == []
+    assert of(voter.brought(1, 2, records=b"three records"), m.AppendFetched) != []
+    assert voter.brought(1, 2, records=b"three records") == []  # while they are written
+    voter.append(3)
+    assert voter.brought(1, 2, offset=0, records=b"three records") == []
+    assert of(voter.brought(1, 2, records=b"others"), m.AppendFetched) != []

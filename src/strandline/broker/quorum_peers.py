@@ -149,10 +149,10 @@ class QuorumPeers:
         if answered is not None and (
             answered.epoch > self._node.core.epoch or answered.leader_id != effect.to
         ):
-            self._node.core.fetch_failed(effect.to)
+            self._node.core.fetch_failed(effect.to, effect.epoch)
             self._node.addresses.learn_from(response.node_endpoints)
             self._node.step(m.LeaderFound(leader_id=answered.leader_id, epoch=answered.epoch))
-        self._node.core.fetch_failed(effect.to)
+        self._node.core.fetch_failed(effect.to, effect.epoch)
         if self._node.is_stopped:
             return
         await asyncio.sleep(_FETCH_RETRY_S)
@@ -160,7 +160,9 @@ class QuorumPeers:
 
     def read_fetch(self, effect: m.SendFetch, response: Any) -> m.FetchAnswered:
         if response.error_code or not response.responses:
-            return m.FetchAnswered(leader_id=effect.to, epoch=effect.epoch, high_watermark=0, error=True)
+            return m.FetchAnswered(
+                leader_id=effect.to, epoch=effect.epoch, offset=effect.offset, high_watermark=0, error=True
+            )
         partition = response.responses[0].partitions[0]
         current = partition.current_leader
         leader_id = current.leader_id if current is not None else effect.to
@@ -170,6 +172,7 @@ class QuorumPeers:
         return m.FetchAnswered(
             leader_id=leader_id,
             epoch=epoch,
+            offset=effect.offset,
             high_watermark=partition.high_watermark,
             error=partition.error_code != ErrorCode.NONE,
             diverging=None if diverging is None else OffsetAndEpoch(diverging.end_offset, diverging.epoch),

@@ -147,6 +147,8 @@ class Fetching(QuorumState):
         role = self.role
         if not isinstance(role, Follower) or event.leader_id != role.leader_id or event.epoch != role.epoch:
             return []
+        if role.is_writing or event.offset != self.log_end:
+            return []  # late: another fetch of this epoch has brought the same
         role.is_fetching = False
         if event.error:
             return []  # the shell asks again after a while
@@ -194,10 +196,11 @@ class Fetching(QuorumState):
             return [*self._follow_high_watermark(self._told_high_watermark), *self._fetch()]
         return []
 
-    def fetch_failed(self, leader_id: int) -> None:
-        """The connection broke, or the answer did not come: another fetch may be sent."""
-        if isinstance(self.role, Follower) and self.role.leader_id == leader_id:
-            self.role.is_fetching = False
+    def fetch_failed(self, leader_id: int, epoch: int) -> None:
+        """The connection broke, or the answer did not come: another fetch of that epoch may be sent."""
+        role = self.role
+        if isinstance(role, Follower) and (role.leader_id, role.epoch) == (leader_id, epoch):
+            role.is_fetching = False
 
     def fetch_again(self) -> list[Effect]:
         return self._fetch()

@@ -102,10 +102,11 @@ class FetchRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchAnswered:
-    """What a fetch brought; `end` is None where no records came."""
+    """What a fetch from `offset` brought."""
 
     leader_id: int
     epoch: int
+    offset: int
     high_watermark: int
     error: bool = False
     diverging: OffsetAndEpoch | None = None

@@ -278,14 +278,13 @@ class _Bytes:
     __slots__ = ("_data",)
 
     def __init__(self, data: Buffer) -> None:
-        self._data = memoryview(bytes(data))
+        self._data = bytes(data)
 
     def __len__(self) -> int:
         return len(self._data)
 
     def take(self, size: int) -> bytes:
-        data = bytes(self._data[:size])
-        self._data = self._data[size:]
+        data, self._data = self._data[:size], self._data[size:]
         return data
 
     def close(self) -> None:

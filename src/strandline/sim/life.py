@@ -12,7 +12,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from strandline.sim.callback import Callback
 
 T = TypeVar("T")
 
@@ -27,7 +30,7 @@ class Life:
         self.ended_because: str | None = None
         self.lost_power = False  # it ended with its host, which had no time to close sockets or write pages
         self.is_paused = False
-        self.held: deque[asyncio.Handle] = deque()  # what fell due meanwhile
+        self.held: deque[Callback] = deque()  # what fell due meanwhile
         self.clock_rate = 1.0  # how fast its clock runs
         self.context = Context()
         self.context.run(OWNER.set, self)

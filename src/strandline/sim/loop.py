@@ -16,13 +16,13 @@ from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextvars import Context, copy_context
-from functools import partial
 from heapq import heappop, heappush
 from math import inf
 from threading import get_ident
 from types import CoroutineType
 from typing import Any, Final, TypeVar
 
+from strandline.sim.callback import Callback
 from strandline.sim.escape import EscapedSimulation, refusal, sealed
 from strandline.sim.life import OWNER, Life, NodeHalted
 from strandline.sim.trace import Trace
@@ -44,8 +44,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._trace = trace
         self._now = 0.0
         self._sequence = 0
-        self._ready: deque[asyncio.Handle] = deque()
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._ready: deque[Callback] = deque()
+        self._timers: list[tuple[float, int, Callback]] = []
         # All of them, with their contexts: a dead life's tasks must not be collected amid a run.
         self._tasks: list[tuple[asyncio.Task[Any], Context]] = []
         self._tasks_max = 256
@@ -61,28 +61,27 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+    ) -> Callback:
+        due = Callback(callback, args, context)
         if not self._is_closed:
-            self._ready.append(handle)
-        return handle
+            self._ready.append(due)
+        return due
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.TimerHandle:
+    ) -> Callback:
         return self.call_at(self._now + max(delay, 0.0), callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        life = OWNER.get(None) if context is None else context.get(OWNER)
-        if life is not None and life.clock_rate != 1.0:
-            when = self._now + (when - self._now) / life.clock_rate
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+    ) -> Callback:
+        due = Callback(callback, args, context)
+        if due.life is not None and due.life.clock_rate != 1.0:
+            when = self._now + (when - self._now) / due.life.clock_rate
         if not self._is_closed:
             self._sequence += 1
-            heappush(self._timers, (when, self._sequence, handle))
-        return handle
+            heappush(self._timers, (when, self._sequence, due))
+        return due
 
     def resume(self, life: Life) -> None:
         life.is_paused = False
@@ -91,13 +90,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
+    ) -> Callback:
         if get_ident() != self._thread:
             raise EscapedSimulation("another thread called call_soon_threadsafe")
         return self.call_soon(callback, *args, context=context)
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        pass  # it is passed over when its time comes
 
     # Futures and tasks
 
@@ -138,29 +134,35 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return wanted.result()
 
     def _run(self, wanted: asyncio.Future[T]) -> None:
-        ready = self._ready
+        ready, called = self._ready, self._trace.called
         at_this_moment = 0
         while not wanted.done():
             if not ready:
                 self._advance()
                 at_this_moment = 0
-            handle = ready.popleft()
-            if _is_over(handle):
+            due = ready.popleft()
+            if due.is_over:
                 continue
-            if _is_held(handle):
+            if due.life is not None and due.life.is_paused:
+                due.life.held.append(due)
                 continue
             at_this_moment += 1
             if at_this_moment > CALLBACKS_AT_ONE_MOMENT_MAX:
-                raise StuckWorld(f"time stands still: {_name(handle)} is called over and over")
-            self._trace.note("call", _name(handle))
-            handle._run()
+                raise StuckWorld(f"time stands still: {due.name} is called over and over")
+            called(due.name)
+            try:
+                due.context.run(due.run, *due.args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self.call_exception_handler({"message": f"{due.name} failed", "exception": error})
             if self._failure is not None:
                 raise self._failure
 
     def _advance(self) -> None:
         """To the next deadline, whose timers become ready."""
         timers = self._timers
-        while timers and _is_over(timers[0][2]):
+        while timers and timers[0][2].is_over:
             heappop(timers)
         if not timers:
             raise StuckWorld(f"nothing can happen any more, and these wait:\n{self._waiting()}")
@@ -170,7 +172,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 f"not done after {self._deadline:.0f} virtual seconds; these wait:\n{self._waiting()}"
             )
         # A deadline may lie in the past: `call_at` takes any.
-        self._now = self._trace.now = max(when, self._now)
+        self._now = max(when, self._now)
+        self._trace.moved(self._now)
         while timers and timers[0][0] <= when:
             self._ready.append(heappop(timers)[2])
 
@@ -234,32 +237,9 @@ def simulated_loop(trace: Trace) -> SimulatedLoop:
     return SimulatedLoop(trace)  # type: ignore[abstract]  # what is missing is set below, to raise
 
 
-def _is_over(handle: asyncio.Handle) -> bool:
-    return handle.cancelled() or not _is_alive(handle._context)  # type: ignore[attr-defined]
-
-
-def _is_held(handle: asyncio.Handle) -> bool:
-    life = handle._context.get(OWNER)  # type: ignore[attr-defined]
-    if life is None or not life.is_paused:
-        return False
-    life.held.append(handle)
-    return True
-
-
 def _is_alive(context: Context) -> bool:
     life = context.get(OWNER)
     return life is None or life.is_alive
-
-
-def _name(handle: asyncio.Handle) -> str:
-    """What runs, in words that are the same in every run."""
-    callback: Any = handle._callback  # type: ignore[attr-defined]
-    while isinstance(callback, partial):
-        callback = callback.func
-    owner = getattr(callback, "__self__", None)
-    if isinstance(owner, asyncio.Task):
-        callback = owner.get_coro()
-    return str(getattr(callback, "__qualname__", type(callback).__qualname__))
 
 
 def _place(task: asyncio.Task[Any]) -> str:

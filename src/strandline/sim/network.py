@@ -19,7 +19,7 @@ from asyncio import Future
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 from strandline.ports.network import Peer
@@ -63,7 +63,7 @@ class SimulatedNetwork:
         self._open: dict[SimulatedConnection, None] = {}
         self._orphans: list[SimulatedConnection] = []
         self._cuts: dict[tuple[str, str], None] = {}
-        self._held: dict[tuple[str, str], deque[Callable[[], None]]] = {}
+        self._held: dict[tuple[str, str], deque[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
         self._connections = 0
         self._next_port = _FIRST_OWN_PORT
         # What wires and operating systems do, they do in nobody's life.
@@ -90,8 +90,8 @@ class SimulatedNetwork:
 
     def _release(self) -> None:
         for pair in [pair for pair in self._held if pair not in self._cuts]:
-            for act in self._held.pop(pair):
-                act()
+            for act, what in self._held.pop(pair):
+                act(*what)
 
     def break_connections(self, host: str) -> None:
         """Every connection of the host breaks, as when a router forgets them."""
@@ -107,7 +107,7 @@ class SimulatedNetwork:
     # For connections
 
     def transmit(self, source: SimulatedConnection, when: float, data: bytes) -> None:
-        self._at(when, source.host, source.peer_host, lambda: self._arrive(source, data))
+        self._at(when, source.host, source.peer_host, self._arrive, source, data)
 
     def _arrive(self, source: SimulatedConnection, data: bytes) -> None:
         self._trace.note("arrive", f"{source.label} {len(data)} {crc32(data):08x}")
@@ -116,23 +116,23 @@ class SimulatedNetwork:
     def transmit_end(
         self, source: SimulatedConnection, when: float, target: SimulatedConnection, error: Exception | None
     ) -> None:
-        def arrive() -> None:
-            self._trace.note("arrive", f"{source.label} end")
-            target.arrive_end(error)
+        self._at(when, source.host, source.peer_host, self._arrive_end, source, target, error)
 
-        self._at(when, source.host, source.peer_host, arrive)
+    def _arrive_end(
+        self, source: SimulatedConnection, target: SimulatedConnection, error: Exception | None
+    ) -> None:
+        self._trace.note("arrive", f"{source.label} end")
+        target.arrive_end(error)
 
-    def _at(self, when: float, source: str, target: str, act: Callable[[], None]) -> None:
-        pair = (source, target)
+    def _at(self, when: float, source: str, target: str, act: Callable[..., None], *what: Any) -> None:
+        self.loop.call_at(when, self._pass_through, (source, target), act, what, context=self._nobody)
 
-        def pass_through() -> None:
-            # Behind what is held already: nothing may be overtaken while a cut is being healed.
-            if pair in self._cuts or pair in self._held:
-                self._held.setdefault(pair, deque()).append(act)
-            else:
-                act()
-
-        self.loop.call_at(when, pass_through, context=self._nobody)
+    def _pass_through(self, pair: tuple[str, str], act: Callable[..., None], what: tuple[Any, ...]) -> None:
+        # Behind what is held already: nothing may be overtaken while a cut is being healed.
+        if pair in self._cuts or pair in self._held:
+            self._held.setdefault(pair, deque()).append((act, what))
+        else:
+            act(*what)
 
     def forget(self, connection: SimulatedConnection) -> None:
         self._open.pop(connection, None)

@@ -4,6 +4,7 @@ about = "nodes are killed while transactions are written"
 speed = "fast"                  # fast, slow or rare: how often a search should try it
 workloads = ["transactions"]    # log, transactions, loops, groups
 nodes = 3
+controllers = 0                 # nodes that are controllers only and are spared; 0: every node is in both roles
 
 [faults]
 kinds = ["kill", "kill", "kill-two"]
@@ -27,7 +28,7 @@ from strandline.sim.faults import KINDS, FaultPlan
 
 SPEEDS: Final = ("fast", "slow", "rare")
 WORKLOADS: Final = ("log", "transactions", "loops", "groups")
-_KEYS: Final = frozenset({"about", "speed", "workloads", "nodes", "faults", "settings"})
+_KEYS: Final = frozenset({"about", "speed", "workloads", "nodes", "controllers", "faults", "settings"})
 _FAULT_KEYS: Final = frozenset({"kinds", "count", "every_s", "seconds"})
 
 
@@ -43,6 +44,7 @@ class Plan:
     workloads: tuple[str, ...]
     faults: FaultPlan
     nodes: int = 3
+    controllers: int = 0
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -96,6 +98,7 @@ def parse(name: str, text: str) -> Plan:
         speed=found.get("speed", "fast"),
         workloads=tuple(found["workloads"]),
         nodes=int(found.get("nodes", 3)),
+        controllers=int(found.get("controllers", 0)),
         settings={key: str(value) for key, value in found.get("settings", {}).items()},
         faults=FaultPlan(
             kinds=tuple(faults.get("kinds", ())),

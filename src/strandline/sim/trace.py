@@ -1,40 +1,67 @@
 """What happened, in order, folded into a hash: two runs of one seed must give the same.
 
-An entry is the virtual time, what kind of event it was, and words that tell one from another. Nothing in it depends on
-memory addresses or on the order of sets. The last lines are kept for whoever looks at a failure.
+An entry says what kind of event it was, with words that tell one from another; between entries the virtual time moves.
+Nothing in it depends on memory addresses or on the order of sets. The last entries are kept for whoever looks at a
+failure.
 """
 
 from __future__ import annotations
 
+from array import array
 from hashlib import blake2b
 from typing import Final
 
 ENTRIES_KEPT: Final = 400
-_FOLDED_AT_ONCE: Final = 2000
+_FOLDED_AT_ONCE: Final = 4000
+# Stands where the time moved; no entry is empty.
+_MOVED: Final = ""
 
 
 class Trace:
-    __slots__ = ("_hash", "_kept", "_new", "count", "now")
+    __slots__ = ("_count", "_folded_at", "_hash", "_kept", "_new", "_times", "called")
 
     def __init__(self) -> None:
         self._hash = blake2b(digest_size=16)
-        # Entries are written out many at a time: they are a large part of what a simulation does.
-        self._new: list[tuple[float, str, str]] = []
-        self._kept: list[tuple[float, str, str]] = []
-        self.count = 0
-        self.now = 0.0  # kept by the loop
+        # Entries are folded many at a time: they are a large part of what a simulation does.
+        self._new: list[str] = []
+        self._times = array("d")
+        self._kept: list[tuple[float, str]] = []
+        self._folded_at = 0.0
+        self._count = 0
+        self.called = self._new.append  # a callback by its name, which is what happens most
 
-    def note(self, kind: str, what: str) -> None:
-        self._new.append((self.now, kind, what))
-        self.count += 1
-        if len(self._new) == _FOLDED_AT_ONCE:
+    def moved(self, now: float) -> None:
+        self._times.append(now)
+        self._new.append(_MOVED)
+        if len(self._new) >= _FOLDED_AT_ONCE:
             self._fold()
 
+    def note(self, kind: str, what: str) -> None:
+        self._new.append(f"{kind} {what}")
+
+    @property
+    def count(self) -> int:
+        return self._count + len(self._new)
+
     def _fold(self) -> None:
-        if not self._new:
-            return
-        self._hash.update(repr(self._new).encode())
-        self._kept, self._new = self._new[-ENTRIES_KEPT:], []
+        self._hash.update("\n".join(self._new).encode())
+        self._hash.update(self._times.tobytes())
+        self._kept = self._last()
+        self._count += len(self._new)
+        if self._times:
+            self._folded_at = self._times[-1]
+        self._new.clear()
+        del self._times[:]
+
+    def _last(self) -> list[tuple[float, str]]:
+        """The last entries with their times."""
+        found, now, times = [], self._folded_at, iter(self._times)
+        for entry in self._new:
+            if entry == _MOVED:
+                now = next(times)
+            else:
+                found.append((now, entry))
+        return (self._kept + found)[-ENTRIES_KEPT:]
 
     def hexdigest(self) -> str:
         """Of everything so far. Whoever compares two traces asks both at the same count."""
@@ -42,5 +69,4 @@ class Trace:
         return self._hash.hexdigest()
 
     def tail(self, count: int) -> str:
-        entries = (self._kept + self._new)[-count:]
-        return "\n".join(f"{now:.6f} {kind} {what}" for now, kind, what in entries)
+        return "\n".join(f"{now:.6f} {entry}" for now, entry in self._last()[-count:])

@@ -26,7 +26,7 @@ from strandline.sim.workloads.log import LogWorkload
 from strandline.sim.workloads.loops import LoopWorkload
 from strandline.sim.workloads.reading import read_whole
 from strandline.sim.workloads.transactions import TransactionWorkload
-from strandline.sim.world import World
+from strandline.sim.world import REPLICATED, World
 
 _LIVE_S: Final = 180.0
 _WATCH_S: Final = 0.05
@@ -81,7 +81,9 @@ class Outcome:
 def events_of(plan: Plan, seed: int) -> list[Event]:
     """The faults that a seed gives a scenario."""
     with World(seed) as world:
-        return fault_kinds.draw(plan.faults, plan.nodes, world.generator("faults", plan.name))
+        first = plan.controllers + 1
+        nodes = range(first, first + plan.nodes)
+        return fault_kinds.draw(plan.faults, nodes, world.generator("faults", plan.name))
 
 
 def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
@@ -131,13 +133,17 @@ class _Trial:
 
     async def run(self, events: list[Event]) -> None:
         world = self._world
-        world.add_cluster(self._plan.nodes, settings=_SETTINGS | self._plan.settings)
+        settings = _SETTINGS | self._plan.settings
+        if self._plan.controllers:
+            world.add_controllers(self._plan.controllers, self._plan.nodes, settings=REPLICATED | settings)
+        else:
+            world.add_cluster(self._plan.nodes, settings=settings)
         await world.start_all()
         self._workloads = [WORKLOADS[name](world, self._history) for name in self._plan.workloads]
         for workload in self._workloads:
             await workload.begin()
         watching = world.start_task(self._watch())
-        faults = Faults(world, lambda: log.are_in_sync(world, list(self._topics)))
+        faults = Faults(world, lambda: log.are_in_sync(world))
         self.counts = faults.counts
         await faults.run(events)
         await faults.heal()

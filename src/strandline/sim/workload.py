@@ -134,6 +134,7 @@ class Producer:
         partition: int,
         *,
         is_idempotent: bool,
+        acks: int = ACKS_ALL,
         value_bytes: Sequence[int] = _VALUE_BYTES,
         pause_seconds_max: float = PAUSE_SECONDS_MAX,
     ) -> None:
@@ -143,6 +144,7 @@ class Producer:
         self.topic = topic
         self.partition = partition
         self.is_idempotent = is_idempotent
+        self.acks = acks
         self.history: list[SentBatch] = []
         self.refusals: list[int] = []  # error codes, in the order in which they came
         self._value_bytes = value_bytes
@@ -228,7 +230,7 @@ class Producer:
             epoch=0 if self.is_idempotent else -1,
             sequence=batch.sequence,
         )
-        return self._client.send(produce_request(self.topic, self.partition, data), _BY_NAME)
+        return self._client.send(produce_request(self.topic, self.partition, data, acks=self.acks), _BY_NAME)
 
     async def _take_answer(self) -> None:
         batch, under_way = self._pending[0]

@@ -53,6 +53,12 @@ CLIENT_HOST: Final = "clients"
 VIRTUAL_SECONDS_MAX: Final = 3600.0
 _TRACE_LINES_SHOWN: Final = 40
 _CONNECT_SECONDS_MAX: Final = 1.0
+# What a cluster of three brokers has.
+REPLICATED: Final = {
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "offsets.topic.replication.factor": "3",
+}
 
 
 class World:
@@ -363,7 +369,5 @@ def cluster_settings(node_id: int, voters: str) -> dict[str, str]:
     return {
         "listeners": f"PLAINTEXT://{host}:{PORT},CONTROLLER://{host}:{CONTROLLER_PORT}",
         "controller.quorum.voters": voters,
-        "default.replication.factor": "3",
-        "min.insync.replicas": "2",
-        "offsets.topic.replication.factor": "3",
+        **REPLICATED,
     }

@@ -7,10 +7,10 @@ from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.storage import names
 
 
-def are_in_sync(world: World, topics: list[str]) -> bool:
-    """On every node's own image: every replica of these topics."""
+def are_in_sync(world: World, topics: list[str] | None = None) -> bool:
+    """On every node's own image: every replica of these topics, or of all."""
     for node in world.nodes.values():
-        for topic in topics:
+        for topic in node.broker.image.topics if topics is None else topics:
             found = node.broker.image.topics.get(topic)
             if found is None or any(
                 len(state.in_sync) < len(state.replicas) for state in found.partitions.values()

@@ -1,4 +1,8 @@
-"""Plain producers, idempotent and not, on the partitions of one topic, and a reader that follows them."""
+"""Plain producers, idempotent and not, on the partitions of one topic, and a reader that follows them.
+
+One of them is content with acks=1: what it was told proves nothing, and its records make the copies of a leader that is
+cut off different from those of the others.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,8 @@ import asyncio
 from typing import Final
 
 from strandline.base.ids import TopicPartition
-from strandline.sim.history import ACKNOWLEDGED, History, Send
-from strandline.sim.workload import Producer, create_topic
+from strandline.sim.history import ACKNOWLEDGED, UNKNOWN, History, Send
+from strandline.sim.workload import ACKS_ALL, Producer, create_topic
 from strandline.sim.workloads.reading import Tail
 from strandline.sim.world import World
 
@@ -35,6 +39,11 @@ class LogWorkload:
             )
             for number in range(PRODUCERS)
         ]
+        self.producers.append(
+            Producer(
+                world, None, "log-careless", "log", 0, is_idempotent=False, acks=1, pause_seconds_max=0.5
+            )
+        )
         self._tail = Tail(world, history, "log", self.topics["log"])
         self._running: list[asyncio.Task[None]] = []
 
@@ -52,6 +61,7 @@ class LogWorkload:
             await running
         for producer in self.producers:
             where = TopicPartition(producer.topic, producer.partition)
+            is_sure = producer.acks == ACKS_ALL
             for batch in producer.history:
                 for place, value in enumerate(batch.values):
                     self._history.sends.append(
@@ -59,9 +69,9 @@ class LogWorkload:
                             process=producer.name,
                             where=where,
                             value=value,
-                            fate=ACKNOWLEDGED if batch.is_acknowledged else "unknown",
-                            offset=batch.base_offset + place if batch.base_offset >= 0 else -1,
-                            is_idempotent=True,  # one that is not idempotent never repeats
+                            fate=ACKNOWLEDGED if batch.is_acknowledged and is_sure else UNKNOWN,
+                            offset=batch.base_offset + place if batch.base_offset >= 0 and is_sure else -1,
+                            is_idempotent=is_sure,  # one that is not idempotent never repeats
                         )
                     )
         await self._tail.end()

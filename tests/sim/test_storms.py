@@ -1,0 +1,16 @@
+"""Cores in storms of chance: nothing that is committed is lost, and all agree in the end."""
+
+from __future__ import annotations
+
+from tests.sim import partition_stories, quorum_stories
+from tests.sim.seeds import seeds
+
+
+@seeds(30)
+def test_committed_metadata_stays_whoever_votes_dies_or_leaves(seed: int) -> None:
+    assert quorum_stories.run(seed).committed_count > 0
+
+
+@seeds(60)
+def test_what_readers_were_shown_stays_whoever_leads_dies_or_comes_back(seed: int) -> None:
+    assert partition_stories.run(seed).committed
