@@ -153,6 +153,9 @@ class Replicas:
 
     async def open(self, topic: str, index: int) -> Replica:
         """The replica, opened if it was not. Raises KafkaError if this node has none."""
+        found = self.get(topic, index)
+        if found is not None:
+            return found  # nearly always, and at each append
         partition = TopicPartition(topic, index)
         while True:
             found = self.get(topic, index)

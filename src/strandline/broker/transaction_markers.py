@@ -48,22 +48,23 @@ class Ending(NamedTuple):
 async def write_here(broker: Broker, ending: Ending, partitions: Iterable[TopicPartition]) -> list[int]:
     """Appends a marker to each of these partitions; an error code for each once they are committed."""
     results: list[int | Waited] = []
+    now_ms = broker.clock.wall_ms()
     for partition in partitions:
         try:
-            results.append(await _append(broker, ending, partition))
+            results.append(await _append(broker, ending, partition, now_ms))
         except KafkaError as error:
             results.append(error.code)
     return await _committed(broker, results)
 
 
-async def _append(broker: Broker, ending: Ending, partition: TopicPartition) -> Waited:
+async def _append(broker: Broker, ending: Ending, partition: TopicPartition, now_ms: int) -> Waited:
     producer_id, epoch, marker, version = ending
     replica = await broker.replicas.open_led(*partition)
     replica.check_online()
     try:
         if partition.topic == OFFSETS_TOPIC:
             return broker.groups.end_transaction(partition.partition, producer_id, epoch, marker, version)
-        appended = replica.append_marker(producer_id, epoch, marker, version, broker.clock.wall_ms())
+        appended = replica.append_marker(producer_id, epoch, marker, version, now_ms)
     except OSError as error:
         raise broker.replicas.disk_error(replica.directory, error) from error
     return Waited(replica, replica.epoch, appended.last_offset + 1)

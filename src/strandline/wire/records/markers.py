@@ -5,6 +5,7 @@ Its key is version 0 and the kind, both int16; its value is version 0 as int16 a
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -28,7 +29,9 @@ class Marker(NamedTuple):
     coordinator_epoch: int
 
 
+@lru_cache(maxsize=8)
 def marker_batch(producer_id: int, epoch: int, marker: Marker, timestamp: int) -> tuple[bytes, BatchHeader]:
+    """The same for every partition of a transaction, so it is kept for the next."""
     key = _KEY.pack(0, COMMIT if marker.is_commit else ABORT)
     record = Record(0, timestamp, key, _VALUE.pack(0, marker.coordinator_epoch))
     batch = build_batch(
