@@ -225,10 +225,10 @@ class Run:
                 target = self._scratch / f"parquet-{self._checkpoints}"
                 began = time.monotonic()
                 writer = self._opened(source, topic, limit).writeStream.format("parquet")
-                self._batch_ms(writer.option("path", str(target)))
+                batch_ms = self._batch_ms(writer.option("path", str(target)))
                 seconds = time.monotonic() - began
                 assert self._spark.read.parquet(str(target)).count() == count
-                return {"krecords_per_s": count / seconds / 1000}
+                return {"krecords_per_s": count / seconds / 1000, "batch_ms": batch_ms}
 
             return once
 

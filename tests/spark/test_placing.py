@@ -79,7 +79,8 @@ def test_a_topic_that_was_seen_before_is_written_by_several_tasks_and_a_new_one_
     names = [f"{topic}-{number}" for number in range(2)]
     for name in names:
         admin.create_topic(name, partitions=4)
-    df = spark.sql(KEYS).selectExpr("key", "value", f"concat('{topic}-', value % 2) as topic")
+    keys = "concat('schlüssel-', hex(key)) as key"
+    df = spark.sql(KEYS).selectExpr(keys, "value", f"concat('{topic}-', int(value) % 2) as topic")
     assert write(df, None, (names[0],)) == {names[0]: 200, names[1]: 200}
     for number, name in enumerate(names):
         rows = rows_of(bootstrap, name, 4)
