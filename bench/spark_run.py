@@ -3,7 +3,8 @@
     python -m bench.spark_run [--rounds N] [--scale F] [--dry]
 
 Writes docs/benchmarks/spark.json and spark.md; `--dry` only prints the page. Formats alternate within each round and
-are warmed once before; a ratio is of figures of the same round, which had the same noise around them.
+are warmed once before; a ratio is of figures of the same round, which had the same noise around them. CPU is that of
+Spark's driver, JVM and Python processes together, without the broker's.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 from bench import machine, payloads, spark_page
 from bench.peers import StrandlinePeer
+from bench.process_tree import TreeClock
 from bench.results import DIRECTORY, Results
 from strandline.client.sync import Admin, Producer
 from strandline.spark import exactly_once, write_atomically
@@ -38,21 +40,26 @@ TUNED = {
     "kafka.receive.buffer.bytes": str(1024 * 1024),
 }
 READS = {"kafka": ("kafka", {}), "kafka, tuned": ("kafka", TUNED), "strandline": ("strandline", {})}
-RECORDS = {100: 2_000_000, 1000: 300_000}
+RECORDS = {100: 1_500_000, 1000: 300_000}
 PARTITIONS = 4
 SINK_RECORDS = 400_000
 STREAM_BATCHES = 8
+PARQUET_RECORDS = 800_000
 QUERY_SECONDS_MAX = 600
 
 
 class Run:
-    def __init__(self, spark: Any, bootstrap: str, scratch: Path, results: Results, scale: float) -> None:
+    def __init__(
+        self, spark: Any, peer: StrandlinePeer, scratch: Path, results: Results, scale: float
+    ) -> None:
         self._spark = spark
-        self._bootstrap = bootstrap
+        self._bootstrap = peer.bootstrap
+        self._not_spark = frozenset({peer.pid})
         self._scratch = scratch
         self._results = results
         self._scale = scale
         self._topics = 0
+        self._checkpoints = 0
 
     def everything(self, rounds: int) -> None:
         for size in RECORDS:
@@ -60,6 +67,7 @@ class Run:
                 self._read(size, codec, rounds)
         self._write(rounds)
         self._stream(rounds)
+        self._parquet(rounds)
 
     def _alternate(
         self, scenario: str, doc: str, peers: dict[str, Callable[[], dict[str, float]]], rounds: int
@@ -87,13 +95,13 @@ class Run:
 
         def measured(source: str, options: dict[str, str]) -> Callable[[], dict[str, float]]:
             def once() -> dict[str, float]:
-                began = time.monotonic()
+                clock, began = TreeClock(without=self._not_spark), time.monotonic()
                 frame = self._spark.read.format(source).option("kafka.bootstrap.servers", self._bootstrap)
                 found = frame.options(**options).option("subscribe", topic).load()
                 total = found.selectExpr("sum(length(value)) as bytes", "count(1) as rows").collect()[0]
                 seconds = time.monotonic() - began
                 assert total.rows == count, f"{total.rows} rows instead of {count}"
-                return {"mb_per_s": total.bytes / seconds / 1e6}
+                return {"mb_per_s": total.bytes / seconds / 1e6, "cpu_s": clock.seconds()}
 
             return once
 
@@ -153,46 +161,79 @@ class Run:
         self._alternate("write-100", doc, peers, rounds)
         rows.unpersist()
 
-    # Streaming from topic to topic
+    # Streaming
+
+    def _batch_ms(self, writer: Any) -> float:
+        """Runs a query to the end of its topic; the median time of its micro-batches but the first."""
+        self._checkpoints += 1
+        query = (
+            writer.option("checkpointLocation", str(self._scratch / f"checkpoint-{self._checkpoints}"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(QUERY_SECONDS_MAX), "the query did not end"
+        times = [json.loads(each.json)["durationMs"]["triggerExecution"] for each in query.recentProgress]
+        return median(times[1:])
+
+    def _opened(self, source: str, topic: str, offsets_max: int) -> Any:
+        stream = self._spark.readStream.format(source).option("kafka.bootstrap.servers", self._bootstrap)
+        stream = stream.option("subscribe", topic).option("startingOffsets", "earliest")
+        return stream.option("maxOffsetsPerTrigger", str(offsets_max)).load().select("key", "value")
 
     def _stream(self, rounds: int) -> None:
+        """From topic to topic; and what a Python source costs that has next to nothing to give, into no sink at all."""
+        from bench.spark_empty_source import EmptySource
+
+        self._spark.dataSource.register(EmptySource)
         count = int(SINK_RECORDS * self._scale)
         source_topic = self._filled(100, "none", count)
-        limit = str(-(-count // STREAM_BATCHES))
+        limit = -(-count // STREAM_BATCHES)
 
-        def measured(source: str, is_exactly_once: bool) -> Callable[[], dict[str, float]]:
+        def copied(source: str) -> Callable[[], dict[str, float]]:
             def once() -> dict[str, float]:
-                topic = self._new_topic()
-                stream = self._spark.readStream.format(source).option(
-                    "kafka.bootstrap.servers", self._bootstrap
-                )
-                stream = stream.option("subscribe", source_topic).option("startingOffsets", "earliest")
-                frame = stream.option("maxOffsetsPerTrigger", limit).load().select("key", "value")
-                if is_exactly_once:
-                    writer = exactly_once(frame, self._bootstrap, topic=topic)
-                else:
-                    writer = frame.writeStream.format(source).option("topic", topic)
-                    writer = writer.option("kafka.bootstrap.servers", self._bootstrap)
-                query = (
-                    writer.option("checkpointLocation", str(self._scratch / f"checkpoint-{topic}"))
-                    .trigger(availableNow=True)
-                    .start()
-                )
-                assert query.awaitTermination(QUERY_SECONDS_MAX), "the query did not end"
-                times = [
-                    json.loads(each.json)["durationMs"]["triggerExecution"] for each in query.recentProgress
-                ]
-                return {"batch_ms": median(times[1:])}
+                writer = self._opened(source, source_topic, limit).writeStream.format(source)
+                writer = writer.option("topic", self._new_topic())
+                writer = writer.option("kafka.bootstrap.servers", self._bootstrap)
+                return {"batch_ms": self._batch_ms(writer)}
 
             return once
 
+        def copied_exactly_once() -> dict[str, float]:
+            frame = self._opened("strandline", source_topic, limit)
+            return {"batch_ms": self._batch_ms(exactly_once(frame, self._bootstrap, topic=self._new_topic()))}
+
+        def dropped() -> dict[str, float]:
+            empty = self._spark.readStream.format("bench_empty").option("batches", STREAM_BATCHES).load()
+            return {"batch_ms": self._batch_ms(empty.writeStream.format("noop"))}
+
         peers = {
-            "kafka": measured("kafka", False),
-            "strandline": measured("strandline", False),
-            "strandline, exactly once": measured("strandline", True),
+            "kafka": copied("kafka"),
+            "strandline": copied("strandline"),
+            "strandline, exactly once": copied_exactly_once,
+            "an empty Python source, no sink": dropped,
         }
-        doc = f"topic to topic, micro-batches of {int(limit):,} records of 100 B: median ms of a micro-batch"
+        doc = f"topic to topic, micro-batches of {limit:,} records of 100 B: median ms of a micro-batch"
         self._alternate("stream-100", doc, peers, rounds)
+
+    def _parquet(self, rounds: int) -> None:
+        count = int(PARQUET_RECORDS * self._scale)
+        topic = self._filled(100, "none", count)
+        limit = -(-count // STREAM_BATCHES)
+
+        def stored(source: str) -> Callable[[], dict[str, float]]:
+            def once() -> dict[str, float]:
+                target = self._scratch / f"parquet-{self._checkpoints}"
+                began = time.monotonic()
+                writer = self._opened(source, topic, limit).writeStream.format("parquet")
+                batch_ms = self._batch_ms(writer.option("path", str(target)))
+                seconds = time.monotonic() - began
+                assert self._spark.read.parquet(str(target)).count() == count
+                return {"krecords_per_s": count / seconds / 1000, "batch_ms": batch_ms}
+
+            return once
+
+        doc = f"stream into Parquet, {count:,} records of 100 B in {STREAM_BATCHES} micro-batches: thousand records/s"
+        self._alternate("parquet-100", doc, {name: stored(name) for name in ("kafka", "strandline")}, rounds)
 
 
 def main() -> None:
@@ -217,7 +258,7 @@ def main() -> None:
         try:
             more = {"spark_driver_memory": "2g", "spark_driver_extraJavaOptions": "-XX:+UseParallelGC"}
             spark = session(scratch / "spark", require(SPARK_KAFKA_JARS), **more)
-            Run(spark, peer.bootstrap, scratch, results, options.scale).everything(options.rounds)
+            Run(spark, peer, scratch, results, options.scale).everything(options.rounds)
             spark.stop()
         finally:
             peer.stop()

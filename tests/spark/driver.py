@@ -92,9 +92,12 @@ def holder(value: bytes, flag: Path) -> Callable[..., Any]:
 
 
 def main(
-    bootstrap: str, source: str, target: str, directory: Path, point: str, master: str = "local[2]"
+    bootstrap: str, source: str, target: str, directory: Path, point: str, master: str = "local[1]"
 ) -> None:
-    spark = session(directory / "spark", master=master, spark_executor_memory="700m")
+    # Two tasks write each batch. On one core they take turns in the same Python processes: each of those takes seconds
+    # to start, and most drivers here do not live for long.
+    more = {"spark_executor_memory": "700m", "spark_default_parallelism": "2"}
+    spark = session(directory / "spark", master=master, **more)
     stream = (
         spark.readStream.format("strandline")
         .option("kafka.bootstrap.servers", bootstrap)

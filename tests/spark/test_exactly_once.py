@@ -84,8 +84,8 @@ def test_a_batch_that_fails_after_it_was_written_is_written_again_and_seen_once(
 ) -> None:
     write, calls = BatchTransaction.write, []
 
-    def fails_first(self: BatchTransaction, df: Any, topic: str | None) -> dict[str, int]:
-        found = write(self, df, topic)
+    def fails_first(self: BatchTransaction, df: Any, topic: str | None, *seen: Any) -> dict[str, int]:
+        found = write(self, df, topic, *seen)
         calls.append(found)
         if len(calls) == 1:
             raise RuntimeError("an executor was lost")
@@ -102,8 +102,8 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_open_behind(
 ) -> None:
     write, calls = BatchTransaction.write, []
 
-    def fails_always(self: BatchTransaction, df: Any, topic: str | None) -> dict[str, int]:
-        calls.append(write(self, df, topic))
+    def fails_always(self: BatchTransaction, df: Any, topic: str | None, *seen: Any) -> dict[str, int]:
+        calls.append(write(self, df, topic, *seen))
         raise RuntimeError("an executor was lost")
 
     monkeypatch.setattr(BatchTransaction, "write", fails_always)
@@ -135,8 +135,8 @@ def test_a_driver_that_was_taken_over_writes_nothing_more_and_says_so(
 ) -> None:
     write = BatchTransaction.write
 
-    def taken_over(self: BatchTransaction, df: Any, topic: str | None) -> dict[str, int]:
-        found = write(self, df, topic)
+    def taken_over(self: BatchTransaction, df: Any, topic: str | None, *seen: Any) -> dict[str, int]:
+        found = write(self, df, topic, *seen)
         with TransactionOwner(bootstrap_servers=bootstrap, transactional_id=made) as other:
             other.init_transactions()
         return found
@@ -158,8 +158,8 @@ def test_a_batch_longer_than_its_transaction_may_take_is_refused_whole(
 ) -> None:
     write = BatchTransaction.write
 
-    def slow(self: BatchTransaction, df: Any, topic: str | None) -> dict[str, int]:
-        found = write(self, df, topic)
+    def slow(self: BatchTransaction, df: Any, topic: str | None, *seen: Any) -> dict[str, int]:
+        found = write(self, df, topic, *seen)
         wait_until(lambda: admin.describe_transactions([made])[made].state != "Ongoing", 60)
         return found
 
@@ -188,8 +188,9 @@ def test_a_batch_job_writes_all_or_nothing_into_the_topics_that_its_rows_name(
 
 
 def test_a_task_that_runs_again_refuses_to_write() -> None:
+    nobody: Any = None
     with pytest.raises(RepeatedWriteError, match="attempt 1"):
-        next(write_task(iter(()), None, {}, stage=1, attempt=1))  # type: ignore[arg-type]
+        next(write_task(iter(()), nobody, {}, topic="t", shared=frozenset(), stage=1, attempt=1))
 
 
 def test_a_marker_behind_an_open_transaction_of_another_sink_is_waited_for(

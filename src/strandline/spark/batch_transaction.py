@@ -10,7 +10,7 @@ Steps, and what is left if the driver dies after each:
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, ProducerFencedError
@@ -60,9 +60,9 @@ class BatchTransaction:
         assert self._ticket is not None, "begin comes first"
         return self._ticket
 
-    def write(self, df: DataFrame, topic: str | None) -> dict[str, int]:
-        """How many rows went into each topic."""
-        return write_in_transaction(df, self.ticket, self._settings, topic)
+    def write(self, df: DataFrame, topic: str | None, seen: Iterable[str] = ()) -> dict[str, int]:
+        """How many rows went into each topic; `seen` are those that batches before had rows for."""
+        return write_in_transaction(df, self.ticket, self._settings, topic, seen)
 
     def mark(self, markers: MarkerLog, marker: Marker) -> None:
         assert self._owner is not None, "begin comes first"

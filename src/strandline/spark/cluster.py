@@ -14,8 +14,10 @@ from strandline.client.sync import Admin, Consumer
 from strandline.spark.offsets import Offsets
 from strandline.spark.options import EARLIEST, LATEST, Bound, OptionError, ReadOptions, Subscription
 
-# How a consumer of the source reads, unless kafka.* says otherwise. Large fetches: a task reads long ranges.
-READING: Final[dict[str, Any]] = {"max.partition.fetch.bytes": 8 * 1024 * 1024}
+# How much a consumer of the source fetches at once, unless kafka.* says otherwise: much of a long range, and of a short
+# one no more than Kafka's default, for what lies behind its end is fetched in vain.
+_FETCH_BYTES: Final = (1024 * 1024, 8 * 1024 * 1024)
+_RECORD_BYTES: Final = 1024  # a guess
 # Never otherwise: Spark keeps the offsets, and an offset that is gone must be noticed.
 _FIXED: Final[dict[str, Any]] = {
     "auto.offset.reset": "none",
@@ -27,8 +29,11 @@ _FIXED: Final[dict[str, Any]] = {
 _GONE_SECONDS: Final = 5.0
 
 
-def consumer_settings(given: Mapping[str, str]) -> dict[str, Any]:
-    return {**READING, **given, **_FIXED}
+def consumer_settings(given: Mapping[str, str], offsets: int = 0) -> dict[str, Any]:
+    """For reading so many offsets, or none where only positions are asked for."""
+    least, most = _FETCH_BYTES
+    fetched = min(most, max(least, offsets * _RECORD_BYTES))
+    return {"max.partition.fetch.bytes": fetched, **given, **_FIXED}
 
 
 def admin_settings(given: Mapping[str, str]) -> dict[str, str]:

@@ -1,55 +1,157 @@
-"""Where rows go, decided before they are shuffled: each output partition must be written by one task alone."""
+"""Where rows go, decided before they are shuffled: each output partition must be written by one task alone.
+
+Rows with a key go where Java's producer puts them, rows without one to all partitions in turn. Spark computes that by
+itself: the hash is that of a library which every Spark has, so that no row goes through Python to be placed. That
+needs the number of partitions beforehand. A topic of which it is not known, because rows name their topics and none
+went there yet, is written by one task, which places its rows; so is every topic where a Spark has no such hash.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from strandline.client.errors import UnknownTopicError
 from strandline.client.sync import Admin
 from strandline.spark.cluster import admin_settings
 
-# Columns that this adds; a DataFrame may have ones of the usual names.
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_log = logging.getLogger(__name__)
+
+# A column that this adds; a DataFrame may have one of the usual name.
 PLACE: Final = "strandline_partition"
-_STICKY_DRAWS: Final = 64
+# How many rows without a key stay together: about a batch of small records.
+_TURN_ROWS: Final = 1024
+# monotonically_increasing_id has the row in its lower bits, and the task above them.
+_ROW_BITS: Final = 33
+_POSITIVE: Final = 0x7FFFFFFF
+# Its 32 bits with the seed that it has when none is given are what Java's producer computes.
+_HASH: Final = ("org.apache.commons.codec.digest.MurmurHash2", "hash32")
+# More topics than this are not told apart in one expression.
+_TOPICS_MAX: Final = 100
 
 
-def placer(settings: Mapping[str, str]) -> Callable[..., pa.Array]:
-    """A function of topic, key and partition columns that gives the partition of each row. It runs in tasks."""
-    common = tuple(sorted(admin_settings(settings).items()))
+def partition_counts(settings: Mapping[str, str], topic: str | None, seen: Iterable[str]) -> dict[str, int]:
+    """How many partitions there are now, of the one topic or of those that were seen. Asked for each batch, so that
+    partitions that are added get rows."""
+    names = sorted(seen)[:_TOPICS_MAX] if topic is None else [topic]
+    if not names:
+        return {}
+    with Admin(admin_settings(settings)) as admin:
+        try:
+            found = admin.describe_topics(names)
+        except UnknownTopicError:
+            if topic is not None:
+                raise
+            return {}  # one of them was deleted
+    return {name: len(each.partitions) for name, each in found.items()}
 
-    def place(topics: pa.Array, keys: pa.Array, partitions: pa.Array) -> pa.Array:
-        found = pa.nulls(len(topics), pa.int32())
-        if topics.null_count:
-            raise ValueError("a row has null as its topic: set topic=, or filter such rows out")
-        for name in pc.unique(topics).to_pylist():
-            mask = pc.equal(topics, name)
-            chosen = _places(keys.filter(mask), partitions.filter(mask), partition_count(common, name), name)
-            found = pc.replace_with_mask(found, mask, chosen)
-        return found
 
-    return place
+def placed(df: DataFrame, topic: str | None, counts: Mapping[str, int]) -> DataFrame:
+    """What is written of the rows, with their partitions, shuffled so that each partition is in one task."""
+    context = df.sparkSession.sparkContext
+    how = _placing(context._jvm, topic, tuple(sorted(counts.items())), frozenset(df.columns))
+    rows = df.select(*how.columns)
+    tasks = context.defaultParallelism
+    if topic is None:
+        return rows.repartition(tasks, *how.together)
+    return rows.repartitionById(tasks, *how.together) if how.together else rows.repartition(1)
+
+
+class _Placing(NamedTuple):
+    columns: tuple[Column, ...]
+    together: tuple[Column, ...]  # rows that have these in common go to one task
 
 
 @cache
-def partition_count(common: tuple[tuple[str, str], ...], topic: str) -> int:
-    """Asked once per process and topic: partitions that are added meanwhile get rows from the next process on."""
-    with Admin(dict(common)) as admin:
-        return len(admin.describe_topics([topic])[topic].partitions)
+def _placing(
+    jvm: Any, topic: str | None, counts: tuple[tuple[str, int], ...], names: frozenset[str]
+) -> _Placing:
+    """Kept, for each part of an expression is a call into Spark's JVM, and there are many."""
+    from pyspark.sql import functions as f
+
+    def column(name: str, kind: str) -> Column:
+        return f.col(name) if name in names else f.lit(None).cast(kind)
+
+    key, place = column("key", "binary").cast("binary"), column("partition", "int")
+    count = _count(topic, dict(counts))
+    if count is not None:
+        place = f.coalesce(place, _by_key(jvm, key, count), _by_turn(count))
+    kept = [f.col("value").cast("binary").alias("value"), place.alias(PLACE)]
+    kept += [key.alias("key")] if "key" in names else []
+    kept += [f.col("headers")] if "headers" in names else []
+    if topic is not None:
+        return _Placing(tuple(kept), () if count is None else (f.col(PLACE),))
+    known = () if count is None else (f.when(count.isNotNull(), f.col(PLACE)),)
+    return _Placing((*kept, f.col("topic")), (f.col("topic"), *known))
 
 
-def _places(keys: Any, partitions: Any, count: int, topic: str) -> Any:
-    import random
+def _count(topic: str | None, counts: Mapping[str, int]) -> Column | None:
+    """The number of partitions of a row's topic, null where it is not known; None if no topic's is."""
+    from pyspark.sql import functions as f
 
-    from strandline.client.columnar.compiled import kernels
-    from strandline.client.columnar.writing import TableColumns, partitions_of
+    if topic is not None:
+        return f.lit(counts[topic]) if topic in counts else None
+    found: Any = None
+    for name, count in counts.items():
+        chain: Any = f if found is None else found
+        found = chain.when(f.col("topic") == name, count)
+    return found  # type: ignore[no-any-return]
 
-    columns = TableColumns(len(keys), keys, None, None, None, partitions)
-    sticky = [random.randrange(count) for _ in range(_STICKY_DRAWS)]
+
+def _by_key(jvm: Any, key: Column, count: Column) -> Column:
+    """Null for rows without a key."""
+    from pyspark.sql import functions as f
+
+    return f.pmod(murmur2(jvm, key).bitwiseAND(_POSITIVE), count)
+
+
+def _by_turn(count: Column) -> Column:
+    """Each task begins somewhere else, and each batch."""
+    from pyspark.sql import functions as f
+
+    row = f.monotonically_increasing_id().bitwiseAND((1 << _ROW_BITS) - 1)
+    turn = f.unix_millis(f.current_timestamp()) + f.spark_partition_id() + f.floor(row / _TURN_ROWS)
+    return f.pmod(turn, count).cast("int")
+
+
+@cache
+def is_hash_there(jvm: Any) -> bool:
+    """It is called through parts of Spark that may look different in another version."""
+    from pyspark.sql import functions as f
+
     try:
-        return partitions_of(columns, partition_count=count, sticky=sticky, kernels=kernels())
-    except ValueError as error:
-        raise ValueError(f"topic {topic}: {error}") from error
+        murmur2(jvm, f.lit(b""))
+    except Exception as error:
+        _log.warning("this Spark cannot place rows by itself, so that one task writes each topic: %s", error)
+        return False
+    return True
+
+
+def murmur2(jvm: Any, key: Column) -> Column:
+    """The hash of a binary column, as an expression of Spark's own that calls a Java function."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.classic.column import Column as ClassicColumn
+    from pyspark.sql.classic.column import _to_java_column
+
+    find = jvm.java.lang.Class.forName
+    convert = find("org.apache.spark.sql.classic.ExpressionUtils$").getField("MODULE$").get(None)
+    arguments = [convert.expression(_to_java_column(each)) for each in (key, f.length(key))]
+    library, function = _HASH
+    # Types are left as they are; null for null, known not to change from call to call, no function of a catalogue.
+    call = jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke(
+        find(library),
+        jvm.org.apache.spark.sql.types.DataType.fromJson('"integer"'),
+        function,
+        jvm.PythonUtils.toSeq(arguments),
+        jvm.PythonUtils.toSeq([]),
+        True,
+        True,
+        True,
+        jvm.scala.Option.empty(),
+    )
+    return ClassicColumn(convert.column(call))

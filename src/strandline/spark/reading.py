@@ -21,11 +21,14 @@ from strandline.spark.cluster import admin_settings, consumer_settings
 from strandline.spark.columns import spark_batch
 from strandline.spark.offsets import OffsetRange
 from strandline.spark.options import ReadOptions
+from strandline.spark.workers import get_ready
 
 _log = logging.getLogger(__name__)
 
-# What goes to Spark's JVM at once; larger batches cost memory there and gain nothing.
-_BATCH_BYTES: Final = 4 * 1024 * 1024
+# About what goes to Spark's JVM at once, decompressed. Larger tables are slower: each is new memory on both sides.
+_TABLE_BYTES: Final = 4 * 1024 * 1024
+# Of the first table nothing is known but how large it is compressed.
+_FIRST_BYTES: Final = 512 * 1024
 _POLL_SECONDS: Final = 1.0
 # For how long a log must end before the range does until that is believed: a new leader learns of its end late.
 _LOSS_SECONDS: Final = 10.0
@@ -42,7 +45,8 @@ class DataLossError(RuntimeError):
 
 
 def read_range(wanted: OffsetRange, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    with Consumer(consumer_settings(options.consumer)) as consumer:
+    get_ready()
+    with Consumer(consumer_settings(options.consumer, wanted.size)) as consumer:
         yield from _RangeReader(consumer, wanted, options).batches()
 
 
@@ -54,6 +58,7 @@ class _RangeReader:
         self._where = TopicPartition(wanted.topic, wanted.partition)
         self._position = wanted.start
         self._progress_at = time.monotonic()
+        self._row_bytes = 0.0  # of the last table
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         consumer, wanted = self._consumer, self._wanted
@@ -61,7 +66,7 @@ class _RangeReader:
         consumer.seek(self._where, wanted.start)
         while self._position < wanted.end:
             try:
-                table = consumer.poll_table(_POLL_SECONDS, max_bytes=_BATCH_BYTES, with_timestamp_type=True)
+                table = consumer.poll_table(_POLL_SECONDS, **self._limits(), with_timestamp_type=True)
             except OffsetOutOfRangeError as error:
                 self._skip(f"offset {self._position}: {error.message}")
                 continue
@@ -70,9 +75,18 @@ class _RangeReader:
                 self._position, self._progress_at = position, time.monotonic()
             elif not table.num_rows:
                 self._check_progress()
+            if table.num_rows:
+                self._row_bytes = table.nbytes / table.num_rows
             table = _before(table, wanted.end)
             if table.num_rows:
                 yield spark_batch(table, include_headers=self._options.include_headers)
+
+    def _limits(self) -> dict[str, int]:
+        """How much to take at once: whole batches, up to a table's size or the end of the range."""
+        rows = self._wanted.end - self._position
+        if not self._row_bytes:
+            return {"max_rows": rows, "max_bytes": _FIRST_BYTES}
+        return {"max_rows": min(rows, max(1, int(_TABLE_BYTES / self._row_bytes))), "max_bytes": _TABLE_BYTES}
 
     def _check_progress(self) -> None:
         """Nothing came: the log may have become shorter than the range, or no broker can give it now."""

@@ -43,5 +43,6 @@ def by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa
     names = batch.column("topic")
     if names.null_count:
         raise ValueError("a row has null as its topic: set the option topic, or filter such rows out")
-    for name in pc.unique(names).to_pylist():
-        yield name, batch.filter(pc.equal(names, name))
+    found = pc.unique(names).to_pylist()
+    for name in found:
+        yield name, batch if len(found) == 1 else batch.filter(pc.equal(names, name))

@@ -11,11 +11,11 @@ In each of these cases the whole batch is aborted and written anew, in another e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.client.transaction_shared import TransactionTicket
-from strandline.spark.placing import PLACE, placer
+from strandline.spark.placing import PLACE, is_hash_there, partition_counts, placed
 from strandline.spark.rows import check_columns
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _REPORT: Final = "topic string, partition int, rows bigint, stage int"
+_TYPES: Final = ("string", "int32", "int64", "int32")  # the same for Arrow
+# Instead of a partition's number: the task was given all rows of the topic.
+WHOLE_TOPIC: Final = -1
 
 
 class Report(NamedTuple):
@@ -39,13 +42,20 @@ class RepeatedWriteError(RuntimeError):
 
 
 def write_in_transaction(
-    df: DataFrame, ticket: TransactionTicket, settings: Mapping[str, str], topic: str | None
+    df: DataFrame,
+    ticket: TransactionTicket,
+    settings: Mapping[str, str],
+    topic: str | None,
+    seen: Iterable[str] = (),
 ) -> dict[str, int]:
-    """Writes all rows, and returns how many by topic once every one is acknowledged. Raises RepeatedWriteError."""
+    """Writes all rows, and returns how many by topic once every one is acknowledged. Where rows name their topics,
+    those that were seen before are written by several tasks each. Raises RepeatedWriteError."""
     check_columns(df.schema, topic)
-    task = _writer(ticket, dict(settings))
-    reports = [Report(*row) for row in placed(df, settings, topic).mapInArrow(task, _REPORT).collect()]
-    tracker = df.sparkSession.sparkContext.statusTracker()
+    context = df.sparkSession.sparkContext
+    counts = partition_counts(settings, topic, seen) if is_hash_there(context._jvm) else {}
+    task = _writer(ticket, dict(settings), topic, frozenset(counts))
+    reports = [Report(*row) for row in placed(df, topic, counts).mapInArrow(task, _REPORT).collect()]
+    tracker = context.statusTracker()
     infos = {stage: tracker.getStageInfo(stage) for stage in {report.stage for report in reports}}
     check_reports(
         reports, {stage: info.currentAttemptId for stage, info in infos.items() if info is not None}
@@ -62,41 +72,30 @@ def check_reports(reports: Sequence[Report], attempts: Mapping[int, int]) -> Non
         if attempt > 0:
             raise RepeatedWriteError(f"Spark ran stage {stage} again")
     places = [(report.topic, report.partition) for report in reports]
-    if len(set(places)) < len(places):
+    whole = {report.topic for report in reports if report.partition == WHOLE_TOPIC}
+    if len(set(places)) < len(places) or any(each.partition >= 0 and each.topic in whole for each in reports):
         raise RepeatedWriteError("two tasks wrote to one partition")
 
 
-def placed(df: DataFrame, settings: Mapping[str, str], topic: str | None) -> DataFrame:
-    """The rows with their partitions, shuffled so that each partition is in one task."""
-    from pyspark.sql import functions as f
-    from pyspark.sql.pandas.functions import arrow_udf
+def _writer(
+    ticket: TransactionTicket, settings: dict[str, str], topic: str | None, shared: frozenset[str]
+) -> Any:
+    """`shared` are the topics of which several tasks write."""
 
-    def column(name: str, kind: str) -> Any:
-        return f.col(name) if name in df.columns else f.lit(None).cast(kind)
-
-    rows = df.select(
-        (f.col("topic") if topic is None else f.lit(topic)).alias("topic"),
-        column("key", "binary").cast("binary").alias("key"),
-        f.col("value").cast("binary").alias("value"),
-        column("headers", "array<struct<key: string, value: binary>>").alias("headers"),
-        column("partition", "int").alias("partition"),
-    )
-    make_function: Any = arrow_udf  # its stubs know functions of a fixed number of columns only
-    place = make_function(placer(settings), "int").asNondeterministic()
-    rows = rows.withColumn(PLACE, place("topic", "key", "partition")).drop("partition")
-    tasks = df.sparkSession.sparkContext.defaultParallelism
-    if topic is not None:
-        return rows.repartitionById(tasks, f.col(PLACE))
-    return rows.repartition(tasks, "topic", PLACE)
-
-
-def _writer(ticket: TransactionTicket, settings: dict[str, str]) -> Any:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None, "this runs in tasks"
-        return write_task(batches, ticket, settings, context.stageId(), context.attemptNumber())
+        return write_task(
+            batches,
+            ticket,
+            settings,
+            topic=topic,
+            shared=shared,
+            stage=context.stageId(),
+            attempt=context.attemptNumber(),
+        )
 
     return write
 
@@ -105,6 +104,9 @@ def write_task(
     batches: Iterator[pa.RecordBatch],
     ticket: TransactionTicket,
     settings: dict[str, str],
+    *,
+    topic: str | None,
+    shared: frozenset[str],
     stage: int,
     attempt: int,
 ) -> Iterator[pa.RecordBatch]:
@@ -113,31 +115,29 @@ def write_task(
 
     from strandline.client.sync import TransactionMember
     from strandline.spark.rows import by_topic
+    from strandline.spark.workers import get_ready
     from strandline.spark.writing import send_all
 
     if attempt > 0:
         raise RepeatedWriteError(f"attempt {attempt} of a task: the first may have written already")
-    counts: dict[tuple[str, int], int] = {}
+    get_ready()
+    counts: Counter[tuple[str, int]] = Counter()
 
     def tables() -> Iterator[tuple[str, pa.RecordBatch]]:
         for batch in batches:
-            for topic, rows in by_topic(batch, None):
-                for each in pc.value_counts(rows.column(PLACE)).to_pylist():
-                    where = (topic, each["values"])
-                    counts[where] = counts.get(where, 0) + each["counts"]
-                yield topic, rows
+            for name, rows in by_topic(batch, topic):
+                if name in shared:
+                    for each in pc.value_counts(rows.column(PLACE)).to_pylist():
+                        counts[name, each["values"]] += each["counts"]
+                else:
+                    counts[name, WHOLE_TOPIC] += rows.num_rows
+                yield name, rows
 
     with TransactionMember(settings, ticket=ticket) as producer:
         send_all(producer, tables(), partition=PLACE)
-    rows = [
-        {"topic": topic, "partition": partition, "rows": count, "stage": stage}
-        for (topic, partition), count in counts.items()
-    ]
-    if rows:
-        types = [
-            ("topic", pa.string()),
-            ("partition", pa.int32()),
-            ("rows", pa.int64()),
-            ("stage", pa.int32()),
+    reports = [Report(name, partition, rows, stage) for (name, partition), rows in counts.items()]
+    if reports:
+        columns = [
+            pa.array(values, kind) for values, kind in zip(zip(*reports, strict=True), _TYPES, strict=True)
         ]
-        yield pa.RecordBatch.from_pylist(rows, schema=pa.schema(types))
+        yield pa.RecordBatch.from_arrays(columns, names=list(Report._fields))

@@ -65,6 +65,7 @@ class ExactlyOnceSink:
         self._timeout_ms = transaction_timeout_ms
         self._on_commit = on_commit
         self._markers: MarkerLog | None = None
+        self._seen: set[str] = set()  # topics that had rows
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         query_id = df.sparkSession.sparkContext.getLocalProperty(QUERY_ID_PROPERTY)
@@ -112,7 +113,8 @@ class ExactlyOnceSink:
 
     def _write(self, transaction: BatchTransaction, df: DataFrame, query_id: str, batch_id: int) -> None:
         assert self._markers is not None
-        rows = transaction.write(df, self._topic)
+        rows = transaction.write(df, self._topic, self._seen)
+        self._seen.update(rows)
         marker = Marker(query_id=query_id, batch_id=batch_id, rows=sum(rows.values()))
         transaction.mark(self._markers, marker)
         transaction.commit()

@@ -44,6 +44,9 @@ class StrandlineSource(DataSource):
         return HEADERS_SCHEMA if include else SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        from strandline.spark.workers import leave_modules_alone
+
+        leave_modules_alone()
         return BatchReader(read_options(self.options, is_stream=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -52,17 +55,21 @@ class StrandlineSource(DataSource):
         return StreamReader(read_options(self.options, is_stream=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from strandline.spark.workers import leave_modules_alone
         from strandline.spark.writing import BatchWriter
 
+        leave_modules_alone()
         return BatchWriter(self._write_options(schema, overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from strandline.spark.workers import leave_modules_alone
         from strandline.spark.writing import HAS_ARROW_STREAM_WRITER, StreamWriter
 
         if not HAS_ARROW_STREAM_WRITER:
             raise OptionError(
                 "writing a stream needs PySpark 4.1 or newer: upgrade, or use strandline.spark.exactly_once"
             )
+        leave_modules_alone()
         writer: DataSourceStreamWriter = StreamWriter(self._write_options(schema, overwrite))
         return writer
 

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from strandline.client.sync import Producer, TableResult
 from strandline.spark.options import WriteOptions
 from strandline.spark.rows import by_topic
+from strandline.spark.workers import get_ready
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +49,7 @@ class StreamWriter(_StreamBase):  # type: ignore[misc]
 
 
 def write_task(iterator: Iterator[pa.RecordBatch], options: WriteOptions) -> WriterCommitMessage:
+    get_ready()
     with Producer(dict(options.producer)) as producer:
         send_all(
             producer, ((topic, rows) for batch in iterator for topic, rows in by_topic(batch, options.topic))

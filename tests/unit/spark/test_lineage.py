@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.spark.lineage import Decision, LineageError, Marker, decide
-from strandline.spark.shared_write import RepeatedWriteError, Report, check_reports
+from strandline.spark.shared_write import WHOLE_TOPIC, RepeatedWriteError, Report, check_reports
 
 
 def decided(
@@ -62,3 +62,11 @@ def test_a_stage_that_ran_twice_is_not_committed() -> None:
 def test_two_tasks_of_one_partition_are_not_committed() -> None:
     with pytest.raises(RepeatedWriteError, match="one partition"):
         check_reports([Report("t", 0, 5, 3), Report("t", 0, 1, 3)], {3: 0})
+
+
+def test_a_topic_that_one_task_has_whole_has_no_second_writer() -> None:
+    whole = Report("t", WHOLE_TOPIC, 5, 3)
+    check_reports([whole, Report("u", 0, 1, 3)], {3: 0})
+    for other in (whole, Report("t", 2, 1, 3)):
+        with pytest.raises(RepeatedWriteError, match="two tasks"):
+            check_reports([whole, other], {3: 0})
