@@ -194,7 +194,7 @@ def run(seed: int) -> QuorumStorm:
     for _ in range(_ACTS):
         weather.act()
         storm.run(
-            shape.choice((0.0, shape.uniform(0.0, 0.05), shape.uniform(0.0, 1.0), shape.uniform(0.0, 4.0)))
+            shape.choice((0.0, shape.uniform(0.0, 0.05), shape.uniform(0.0, 0.3), shape.uniform(0.0, 2.5)))
         )
     weather.heal()
     weather.check_agreement()
