@@ -165,8 +165,10 @@ class Weather:
             self._cut_off(victim)
         else:
             victim.kill(power_cut=act == "power-cut")
+        is_writing = self._chance.random() < 0.5  # or who comes back has all there is, and might be elected
         for _ in range(3):
-            write(self._storm, leader)
+            if is_writing:
+                write(self._storm, leader)
             self._storm.run(_CALM_S * self._chance.random() / 3)
         self._storm.heal()
         victim.start()
