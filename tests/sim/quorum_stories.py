@@ -165,8 +165,10 @@ class Weather:
             self._cut_off(victim)
         else:
             victim.kill(power_cut=act == "power-cut")
+        is_writing = self._chance.random() < 0.5  # or who comes back has all there is, and might be elected
         for _ in range(3):
-            write(self._storm, leader)
+            if is_writing:
+                write(self._storm, leader)
             self._storm.run(_CALM_S * self._chance.random() / 3)
         self._storm.heal()
         victim.start()
@@ -194,7 +196,7 @@ def run(seed: int) -> QuorumStorm:
     for _ in range(_ACTS):
         weather.act()
         storm.run(
-            shape.choice((0.0, shape.uniform(0.0, 0.05), shape.uniform(0.0, 1.0), shape.uniform(0.0, 4.0)))
+            shape.choice((0.0, shape.uniform(0.0, 0.05), shape.uniform(0.0, 0.3), shape.uniform(0.0, 2.5)))
         )
     weather.heal()
     weather.check_agreement()

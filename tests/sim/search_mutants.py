@@ -36,24 +36,22 @@ def mutants() -> dict[str, Callable[[Patch], Any]]:
     return {each.__name__: each for each in found}
 
 
-STORIES = (
-    scenarios.kills_under_load,
-    scenarios.power_cuts_with_flushes,
-    scenarios.power_cuts_without_flushes,
-    scenarios.kills_at_start_and_stop,
-    scenarios.power_cuts_while_topics_are_created,
-    scenarios.failed_sync_under_load,
-    scenarios.clean_stop_after_an_unclean_end,
-    scenarios.power_cut_after_clean_stop,
-    scenarios.full_disk_under_load,
-    voters.joining_and_leaving,
-    voters.replaced_disk,
-)
-
-
-# How many of each are tried before the next scenario: the shorter they are, the more.
-STORMS = {quorum_stories.run: 25, partition_stories.run: 80}
-PLANS_PER_STORY = 2
+# How many of each are tried in a turn, beside scenarios: the shorter they are, the more.
+STORIES: dict[Any, int] = {
+    scenarios.kills_under_load: 2,
+    scenarios.power_cuts_with_flushes: 3,
+    scenarios.power_cuts_without_flushes: 3,
+    scenarios.kills_at_start_and_stop: 2,
+    scenarios.power_cuts_while_topics_are_created: 2,
+    scenarios.failed_sync_under_load: 6,
+    scenarios.clean_stop_after_an_unclean_end: 6,
+    scenarios.power_cut_after_clean_stop: 2,
+    scenarios.full_disk_under_load: 2,
+    voters.joining_and_leaving: 1,
+    voters.replaced_disk: 1,
+}
+STORMS: dict[Callable[[int], object], int] = {quorum_stories.run: 50, partition_stories.run: 80}
+PLANS_PER_TURN = 1
 
 
 def told(story: Any, seed: int) -> str | None:
@@ -78,17 +76,18 @@ def tried(plan: Plan, seed: int) -> str | None:
 
 
 def attempts() -> Iterator[tuple[str, int, Callable[[int], str | None]]]:
-    plans = sorted(shipped().values(), key=lambda plan: ("fast", "slow", "rare").index(plan.speed))
+    by_name = sorted(shipped().values(), key=lambda plan: plan.name, reverse=True)
+    plans = sorted(by_name, key=lambda plan: ("fast", "slow", "rare").index(plan.speed))
+    runs = ((plan, seed) for seed in itertools.count() for plan in plans)
     for turn in itertools.count():
+        for story, count in STORIES.items():
+            for seed in range(turn * count, (turn + 1) * count):
+                yield story.__name__, seed, partial(told, story)
         for storm, count in STORMS.items():
-            name = storm.__module__.rpartition(".")[2]
-            for number in range(turn * count, (turn + 1) * count):
-                yield name, number, partial(noticed, storm)
-        if turn % PLANS_PER_STORY == 0:
-            for story in STORIES:
-                yield story.__name__, turn // PLANS_PER_STORY, partial(told, story)
-        plan = plans[turn % len(plans)]
-        yield plan.name, turn // len(plans), partial(tried, plan)
+            for seed in range(turn * count, (turn + 1) * count):
+                yield storm.__module__.rpartition(".")[2], seed, partial(noticed, storm)
+        for plan, seed in itertools.islice(runs, PLANS_PER_TURN):
+            yield plan.name, seed, partial(tried, plan)
 
 
 def search(mutate: Callable[[Patch], Any], seconds: float) -> str | None:
@@ -108,7 +107,7 @@ def search(mutate: Callable[[Patch], Any], seconds: float) -> str | None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim.search_mutants", description=__doc__)
     parser.add_argument(
-        "--seconds", type=float, default=60.0, help="of CPU time for each mutant (default: 60)"
+        "--seconds", type=float, default=40.0, help="of CPU time for each mutant (default: 40)"
     )
     parser.add_argument("--only", default="", help="only mutants whose name has this in it")
     options = parser.parse_args()
