@@ -39,6 +39,9 @@ SPARK_KAFKA_COORDINATES: Coordinates = (
     ("org.apache.kafka", "kafka-clients", "3.9.2"),
     ("org.apache.commons", "commons-pool2", "2.13.1"),
 )
+# The newest from_avro that resolves; it runs on the Spark above.
+SPARK_AVRO_VERSION = "4.1.1"
+SPARK_AVRO_COORDINATES: Coordinates = (("org.apache.spark", "spark-avro_2.13", SPARK_AVRO_VERSION),)
 # Kafka's clients run on Java 11, but its broker and tools need 17.
 JAVA_VERSION_MIN = 17
 JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-21-jdk-headless", "default-jdk-headless")
@@ -149,7 +152,13 @@ KCAT = KcatOracle()
 SPARK_KAFKA_JARS = JarsOracle(
     "spark-kafka-jars", "Spark's Kafka connector", SPARK_VERSION, SPARK_KAFKA_COORDINATES, is_transitive=False
 )
-ORACLES: tuple[Oracle, ...] = (JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KCAT, SPARK_KAFKA_JARS)
+SPARK_AVRO_JARS = JarsOracle(
+    "spark-avro-jars", "Spark's from_avro", SPARK_AVRO_VERSION, SPARK_AVRO_COORDINATES, is_transitive=False
+)
+ORACLES: tuple[Oracle, ...] = (
+    *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KCAT),
+    *(SPARK_KAFKA_JARS, SPARK_AVRO_JARS),
+)
 
 
 def oracles_are_required() -> bool:

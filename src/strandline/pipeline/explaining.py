@@ -48,7 +48,8 @@ def _trigger(spec: Spec) -> str:
 
 def _source(source: Source) -> str:
     if source.files is not None:
-        return f"lines of {source.files} as {source.decode.format}"
+        what = "rows" if source.decode.format in ("csv", "parquet") else "lines"
+        return f"{what} of {source.files} as {source.decode.format}"
     what = "table of the last record per key of" if source.is_table else "stream of"
     kind = "topics" if len(source.topics) > 1 else "topic"
     return f"{what} {kind} {', '.join(source.topics)} as {source.decode.format}"

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from strandline.pipeline.decoding import decoded
+from strandline.pipeline.decoding import avro_columns, decoded
 from strandline.pipeline.document import Mistake, SpecError, Text, nearest
+from strandline.pipeline.files import file_rows
 from strandline.pipeline.letters import FAILURE, OUTPUT, letters
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.tables import table_rows
+from strandline.spark.avro import AVRO_FORMAT, AVRO_OPTION, register
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,16 +35,6 @@ _ORIGIN_COLUMNS: Final = (
     "key AS _key",
     "value AS _value",
     "headers AS _headers",
-)
-# A line of a file in the same columns. Its file's name is all that is known of where it came from.
-_FILE_COLUMNS: Final = (
-    "CAST(NULL AS STRING) AS _topic",
-    "CAST(NULL AS INT) AS _partition",
-    "CAST(NULL AS BIGINT) AS _offset",
-    "_metadata.file_modification_time AS _timestamp",
-    "CAST(NULL AS BINARY) AS _key",
-    "CAST(value AS BINARY) AS _value",
-    "array(named_struct('key', 'file', 'value', CAST(_metadata.file_path AS BINARY))) AS _headers",
 )
 
 
@@ -82,8 +74,7 @@ class Plan:
         from pyspark.sql import functions as f
 
         if source.files is not None:
-            lines = self._session.readStream.format("text").load(self._spec.located(source.files))
-            records = lines.selectExpr(*_FILE_COLUMNS)
+            records = file_rows(self._session, self._spec, source)
         else:
             options = {
                 "kafka.isolation.level": "read_committed",
@@ -96,9 +87,24 @@ class Plan:
                 return table_rows(self._session, options).selectExpr(*_ORIGIN_COLUMNS)
             if self._commit_group is not None:
                 options["commitGroup"] = self._commit_group
-            stream = self._session.readStream.format("strandline").options(**options)
-            records = stream.load().selectExpr(*_ORIGIN_COLUMNS)
+            records = self._stream(source, options)
         return records.observe(source.name, f.count(f.lit(1)).alias("records"))
+
+    def _stream(self, source: Source, options: dict[str, str]) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        if source.decode.avro is None:
+            return (
+                self._session.readStream.format("strandline")
+                .options(**options)
+                .load()
+                .selectExpr(*_ORIGIN_COLUMNS)
+            )
+        # Where records are read they are in Python already: decoding them there spares Spark the way to it and back.
+        register(self._session)
+        options = {**options, AVRO_OPTION: source.decode.avro.to_json()}
+        rows = self._session.readStream.format(AVRO_FORMAT).options(**options).load()
+        return rows.select(*map(f.expr, _ORIGIN_COLUMNS), *avro_columns())
 
     def _transform(self, transform: Transform) -> DataFrame:
         if transform.sql is not None:

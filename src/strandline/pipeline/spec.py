@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from strandline.client.avro.schema import AvroSource
 from strandline.pipeline.document import Text
 from strandline.pipeline.types import Column
 
@@ -24,11 +25,13 @@ TABLE_SINK: Final = "table"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decode:
-    """`json` with a schema, `text`, or `raw` (key and value as they are)."""
+    """`json` or `avro` with a schema, `text`, or `raw` (key and value as they are); of files also `csv` and `parquet`,
+    which may be without columns: then those that the files have."""
 
     format: str
     columns: tuple[Column, ...]
     options: Mapping[str, str]
+    avro: AvroSource | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,12 @@ class Source:
     @property
     def can_fail(self) -> bool:
         """Whether a record of it can become a dead letter."""
-        return self.decode.format != "raw" or bool(self.finish.rules)
+        can_decode_all = self.decode.format in ("raw", "parquet")
+        return (
+            not can_decode_all
+            or any(each.required for each in self.decode.columns)
+            or bool(self.finish.rules)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

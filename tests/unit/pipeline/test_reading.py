@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from strandline.pipeline.document import SpecError
 from strandline.pipeline.reading import load
@@ -41,7 +43,15 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
     [
         ("checkpoint:", "checkpont:", 3, "checkpont is not known: did you mean checkpoint?"),
         ("      format: json", "      format: jsn", 8, "cannot be 'jsn': did you mean json?"),
-        ("format: json", "format: avro", 8, "avro is not there yet"),
+        ("format: json", "format: parquet", 8, "cannot be 'parquet': that is for files"),
+        (
+            "    topic: orders",
+            "    files: orders\n    max-files-per-batch: 0",
+            7,
+            "must be a positive number",
+        ),
+        ("    topic: orders", "    files: orders\n    start: latest", 7, "start is not known"),
+        ("format: json", "format: avro", 10, "sources.orders.decode: a type without `type`"),
         ("bigint not null", "bigit not null", 10, "'bigit' is no type of Spark: did you mean bigint?"),
         ("decimal(9, 2)", "decimal(9, 20)", 11, "a decimal has at most 38 digits"),
         ("column: at", "column: att", 13, "there is no column 'att': did you mean at?"),
@@ -78,6 +88,81 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, old: str, new: str, lin
     assert old in SPEC
     found = mistakes_of(tmp_path, SPEC.replace(old, new, 1))
     assert any(at == line and text in said for at, said in found), found
+
+
+AVRO = """\
+pipeline: orders
+brokers: localhost:9092
+checkpoint: checkpoint
+sources:
+  orders:
+    topic: orders
+    decode:
+      format: avro
+      schema:
+        type: record
+        name: Order
+        fields:
+          - {name: id, type: long}
+          - {name: at, type: {type: long, logicalType: timestamp-millis}}
+          - name: lines
+            type: {type: array, items: [null, string]}
+    watermark: {column: at, delay: 1 hour}
+sinks:
+  - {from: orders, topic: out}
+"""
+INLINE = AVRO[AVRO.index("      schema:") : AVRO.index("    watermark")]
+
+
+def test_columns_of_an_avro_schema_are_known_without_spark(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    text = json.dumps(yaml.safe_load(INLINE)["schema"])
+    (tmp_path / "order.avsc").write_text(text.replace('"fields"', '\n\t"fields"'))
+    for given in (INLINE, "      schema-file: order.avsc\n", f"      schema: |\n        {text}\n"):
+        path.write_text(AVRO.replace(INLINE, given))
+        (source,) = load(path).sources
+        assert [(each.name, each.type) for each in source.decode.columns] == [
+            ("id", "bigint"),
+            ("at", "timestamp"),
+            ("lines", "array<string>"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "text"),
+    [
+        ("items: [null, string]", "items: [int, string]", 16, "a union may have one type and null"),
+        ("items: [null, string]", "items: Order", 16, "Order is within itself"),
+        ("name: id, type: long", "name: id, type: lng", 13, "there is no type 'lng' before this"),
+        ("name: id", "name: _value", 9, "the name is taken by the pipeline itself"),
+        ("column: at", "column: id", 17, "the column id must be a timestamp, and is bigint"),
+        (INLINE, "", 8, "schema is missing: give the Avro schema, or schema-file: order.avsc"),
+        (INLINE, "      schema-file: none.avsc\n", 9, "none.avsc cannot be read"),
+        (INLINE, f"{INLINE}      framing: registry\n", 17, "framing registry needs writer-schemas"),
+        (INLINE, f"{INLINE}      framing: magic\n", 17, "cannot be 'magic'"),
+        (
+            INLINE,
+            f"{INLINE}      writer-schema: {{type: record, name: Order, fields: [{{name: id, type: string}}]}}\n",
+            17,
+            "cannot become the columns: id was written as string, and is read as long",
+        ),
+        ("topic: orders", "files: orders", 8, "cannot be 'avro': that is for topics"),
+    ],
+)
+def test_a_mistake_in_an_avro_schema_is_told_with_its_line(
+    tmp_path: Path, old: str, new: str, line: int, text: str
+) -> None:
+    assert old in AVRO
+    found = mistakes_of(tmp_path, AVRO.replace(old, new, 1))
+    assert any(at == line and text in said for at, said in found), found
+
+
+def test_a_mistake_in_a_schema_file_is_told_with_that_file(tmp_path: Path) -> None:
+    (tmp_path / "order.avsc").write_text('{"type": "record", "name": "O",\n\t"fields": [\n{"name": "a"}]}')
+    path = tmp_path / "spec.yaml"
+    path.write_text(AVRO.replace(INLINE, "      schema-file: order.avsc\n").replace("    watermark", "#"))
+    with pytest.raises(SpecError, match=r"order.avsc:3: .*a field must have `name` and `type`"):
+        load(path)
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
