@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from strandline.pipeline.files import FIELDS
-from strandline.pipeline.letters import FAILURE
+from strandline.pipeline.letters import FAILURE, FAILURE_TYPE, failure
 from strandline.pipeline.reading_stages import CORRUPT
 from strandline.pipeline.spec import ORIGIN, Source
 from strandline.spark.avro import DECODED, ERROR, decoded_avro
@@ -55,8 +55,8 @@ def decoded(records: DataFrame, source: Source) -> DataFrame:
             )
         case _:
             columns = [f.col("_key").alias("key"), f.col("_value").alias("value")]
-    failure = f.coalesce(*failures) if failures else f.lit(None).cast("struct<stage: string, error: string>")
-    return records.select(*columns, *ORIGIN, failure.alias(FAILURE))
+    found = f.coalesce(*failures) if failures else f.lit(None).cast(FAILURE_TYPE)
+    return records.select(*columns, *ORIGIN, found.alias(FAILURE))
 
 
 def _from_json(source: Source) -> Column:
@@ -109,5 +109,4 @@ def _missing(source: Source, struct: str) -> list[Column]:
 def _failed(when: Column, error: str | Column) -> Column:
     from pyspark.sql import functions as f
 
-    text = f.lit(error) if isinstance(error, str) else error
-    return f.when(when, f.struct(f.lit("decode").alias("stage"), text.alias("error")))
+    return f.when(when, failure("decode", error))

@@ -6,6 +6,7 @@ A stage that several sinks use is computed for each of them, as Spark does it; a
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,15 @@ from typing import TYPE_CHECKING, Final
 from strandline.pipeline.decoding import avro_columns, decoded
 from strandline.pipeline.document import Mistake, SpecError, Text, nearest
 from strandline.pipeline.files import file_rows
-from strandline.pipeline.letters import FAILURE, OUTPUT, letters
+from strandline.pipeline.letters import FAILURE, OUTPUT, failure, letters
+from strandline.pipeline.retries import (
+    DELAYS_OPTION,
+    RETRY_FORMAT,
+    RetrySource,
+    as_first_read,
+    delays_ms,
+    first_attempts,
+)
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.tables import table_rows
 from strandline.spark.avro import AVRO_FORMAT, AVRO_OPTION, register
@@ -65,30 +74,50 @@ class Plan:
     def _source(self, source: Source) -> DataFrame:
         where = f"sources.{source.name}"
         rows = decoded(self._records(source), source)
+        if self._spec.is_retried(source):
+            rows = rows.unionByName(decoded(self._retried(source), source))
         if source.is_table:
             return rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
         return self._finished(rows, source.finish, where)
 
     def _records(self, source: Source) -> DataFrame:
-        """The columns of ORIGIN."""
-        from pyspark.sql import functions as f
-
+        """The columns of ORIGIN, and perhaps more for `decoded`."""
         if source.files is not None:
             records = file_rows(self._session, self._spec, source)
+        elif source.is_table:
+            return table_rows(self._session, self._options(source)).selectExpr(*_ORIGIN_COLUMNS)
         else:
-            options = {
-                "kafka.isolation.level": "read_committed",
-                **{f"kafka.{name}": value for name, value in self._spec.client.items()},
-                **source.options,
-                "subscribe": ",".join(source.topics),
-                "includeHeaders": "true",
-            }
-            if source.is_table:
-                return table_rows(self._session, options).selectExpr(*_ORIGIN_COLUMNS)
-            if self._commit_group is not None:
-                options["commitGroup"] = self._commit_group
-            records = self._stream(source, options)
-        return records.observe(source.name, f.count(f.lit(1)).alias("records"))
+            records = self._stream(source, self._options(source))
+            if self._spec.is_retried(source):
+                records = first_attempts(records)
+        return _counted(records, source.name)
+
+    def _options(self, source: Source) -> dict[str, str]:
+        options = {
+            "kafka.isolation.level": "read_committed",
+            **{f"kafka.{name}": value for name, value in self._spec.client.items()},
+            **source.options,
+            "subscribe": ",".join(source.topics),
+            "includeHeaders": "true",
+        }
+        if self._commit_group is not None and not source.is_table:
+            options["commitGroup"] = self._commit_group
+        return options
+
+    def _retried(self, source: Source) -> DataFrame:
+        """The columns of ORIGIN of records that are due again."""
+        policy = self._spec.retry
+        assert policy is not None, "somebody has asked whether it is retried"
+        self._session.dataSource.register(RetrySource)
+        delays = delays_ms(policy, source.topics)
+        options = {
+            **self._options(source),
+            "subscribe": ",".join(delays),
+            "startingOffsets": "earliest",
+            DELAYS_OPTION: json.dumps(delays),
+        }
+        rows = self._session.readStream.format(RETRY_FORMAT).options(**options).load()
+        return _counted(as_first_read(rows, policy, source.topics), f"{source.name} again")
 
     def _stream(self, source: Source, options: dict[str, str]) -> DataFrame:
         from pyspark.sql import functions as f
@@ -141,7 +170,7 @@ class Plan:
                     rows.select(failures[-1])
             rows = rows.withColumn(FAILURE, f.coalesce(*failures))
         if FAILURE in rows.columns:
-            self._letters.append(letters(rows, self._spec.dead_letters, self._spec.name))
+            self._letters.append(letters(rows, self._spec.dead_letters, self._spec.name, self._spec.retry))
             rows = rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
         if finish.watermark is not None:
             column, delay = finish.watermark
@@ -213,13 +242,19 @@ class Plan:
             raise self._error(line, f"{where}: {reason}") from error
 
 
+def _counted(records: DataFrame, name: str) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    return records.observe(name, f.count(f.lit(1)).alias("records"))
+
+
 def _failure_of(rule: Rule) -> Column:
     """Null where the check is true; a check that is null has failed."""
     from pyspark.sql import functions as f
 
     text = f"rule {rule.name} is not met: {' '.join(rule.check.split())}"
-    failed = f.struct(f.lit(f"rule {rule.name}").alias("stage"), f.lit(text).alias("error"))
-    return f.when(~f.coalesce(f.expr(rule.check), f.lit(False)), failed)
+    refused = failure(f"rule {rule.name}", text, is_retried=rule.is_retried)
+    return f.when(~f.coalesce(f.expr(rule.check), f.lit(False)), refused)
 
 
 def _bytes(rows: DataFrame, text: Text) -> Column:

@@ -16,7 +16,7 @@ from strandline.pipeline.plan import Plan
 from strandline.pipeline.progress import QueryProgress
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
 from strandline.pipeline.table_sink import TableSink
-from strandline.pipeline.topics import dead_letter_topics
+from strandline.pipeline.topics import dead_letter_topics, retry_topics
 from strandline.spark.sinks import ExactlyOnceSink
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def check_package(spark: SparkSession, spec: Spec, sink: Sink) -> None:
 def _start_topics(spec: Spec, plan: Plan, stopping: threading.Event) -> RunningQuery:
     output = plan.output()
     assert output is not None, "query_names has looked"
-    progress = QueryProgress(TOPICS, frozenset(dead_letter_topics(spec)))
+    progress = QueryProgress(TOPICS, frozenset(dead_letter_topics(spec)), frozenset(retry_topics(spec)))
     sink = ExactlyOnceSink(spec.brokers, settings=spec.producer, on_commit=progress.on_commit)
     gate = GatedSink(sink, stopping)
     writer = output.writeStream.foreachBatch(gate).outputMode(spec.mode)

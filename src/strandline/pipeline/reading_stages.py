@@ -165,9 +165,10 @@ def _finish(section: Section, columns: Sequence[Column] | None) -> Finish:
     rules = []
     for inner in section.sections("rules"):
         name, check = inner.text("name", required=True), inner.text("check", required=True)
+        is_retried = inner.choice("retry", ("true", "false"), "false") == "true"
         inner.done()
         if name is not None and check is not None:
-            rules.append(Rule(name=str(name), check=check))
+            rules.append(Rule(name=str(name), check=check, is_retried=is_retried))
     watermark = None
     late = section.section("watermark")
     if late is not None:

@@ -10,6 +10,8 @@ import yaml
 
 from strandline.pipeline.document import SpecError
 from strandline.pipeline.reading import load
+from strandline.pipeline.retries import delays_ms
+from strandline.pipeline.topics import retry_topics
 from tests.unit.pipeline.specs import SPEC, mistakes_of
 
 
@@ -43,6 +45,20 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
     [
         ("checkpoint:", "checkpont:", 3, "checkpont is not known: did you mean checkpoint?"),
         ("      format: json", "      format: jsn", 8, "cannot be 'jsn': did you mean json?"),
+        (
+            "    watermark:",
+            "    rules: [{name: paid, check: amount > 0, retry: true}]\n    watermark:",
+            13,
+            "the spec does not say when: add retry: {backoff: [10 seconds, 5 minutes]}",
+        ),
+        (
+            "sinks:",
+            "retry: {backoff: 5 seconds}\nsinks:",
+            19,
+            "has no rule that uses it: say retry: true in a rule",
+        ),
+        ("sinks:", "retry: {backoff: [5 seconds, soon]}\nsinks:", 19, "must be like 10 seconds, not 'soon'"),
+        ("sinks:", "retry: {}\nsinks:", 19, "must have 1 to 10 delays"),
         ("format: json", "format: parquet", 8, "cannot be 'parquet': that is for files"),
         (
             "    topic: orders",
@@ -180,3 +196,22 @@ def test_variables_of_the_environment_are_filled_in(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_a_mistake_too(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot be read"):
         load(tmp_path / "none.yaml")
+
+
+def test_retry_topics_belong_to_the_pipeline_and_have_a_delay_each(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    rule = "    rules: [{name: paid, check: amount > 0, retry: true}]\n    watermark:"
+    text = SPEC.replace("    watermark:", rule).replace(
+        "sinks:", "retry: {backoff: [5 seconds, 1 hour]}\nsinks:"
+    )
+    path.write_text(text)
+    spec = load(path)
+    assert spec.retry is not None
+    assert delays_ms(spec.retry, ("orders",)) == {
+        "orders.orders.retry.1": 5000,
+        "orders.orders.retry.2": 3_600_000,
+    }
+    assert list(retry_topics(spec)) == ["orders.orders.retry.1", "orders.orders.retry.2"]
+    path.write_text(text.replace("pipeline: orders", "pipeline: my orders"))
+    with pytest.raises(SpecError, match=r"spec.yaml:1: pipeline is part of the names of retry topics, and"):
+        load(path)
