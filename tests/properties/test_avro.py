@@ -152,7 +152,7 @@ def emptied(value: Any) -> Any:
 
 
 @BOTH
-@effort(120)
+@effort(60)
 @given(tables())
 def test_what_fastavro_writes_comes_out(compiled: bool, table: tuple[Any, list[Any]]) -> None:
     schema, rows = table
@@ -168,7 +168,7 @@ def test_what_fastavro_writes_comes_out(compiled: bool, table: tuple[Any, list[A
     assert set(last.values()) == {None}
 
 
-@effort(150)
+@effort(80)
 @given(tables(), st.data())
 def test_a_damaged_value_harms_nobody_else(table: tuple[Any, list[Any]], data: Any) -> None:
     schema, rows = table

@@ -1,4 +1,4 @@
-"""`pipeline run` dies by `kill -9` in the middle of a batch; run again, it has written every row of its sources once."""
+"""`pipeline run` dies by `kill -9` in a batch; run again, it has written every row of its sources once."""
 
 from __future__ import annotations
 
