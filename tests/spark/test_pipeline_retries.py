@@ -11,6 +11,8 @@ from strandline.client.sync import Admin, Producer
 from strandline.pipeline.reading import load
 from strandline.pipeline.retries import RetryReader
 from strandline.pipeline.running import Runner
+from strandline.pipeline.topics import retry_topics
+from strandline.pipeline.validating import validate
 from strandline.spark.options import read_options
 from tests.spark.topics import rows_of
 
@@ -115,3 +117,26 @@ def test_a_batch_ends_before_the_first_record_that_is_not_due(
     # What was read stays read, whatever the clock says.
     read = {name: {"0": 2, "1": 0} for name in topics}
     assert latest(6 * HOUR_MS, 4 * HOUR_MS, read) == [2, 2]
+
+
+def test_records_of_any_format_can_be_tried_again(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    rules = "rules: [{name: some, check: _value IS NOT NULL, retry: true}]"
+    sources = [
+        f"  avro: {{topic: a, decode: {{format: avro, schema: string}}, {rules}}}",
+        f"  text: {{topic: [b, c], decode: {{format: text}}, {rules}}}",
+        f"  raw: {{topic: d, decode: {{format: raw}}, {rules}}}",
+        "  files: {files: any, decode: {format: raw}}",
+    ]
+    head = "pipeline: again\nbrokers: any:1\ncheckpoint: checkpoint\ndead-letters: dead\nretry: {backoff: 5 seconds}\n"
+    both = "SELECT 1 AS x, * FROM avro UNION ALL SELECT 1 AS x, decode(value, 'utf-8') AS value, _topic, _partition, "
+    both += "_offset, _timestamp, _key, _value, _headers FROM files"
+    transform = f"transforms:\n  - name: both\n    sql: {both}\n    {rules}\n"
+    sinks = "sinks:\n" + "".join(
+        f"  - {{from: {name}, topic: out, partitions: 1}}\n" for name in ("both", "text", "raw")
+    )
+    path.write_text("\n".join([f"{head}sources:", *sources, transform + sinks]))
+    (tmp_path / "any").mkdir()
+    spec = load(path)
+    validate(spec, with_brokers=False, spark=spark)
+    assert list(retry_topics(spec)) == [f"{topic}.again.retry.1" for topic in "abcd"]
