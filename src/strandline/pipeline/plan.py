@@ -27,7 +27,7 @@ from strandline.pipeline.retries import (
 )
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.tables import table_rows
-from strandline.spark.avro import AVRO_FORMAT, AVRO_OPTION, register
+from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -45,6 +45,14 @@ _ORIGIN_COLUMNS: Final = (
     "value AS _value",
     "headers AS _headers",
 )
+
+
+class _AvroSource(AvroTopicSource):
+    """Under a name of the pipeline's own: Spark refuses one in a new session that the active session has."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "strandline-pipeline-avro"
 
 
 class Plan:
@@ -130,9 +138,9 @@ class Plan:
                 .selectExpr(*_ORIGIN_COLUMNS)
             )
         # Where records are read they are in Python already: decoding them there spares Spark the way to it and back.
-        register(self._session)
+        self._session.dataSource.register(_AvroSource)
         options = {**options, AVRO_OPTION: source.decode.avro.to_json()}
-        rows = self._session.readStream.format(AVRO_FORMAT).options(**options).load()
+        rows = self._session.readStream.format(_AvroSource.name()).options(**options).load()
         return rows.select(*map(f.expr, _ORIGIN_COLUMNS), *avro_columns())
 
     def _transform(self, transform: Transform) -> DataFrame:
