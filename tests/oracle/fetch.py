@@ -41,6 +41,23 @@ SPARK_KAFKA_COORDINATES: Coordinates = (
     ("org.apache.kafka", "kafka-clients", "3.9.2"),
     ("org.apache.commons", "commons-pool2", "2.13.1"),
 )
+# The newest from_avro that resolves; it runs on the Spark above.
+SPARK_AVRO_VERSION = "4.1.1"
+SPARK_AVRO_COORDINATES: Coordinates = (("org.apache.spark", "spark-avro_2.13", SPARK_AVRO_VERSION),)
+# Lake formats for the pipeline's sinks. Iceberg has no runtime for this Spark yet: the newest is for the one before.
+DELTA_VERSION = "4.4.0"
+DELTA_COORDINATES: Coordinates = (
+    ("io.delta", "delta-spark_4.2_2.13", DELTA_VERSION),
+    ("io.delta", "delta-storage", DELTA_VERSION),
+    ("io.delta", "delta-kernel-api", DELTA_VERSION),
+    ("io.delta", "delta-kernel-defaults", DELTA_VERSION),
+    ("io.delta", "delta-kernel-unitycatalog", DELTA_VERSION),
+    ("io.unitycatalog", "unitycatalog-client", "0.6.0"),
+)
+ICEBERG_VERSION = "1.11.0"
+ICEBERG_COORDINATES: Coordinates = (
+    ("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", ICEBERG_VERSION),
+)
 # Kafka's clients run on Java 11, but its broker and tools need 17.
 JAVA_VERSION_MIN = 17
 JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-21-jdk-headless", "default-jdk-headless")
@@ -202,14 +219,17 @@ NODE_CLIENTS = ProgramOracle(
     _COMPAT / "node",
     [("npm", "install", "--no-package-lock", "--no-audit", "--no-fund")],
 )
+SPARK_AVRO_JARS = JarsOracle(
+    "spark-avro-jars", "Spark's from_avro", SPARK_AVRO_VERSION, SPARK_AVRO_COORDINATES, is_transitive=False
+)
+DELTA_JARS = JarsOracle("delta-jars", "Delta Lake", DELTA_VERSION, DELTA_COORDINATES, is_transitive=False)
+ICEBERG_JARS = JarsOracle(
+    "iceberg-jars", "Apache Iceberg", ICEBERG_VERSION, ICEBERG_COORDINATES, is_transitive=False
+)
 ORACLES: tuple[Oracle, ...] = (
-    JAVA,
-    KAFKA_JARS,
-    KAFKA_STREAMS_JARS,
-    KCAT,
-    SPARK_KAFKA_JARS,
-    GO_CLIENTS,
-    NODE_CLIENTS,
+    *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KCAT),
+    *(SPARK_KAFKA_JARS, SPARK_AVRO_JARS, DELTA_JARS, ICEBERG_JARS),
+    *(GO_CLIENTS, NODE_CLIENTS),
 )
 
 

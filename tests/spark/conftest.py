@@ -13,7 +13,7 @@ import pytest
 from strandline.client.sync import Admin
 from strandline.testing import running_broker
 from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
-from tests.oracle.fetch import JAVA, KAFKA_JARS, SPARK_KAFKA_JARS
+from tests.oracle.fetch import ICEBERG_JARS, JAVA, KAFKA_JARS, SPARK_AVRO_JARS, SPARK_KAFKA_JARS
 from tests.oracle.require import require
 
 _HERE = Path(__file__).parent
@@ -33,7 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from tests.spark.sessions import session
 
-    jars = SPARK_KAFKA_JARS.locate()
+    needed = (SPARK_KAFKA_JARS, SPARK_AVRO_JARS, ICEBERG_JARS)
+    jars = [each for each in (oracle.locate() for oracle in needed) if each is not None]
     started = session(tmp_path_factory.mktemp("spark"), jars)
     yield started
     started.stop()

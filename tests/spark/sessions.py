@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from strandline.spark.java import use_java
 _CONNECT_SECONDS = "120"
 
 
-def session(directory: Path, jars: Path | None = None, master: str = "local[2]", **more: str) -> Any:
-    """A session on two cores; `jars` are those of Spark's own connector, for tests that compare."""
+def session(
+    directory: Path, jars: Path | Sequence[Path] | None = None, master: str = "local[2]", **more: str
+) -> Any:
+    """A session on two cores; `jars` are directories of what Spark's own connectors need, for tests that compare."""
     use_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable  # otherwise whichever python3 is first on PATH
     # How long Spark and its Python processes wait for one another; 15 s as shipped, which a busy machine exceeds.
@@ -34,8 +37,11 @@ def session(directory: Path, jars: Path | None = None, master: str = "local[2]",
         "spark.driver.memory": "700m",
         **{name.replace("_", "."): value for name, value in more.items()},
     }
-    if jars is not None:
-        settings["spark.jars"] = ",".join(str(path) for path in sorted(jars.glob("*.jar")))
+    folders = [jars] if isinstance(jars, Path) else jars
+    if folders:
+        settings["spark.jars"] = ",".join(
+            str(path) for folder in folders for path in sorted(folder.glob("*.jar"))
+        )
     builder = SparkSession.builder.master(master).appName("strandline-tests")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -5,14 +5,20 @@ The rows that come out have the source's columns, those of ORIGIN, and FAILURE, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from strandline.pipeline.letters import FAILURE
+from strandline.pipeline.files import FIELDS
+from strandline.pipeline.letters import FAILURE, FAILURE_TYPE, failure
 from strandline.pipeline.reading_stages import CORRUPT
 from strandline.pipeline.spec import ORIGIN, Source
+from strandline.spark.avro import DECODED, ERROR, decoded_avro
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+AVRO_DECODED: Final = "_decoded"
+AVRO_ERROR: Final = "_decode_error"
+_NO_AVRO: Final = "the value is no Avro of the schema: "
 
 
 def decoded(records: DataFrame, source: Source) -> DataFrame:
@@ -26,8 +32,22 @@ def decoded(records: DataFrame, source: Source) -> DataFrame:
     match source.decode.format:
         case "json":
             records = records.withColumn("_decoded", _from_json(source))
-            columns = [f.col(f"_decoded.`{each.name}`").alias(each.name) for each in source.decode.columns]
-            failures += _json_failures(source)
+            columns = _fields(source, "_decoded")
+            there = f.col("_value").isNotNull()
+            # An empty text gives no struct at all.
+            broken = f.col("_decoded").isNull() | f.col(f"_decoded.{CORRUPT}").isNotNull()
+            failures.append(_failed(there & broken, "the value is no JSON object that fits the schema"))
+            failures += _missing(source, "_decoded")
+        case "avro":
+            records, columns = _from_avro(records, source)
+            failures.append(_failed(f.col(AVRO_ERROR).isNotNull(), f.concat(f.lit(_NO_AVRO), AVRO_ERROR)))
+        case "csv":
+            columns = _fields(source, FIELDS)
+            failures.append(_failed(f.col(CORRUPT).isNotNull(), "the line is no CSV that fits the schema"))
+            failures += _missing(source, FIELDS)
+        case "parquet":
+            columns = [f.col(f"{FIELDS}.*")] if not source.decode.columns else _fields(source, FIELDS)
+            failures += _missing(source, FIELDS)
         case "text":
             columns = [f.col("_value").cast("string").alias("value")]
             failures.append(
@@ -35,8 +55,8 @@ def decoded(records: DataFrame, source: Source) -> DataFrame:
             )
         case _:
             columns = [f.col("_key").alias("key"), f.col("_value").alias("value")]
-    failure = f.coalesce(*failures) if failures else f.lit(None).cast("struct<stage: string, error: string>")
-    return records.select(*columns, *ORIGIN, failure.alias(FAILURE))
+    found = f.coalesce(*failures) if failures else f.lit(None).cast(FAILURE_TYPE)
+    return records.select(*columns, *ORIGIN, found.alias(FAILURE))
 
 
 def _from_json(source: Source) -> Column:
@@ -51,21 +71,42 @@ def _from_json(source: Source) -> Column:
     return f.from_json(f.col("_value").cast("string"), ", ".join([*fields, f"`{CORRUPT}` string"]), options)
 
 
-def _json_failures(source: Source) -> list[Column]:
+def _from_avro(records: DataFrame, source: Source) -> tuple[DataFrame, list[Column]]:
+    """Of a stream the source has decoded the values already."""
+    assert source.decode.avro is not None
+    if AVRO_DECODED not in records.columns:
+        found = records.withColumn("_found", decoded_avro("_value", source.decode.avro))
+        records = found.select(*ORIGIN, *avro_columns("_found."))
+    return records, _fields(source, AVRO_DECODED)
+
+
+def avro_columns(prefix: str = "") -> list[Column]:
+    """What a decoder has found, under the names that it has here."""
     from pyspark.sql import functions as f
 
-    there = f.col("_value").isNotNull()
-    # An empty text gives no struct at all.
-    broken = f.col("_decoded").isNull() | f.col(f"_decoded.{CORRUPT}").isNotNull()
-    found = [_failed(there & broken, "the value is no JSON object that fits the schema")]
+    names = {DECODED: AVRO_DECODED, ERROR: AVRO_ERROR}
+    return [f.col(f"{prefix}{name}").alias(ours) for name, ours in names.items()]
+
+
+def _fields(source: Source, struct: str) -> list[Column]:
+    from pyspark.sql import functions as f
+
+    return [f.col(f"{struct}.`{each.name}`").alias(each.name) for each in source.decode.columns]
+
+
+def _missing(source: Source, struct: str) -> list[Column]:
+    """What fails where a field is null that must not be."""
+    from pyspark.sql import functions as f
+
+    found = []
     for each in source.decode.columns:
         if each.required:
-            absent = there & f.col(f"_decoded.`{each.name}`").isNull()
+            absent = f.col("_value").isNotNull() & f.col(f"{struct}.`{each.name}`").isNull()
             found.append(_failed(absent, f"the field {each.name} is missing or null"))
     return found
 
 
-def _failed(when: Column, error: str) -> Column:
+def _failed(when: Column, error: str | Column) -> Column:
     from pyspark.sql import functions as f
 
-    return f.when(when, f.struct(f.lit("decode").alias("stage"), f.lit(error).alias("error")))
+    return f.when(when, failure("decode", error))

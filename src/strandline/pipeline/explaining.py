@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from strandline.pipeline.plan import Plan
 from strandline.pipeline.queries import TOPICS, query_names
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Finish, Sink, Source, Spec, Transform
-from strandline.pipeline.topics import dead_letter_topics
+from strandline.pipeline.topics import dead_letter_topics, retry_topics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,7 +48,8 @@ def _trigger(spec: Spec) -> str:
 
 def _source(source: Source) -> str:
     if source.files is not None:
-        return f"lines of {source.files} as {source.decode.format}"
+        what = "rows" if source.decode.format in ("csv", "parquet") else "lines"
+        return f"{what} of {source.files} as {source.decode.format}"
     what = "table of the last record per key of" if source.is_table else "stream of"
     kind = "topics" if len(source.topics) > 1 else "topic"
     return f"{what} {kind} {', '.join(source.topics)} as {source.decode.format}"
@@ -61,7 +62,10 @@ def _transform(transform: Transform) -> str:
 
 
 def _finish(finish: Finish) -> list[str]:
-    lines = [f"      rule {rule.name}: {' '.join(rule.check.split())}" for rule in finish.rules]
+    lines = [
+        f"      rule {rule.name}: {' '.join(rule.check.split())}{', tried again' if rule.is_retried else ''}"
+        for rule in finish.rules
+    ]
     if finish.watermark is not None:
         lines.append(f"      watermark {finish.watermark[1]} behind {finish.watermark[0]}")
     if finish.dedupe:
@@ -82,6 +86,7 @@ def _topics(spec: Spec) -> list[str]:
         if sink.kind == TOPIC_SINK:
             key = f", key {' '.join(sink.key.split())}" if sink.key is not None else ""
             lines.append(f"  {sink.stage} -> topic {sink.target}{key}")
+    lines += [f"  to try again -> topic {topic}" for topic in retry_topics(spec)]
     lines += [f"  dead letters -> topic {topic}" for topic in dead_letter_topics(spec)]
     return lines
 

@@ -14,6 +14,7 @@ _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _COUNTERS: Final = {
     "records": ("records_total", "source", "Records read."),
     "written": ("written_total", "topic", "Records committed to topics."),
+    "retried": ("retried_total", "topic", "Records committed to retry topics."),
     "dead_letters": ("dead_letters_total", "topic", "Records committed to dead-letter topics."),
 }
 _GAUGES: Final = {

@@ -6,17 +6,28 @@ A stage that several sinks use is computed for each of them, as Spark does it; a
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from strandline.pipeline.decoding import decoded
+from strandline.pipeline.decoding import avro_columns, decoded
 from strandline.pipeline.document import Mistake, SpecError, Text, nearest
-from strandline.pipeline.letters import FAILURE, OUTPUT, letters
+from strandline.pipeline.files import file_rows
+from strandline.pipeline.letters import FAILURE, OUTPUT, failure, letters
+from strandline.pipeline.retries import (
+    DELAYS_OPTION,
+    RETRY_FORMAT,
+    RetrySource,
+    as_first_read,
+    delays_ms,
+    first_attempts,
+)
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.tables import table_rows
+from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -34,16 +45,14 @@ _ORIGIN_COLUMNS: Final = (
     "value AS _value",
     "headers AS _headers",
 )
-# A line of a file in the same columns. Its file's name is all that is known of where it came from.
-_FILE_COLUMNS: Final = (
-    "CAST(NULL AS STRING) AS _topic",
-    "CAST(NULL AS INT) AS _partition",
-    "CAST(NULL AS BIGINT) AS _offset",
-    "_metadata.file_modification_time AS _timestamp",
-    "CAST(NULL AS BINARY) AS _key",
-    "CAST(value AS BINARY) AS _value",
-    "array(named_struct('key', 'file', 'value', CAST(_metadata.file_path AS BINARY))) AS _headers",
-)
+
+
+class _AvroSource(AvroTopicSource):
+    """Under a name of the pipeline's own: Spark refuses one in a new session that the active session has."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "strandline-pipeline-avro"
 
 
 class Plan:
@@ -73,32 +82,66 @@ class Plan:
     def _source(self, source: Source) -> DataFrame:
         where = f"sources.{source.name}"
         rows = decoded(self._records(source), source)
+        if self._spec.is_retried(source):
+            rows = rows.unionByName(decoded(self._retried(source), source))
         if source.is_table:
             return rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
         return self._finished(rows, source.finish, where)
 
     def _records(self, source: Source) -> DataFrame:
-        """The columns of ORIGIN."""
+        """The columns of ORIGIN, and perhaps more for `decoded`."""
+        if source.files is not None:
+            records = file_rows(self._session, self._spec, source)
+        elif source.is_table:
+            return table_rows(self._session, self._options(source)).selectExpr(*_ORIGIN_COLUMNS)
+        else:
+            records = self._stream(source, self._options(source))
+            if self._spec.is_retried(source):
+                records = first_attempts(records)
+        return _counted(records, source.name)
+
+    def _options(self, source: Source) -> dict[str, str]:
+        options = {
+            "kafka.isolation.level": "read_committed",
+            **{f"kafka.{name}": value for name, value in self._spec.client.items()},
+            **source.options,
+            "subscribe": ",".join(source.topics),
+            "includeHeaders": "true",
+        }
+        if self._commit_group is not None and not source.is_table:
+            options["commitGroup"] = self._commit_group
+        return options
+
+    def _retried(self, source: Source) -> DataFrame:
+        """The columns of ORIGIN of records that are due again."""
+        policy = self._spec.retry
+        assert policy is not None, "somebody has asked whether it is retried"
+        self._session.dataSource.register(RetrySource)
+        delays = delays_ms(policy, source.topics)
+        options = {
+            **self._options(source),
+            "subscribe": ",".join(delays),
+            "startingOffsets": "earliest",
+            DELAYS_OPTION: json.dumps(delays),
+        }
+        rows = self._session.readStream.format(RETRY_FORMAT).options(**options).load()
+        return _counted(as_first_read(rows, policy, source.topics), f"{source.name} again")
+
+    def _stream(self, source: Source, options: dict[str, str]) -> DataFrame:
         from pyspark.sql import functions as f
 
-        if source.files is not None:
-            lines = self._session.readStream.format("text").load(self._spec.located(source.files))
-            records = lines.selectExpr(*_FILE_COLUMNS)
-        else:
-            options = {
-                "kafka.isolation.level": "read_committed",
-                **{f"kafka.{name}": value for name, value in self._spec.client.items()},
-                **source.options,
-                "subscribe": ",".join(source.topics),
-                "includeHeaders": "true",
-            }
-            if source.is_table:
-                return table_rows(self._session, options).selectExpr(*_ORIGIN_COLUMNS)
-            if self._commit_group is not None:
-                options["commitGroup"] = self._commit_group
-            stream = self._session.readStream.format("strandline").options(**options)
-            records = stream.load().selectExpr(*_ORIGIN_COLUMNS)
-        return records.observe(source.name, f.count(f.lit(1)).alias("records"))
+        if source.decode.avro is None:
+            return (
+                self._session.readStream.format("strandline")
+                .options(**options)
+                .load()
+                .selectExpr(*_ORIGIN_COLUMNS)
+            )
+        # Where records are read they are in Python already: decoding them there spares Spark the way to it and back.
+        self._session.dataSource.register(_AvroSource)
+        options = {**options, AVRO_OPTION: source.decode.avro.to_json()}
+        rows = self._session.readStream.format(_AvroSource.name()).options(**options).load()
+        return rows.select(*map(f.expr, _ORIGIN_COLUMNS), *avro_columns())
 
     def _transform(self, transform: Transform) -> DataFrame:
         if transform.sql is not None:
@@ -135,7 +178,7 @@ class Plan:
                     rows.select(failures[-1])
             rows = rows.withColumn(FAILURE, f.coalesce(*failures))
         if FAILURE in rows.columns:
-            self._letters.append(letters(rows, self._spec.dead_letters, self._spec.name))
+            self._letters.append(letters(rows, self._spec.dead_letters, self._spec.name, self._spec.retry))
             rows = rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
         if finish.watermark is not None:
             column, delay = finish.watermark
@@ -207,13 +250,19 @@ class Plan:
             raise self._error(line, f"{where}: {reason}") from error
 
 
+def _counted(records: DataFrame, name: str) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    return records.observe(name, f.count(f.lit(1)).alias("records"))
+
+
 def _failure_of(rule: Rule) -> Column:
     """Null where the check is true; a check that is null has failed."""
     from pyspark.sql import functions as f
 
     text = f"rule {rule.name} is not met: {' '.join(rule.check.split())}"
-    failed = f.struct(f.lit(f"rule {rule.name}").alias("stage"), f.lit(text).alias("error"))
-    return f.when(~f.coalesce(f.expr(rule.check), f.lit(False)), failed)
+    refused = failure(f"rule {rule.name}", text, is_retried=rule.is_retried)
+    return f.when(~f.coalesce(f.expr(rule.check), f.lit(False)), refused)
 
 
 def _bytes(rows: DataFrame, text: Text) -> Column:

@@ -17,6 +17,7 @@ class QueryTotals:
 
     records: Counter[str] = field(default_factory=Counter)  # by source
     written: Counter[str] = field(default_factory=Counter)  # by topic
+    retried: Counter[str] = field(default_factory=Counter)  # by topic
     dead_letters: Counter[str] = field(default_factory=Counter)  # by topic
     batches: int = 0
     last_batch: int = -1
@@ -28,6 +29,7 @@ class QueryTotals:
         return {
             "records": dict(self.records),
             "written": dict(self.written),
+            "retried": dict(self.retried),
             "dead_letters": dict(self.dead_letters),
             "batches": self.batches,
             "last_batch": self.last_batch,
@@ -40,9 +42,12 @@ class QueryTotals:
 class QueryProgress:
     """Makes events of what Spark reports; a batch is told of once."""
 
-    def __init__(self, query: str, letter_topics: frozenset[str]) -> None:
+    def __init__(
+        self, query: str, letter_topics: frozenset[str], retry_topics: frozenset[str] = frozenset()
+    ) -> None:
         self.query = query
         self._letter_topics = letter_topics
+        self._retry_topics = retry_topics
         self._committed: dict[int, Mapping[str, int]] = {}
         self.seen = -1  # the last batch that Spark has reported
         self.totals = QueryTotals()
@@ -71,7 +76,9 @@ class QueryProgress:
             source: int(metrics["records"])
             for source, metrics in (progress.get("observedMetrics") or {}).items()
         }
-        written = {topic: count for topic, count in rows.items() if topic not in self._letter_topics}
+        ours = self._letter_topics | self._retry_topics
+        written = {topic: count for topic, count in rows.items() if topic not in ours}
+        retried = {topic: count for topic, count in rows.items() if topic in self._retry_topics}
         letters = {topic: count for topic, count in rows.items() if topic in self._letter_topics}
         if not any(records.values()) and not rows:
             return None
@@ -79,6 +86,7 @@ class QueryProgress:
         totals = self.totals
         totals.records.update(records)
         totals.written.update(written)
+        totals.retried.update(retried)
         totals.dead_letters.update(letters)
         totals.batches += 1
         totals.last_batch, totals.last_seconds = batch, seconds
@@ -90,6 +98,7 @@ class QueryProgress:
             "batch": batch,
             "records": records,
             "written": written,
+            "retried": retried,
             "dead_letters": letters,
             "seconds": seconds,
             "records_per_second": totals.records_per_second,

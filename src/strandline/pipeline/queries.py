@@ -16,7 +16,7 @@ from strandline.pipeline.plan import Plan
 from strandline.pipeline.progress import QueryProgress
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
 from strandline.pipeline.table_sink import TableSink
-from strandline.pipeline.topics import dead_letter_topics
+from strandline.pipeline.topics import dead_letter_topics, retry_topics
 from strandline.spark.sinks import ExactlyOnceSink
 
 if TYPE_CHECKING:
@@ -28,11 +28,12 @@ _CONSOLE_ROWS: Final = 20
 # Spark gives a new Python process ten seconds, which a busy machine may not have.
 _TRANSIENT: Final = "Python worker failed to connect back"
 _RESTARTS_MAX: Final = 5
-# By format, a class that its package brings, and where to get that.
+# By format, a class that its package brings, and where to get that. The class is one that is built on Spark's own: it
+# cannot be loaded where the package is for another version.
 _PACKAGES: Final = {
-    "delta": ("io.delta.sql.DeltaSparkSessionExtension", "io.delta:delta-spark_2.13:VERSION"),
+    "delta": ("org.apache.spark.sql.delta.catalog.DeltaCatalog", "io.delta:delta-spark_SPARK_2.13:VERSION"),
     "iceberg": (
-        "org.apache.iceberg.spark.source.IcebergSource",
+        "org.apache.iceberg.spark.SparkCatalog",
         "org.apache.iceberg:iceberg-spark-runtime-SPARK_2.13:VERSION",
     ),
 }
@@ -146,20 +147,26 @@ def check_package(spark: SparkSession, spec: Spec, sink: Sink) -> None:
         return
     name, coordinates = needed
     jvm: Any = spark.sparkContext._jvm
+    wanted = coordinates.replace("SPARK", ".".join(spark.version.split(".")[:2]))
     try:
-        jvm.java.lang.Class.forName(name, False, jvm.Thread.currentThread().getContextClassLoader())
+        found = jvm.java.lang.Class.forName(name, False, jvm.Thread.currentThread().getContextClassLoader())
     except Exception as error:
         text = (
-            f"the sink {sink.kind} needs a package that Spark does not have: add spark.jars.packages: {coordinates} to "
-            "spark.settings, with the versions that fit"
+            f"the sink {sink.kind} needs a package that Spark does not have: add spark.jars.packages: {wanted} to "
+            "spark.settings, with the version that fits"
         )
+        raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
+    try:
+        found.getDeclaredConstructors()
+    except Exception as error:
+        text = f"the package of the sink {sink.kind} is for another version than Spark {spark.version}: use {wanted}"
         raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
 
 
 def _start_topics(spec: Spec, plan: Plan, stopping: threading.Event) -> RunningQuery:
     output = plan.output()
     assert output is not None, "query_names has looked"
-    progress = QueryProgress(TOPICS, frozenset(dead_letter_topics(spec)))
+    progress = QueryProgress(TOPICS, frozenset(dead_letter_topics(spec)), frozenset(retry_topics(spec)))
     sink = ExactlyOnceSink(spec.brokers, settings=spec.producer, on_commit=progress.on_commit)
     gate = GatedSink(sink, stopping)
     writer = output.writeStream.foreachBatch(gate).outputMode(spec.mode)
@@ -176,19 +183,23 @@ def _start_table(spec: Spec, plan: Plan, name: str, sink: Sink, stopping: thread
 
 def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
     writer: Any = plan.stages[sink.stage].writeStream.format(sink.kind)
+    table = None
     match sink.kind:
         case "console":
             writer = writer.option("truncate", "false").option("numRows", _CONSOLE_ROWS).outputMode(spec.mode)
         case "iceberg":
-            writer = writer.outputMode("append").option("path", sink.target)
+            writer, table = writer.outputMode("append"), sink.target
         case _:
             writer = writer.outputMode("append").option("path", spec.located(sink.target))
     if sink.columns:
         writer = writer.partitionBy(*map(str, sink.columns))
-    return _running(spec, writer, QueryProgress(name, frozenset()), None)
+    return _running(spec, writer, QueryProgress(name, frozenset()), None, table)
 
 
-def _running(spec: Spec, writer: Any, progress: QueryProgress, gate: GatedSink | None) -> RunningQuery:
+def _running(
+    spec: Spec, writer: Any, progress: QueryProgress, gate: GatedSink | None, table: str | None = None
+) -> RunningQuery:
+    """`table` is one of a catalog, which is created if it is not there."""
     name = progress.query
     writer = writer.queryName(f"{spec.name}-{name}")
     writer = writer.option("checkpointLocation", f"{spec.located(spec.checkpoint)}/queries/{name}")
@@ -198,4 +209,5 @@ def _running(spec: Spec, writer: Any, progress: QueryProgress, gate: GatedSink |
         writer = writer.trigger(once=True)
     else:
         writer = writer.trigger(availableNow=True)
-    return RunningQuery(name=name, query=writer.start(), start=writer.start, progress=progress, gate=gate)
+    start: Callable[[], StreamingQuery] = writer.start if table is None else lambda: writer.toTable(table)
+    return RunningQuery(name=name, query=start(), start=start, progress=progress, gate=gate)

@@ -14,6 +14,7 @@ from strandline.client.config_common import SECURITY_PREFIXES
 from strandline.client.config_producer import PRODUCER_KEYS
 from strandline.client.errors import ConfigError
 from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nearest, parse, substitute
+from strandline.pipeline.reading_retry import read_retry
 from strandline.pipeline.reading_stages import INTERVAL, read_source, read_transform
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Source, Spec, Transform, Trigger
 
@@ -78,6 +79,7 @@ def _read(root: Section, file: str) -> Spec | None:
                 f"sources.{source.name} reads files, which have no topic whose dead letters could be found by name: "
                 "say dead-letters: TOPIC in the spec",
             )
+    retry = read_retry(root, name, sources, transforms)
     mode = root.choice("mode", MODES, "append")
     trigger = _trigger(root)
     commit_group = root.text("commit-group")
@@ -93,6 +95,7 @@ def _read(root: Section, file: str) -> Spec | None:
         checkpoint=str(checkpoint),
         commit_group=_plain(commit_group),
         dead_letters=_plain(dead_letters),
+        retry=retry,
         mode=mode,
         trigger=trigger,
         master=str(master or DEFAULT_MASTER),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from strandline.pipeline.document import Section, Text, nearest
+from strandline.pipeline.reading_avro import read_avro
 from strandline.pipeline.spec import ORIGIN, Decode, Finish, Rule, Source, Transform
 from strandline.pipeline.types import Column, TypeTextError, column
 from strandline.spark.options import OptionError, read_options
 
 INTERVAL: Final = re.compile(r"\d+\s*(?:milliseconds?|seconds?|minutes?|hours?|days?)")
-FORMATS: Final = ("json", "text", "raw")
+FORMATS: Final = ("json", "avro", "text", "raw")
+FILE_FORMATS: Final = ("json", "text", "raw", "csv", "parquet")
 TOMBSTONES: Final = ("dead-letter", "drop", "keep")
 # The column in which Spark notes what it could not read.
 CORRUPT: Final = "_corrupt"
@@ -35,8 +37,10 @@ def read_source(name: str, line: int, section: Section) -> Source:
         if not is_table:
             tombstones = section.choice("tombstones", TOMBSTONES, "dead-letter")
             options = _options(section, topics)
-    decode = _decode(section)
-    finish = _finish(section, decode.columns)
+    else:
+        options = _file_options(section)
+    decode = _decode(section, FORMATS if files is None else FILE_FORMATS)
+    finish = _finish(section, decode.columns or None)
     if is_table and (finish.rules or finish.watermark or finish.dedupe):
         section.mistakes.add(
             line,
@@ -73,49 +77,65 @@ def _options(section: Section, topics: Sequence[str]) -> dict[str, str]:
     return options
 
 
-def _decode(section: Section) -> Decode:
+def _file_options(section: Section) -> dict[str, str]:
+    """Those of Spark's file source, from our keys and as they are."""
+    most = section.positive("max-files-per-batch")
+    options = {} if most is None else {"maxFilesPerTrigger": str(most)}
+    return options | {key: str(value) for key, value in section.pairs("options").items()}
+
+
+def _decode(section: Section, formats: Sequence[str]) -> Decode:
     inner = section.section("decode")
     if inner is None:
-        section.wrong("decode", f"is missing: say how values are read, with a format of {', '.join(FORMATS)}")
+        section.wrong("decode", f"is missing: say how values are read, with a format of {', '.join(formats)}")
         return Decode(format="raw", columns=_RAW_COLUMNS, options={})
     name = inner.text("format", required=True)
-    if name is not None and name not in FORMATS:
-        if name == "avro":
-            inner.wrong(
-                "format", "avro is not there yet: decode raw values in a Python transform, or use json"
-            )
-        else:
-            inner.wrong("format", f"cannot be {name!r}{nearest(name, FORMATS)}")
+    if name is not None and name not in formats:
+        reason = ": that is for files" if name in FILE_FORMATS else ": that is for topics"
+        inner.wrong(
+            "format",
+            f"cannot be {name!r}{reason if name in (*FORMATS, *FILE_FORMATS) else nearest(name, formats)}",
+        )
     columns = _RAW_COLUMNS if name == "raw" else _TEXT_COLUMNS
     options: dict[str, Text] = {}
-    if name == "json":
-        columns = _columns(inner)
+    avro = None
+    if name in ("json", "csv", "parquet"):
+        columns = _columns(inner, is_required=name != "parquet")
         options = inner.pairs("options")
+    elif name == "avro":
+        avro, columns = read_avro(inner)
+        _check_names(inner, [(each.name, inner.line_at("schema")) for each in columns])
     inner.done()
     return Decode(
         format=str(name or "raw"),
         columns=columns,
         options={key: str(value) for key, value in options.items()},
+        avro=avro,
     )
 
 
-def _columns(section: Section) -> tuple[Column, ...]:
+def _columns(section: Section, *, is_required: bool) -> tuple[Column, ...]:
     pairs = section.pairs("schema")
-    if not pairs:
+    if not pairs and is_required:
         section.wrong(
             "schema", "is missing: name the fields and their types, such as `amount: double not null`"
         )
+    _check_names(section, [(name, text.line) for name, text in pairs.items()])
     columns = []
     for name, text in pairs.items():
-        if name in ORIGIN or name == CORRUPT:
-            section.mistakes.add(
-                text.line, f"{section.where}.schema.{name}: the name is taken by the pipeline itself"
-            )
         try:
             columns.append(column(name, text))
         except TypeTextError as error:
             section.mistakes.add(text.line, f"{section.where}.schema.{name}: {error}")
     return tuple(columns)
+
+
+def _check_names(section: Section, lines: Iterable[tuple[str, int]]) -> None:
+    for name, line in lines:
+        if name in ORIGIN or name == CORRUPT:
+            section.mistakes.add(
+                line, f"{section.where}.schema.{name}: the name is taken by the pipeline itself"
+            )
 
 
 def read_transform(section: Section) -> Transform | None:
@@ -145,9 +165,10 @@ def _finish(section: Section, columns: Sequence[Column] | None) -> Finish:
     rules = []
     for inner in section.sections("rules"):
         name, check = inner.text("name", required=True), inner.text("check", required=True)
+        is_retried = inner.choice("retry", ("true", "false"), "false") == "true"
         inner.done()
         if name is not None and check is not None:
-            rules.append(Rule(name=str(name), check=check))
+            rules.append(Rule(name=str(name), check=check, is_retried=is_retried))
     watermark = None
     late = section.section("watermark")
     if late is not None:

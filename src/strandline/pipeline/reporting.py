@@ -29,6 +29,8 @@ def _batch(event: Mapping[str, Any]) -> str:
     written = event["written"]
     if written:
         parts.append(f"{sum(written.values()):,} out ({_counts(written)})")
+    if event["retried"]:
+        parts.append(f"{sum(event['retried'].values()):,} to try again")
     if event["dead_letters"]:
         parts.append(f"{sum(event['dead_letters'].values()):,} dead letters")
     parts.append(f"{event['seconds']:.1f} s")
@@ -43,7 +45,10 @@ def summary(queries: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines = []
     for name, totals in queries.items():
         lines.append(f"  {name}: {totals['batches']} batches, {sum(totals['records'].values()):,} records in")
-        kinds = (("records", "from"), ("written", "to topic"), ("dead_letters", "dead letters to"))
+        kinds = (
+            *(("records", "from"), ("written", "to topic")),
+            *(("retried", "to try again in"), ("dead_letters", "dead letters to")),
+        )
         for key, words in kinds:
             lines += [f"    {count:>10,} {words} {place}" for place, count in sorted(totals[key].items())]
     return lines

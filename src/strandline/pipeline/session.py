@@ -14,7 +14,10 @@ from strandline.spark.java import use_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# How long Spark and its Python processes wait for one another; 15 s as shipped, which a busy machine exceeds.
+_CONNECT_SECONDS: Final = "120"
 _SETTINGS: Final = {
+    "spark.python.authenticate.socketTimeout": f"{_CONNECT_SECONDS}s",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
 }
@@ -39,6 +42,7 @@ def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkS
     use_java()
     # Otherwise tasks run with whichever python3 is first on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", _CONNECT_SECONDS)
     if not {"SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys():
         # Somebody who has a Spark of their own has said what it logs.
         os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from strandline.client.avro.schema import AvroSource
+from strandline.client.deadletter_letters import RetryPolicy
 from strandline.pipeline.document import Text
 from strandline.pipeline.types import Column
 
@@ -24,17 +26,22 @@ TABLE_SINK: Final = "table"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decode:
-    """`json` with a schema, `text`, or `raw` (key and value as they are)."""
+    """`json` or `avro` with a schema, `text`, or `raw` (key and value as they are); of files also `csv` and `parquet`,
+    which may be without columns: then those that the files have."""
 
     format: str
     columns: tuple[Column, ...]
     options: Mapping[str, str]
+    avro: AvroSource | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
+    """With `is_retried` a record that it refuses is tried again later, as often as the spec's `retry` says."""
+
     name: str
     check: Text
+    is_retried: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +70,12 @@ class Source:
     @property
     def can_fail(self) -> bool:
         """Whether a record of it can become a dead letter."""
-        return self.decode.format != "raw" or bool(self.finish.rules)
+        can_decode_all = self.decode.format in ("raw", "parquet")
+        return (
+            not can_decode_all
+            or any(each.required for each in self.decode.columns)
+            or bool(self.finish.rules)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +125,7 @@ class Spec:
     checkpoint: str
     commit_group: str | None
     dead_letters: str | None
+    retry: RetryPolicy | None
     mode: str  # Spark's output mode of the query that writes into topics
     trigger: Trigger
     master: str
@@ -133,6 +146,16 @@ class Spec:
     def located(self, path: str) -> str:
         """A path or URL of the spec, which is relative to its file."""
         return path if urlsplit(path).scheme else str(self.directory / path)
+
+    def is_retried(self, source: Source) -> bool:
+        """Whether records of a source can come back through retry topics. A rule behind a transform may refuse any."""
+        finishes = [source.finish, *(transform.finish for transform in self.transforms)]
+        return (
+            self.retry is not None
+            and bool(source.topics)
+            and not source.is_table
+            and any(rule.is_retried for finish in finishes for rule in finish.rules)
+        )
 
     def letters_topic(self, topic: str) -> str:
         return self.dead_letters or f"{topic}.dlq"

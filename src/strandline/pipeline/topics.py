@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -54,7 +54,11 @@ def create_topics(spec: Spec) -> list[str]:
                 made.append(sink.target)
         for name, like in dead_letter_topics(spec).items():
             if name not in existing:
-                _create_letters(admin, name, like)
+                _create_letters(admin, name, like, {"retention.ms": "-1"})
+                made.append(name)
+        for name, like in retry_topics(spec).items():
+            if name not in existing:
+                _create_letters(admin, name, like, {})
                 made.append(name)
     return made
 
@@ -69,6 +73,18 @@ def dead_letter_topics(spec: Spec) -> dict[str, str | None]:
         assert spec.dead_letters is not None, "the spec was read"
         found.setdefault(spec.dead_letters, None)
     return found
+
+
+def retry_topics(spec: Spec) -> dict[str, str]:
+    """By name, the topic after which it is made."""
+    if spec.retry is None:
+        return {}
+    return {
+        name: topic
+        for source, topic in _source_topics(spec)
+        if spec.is_retried(source)
+        for name in spec.retry.retry_topics(topic)
+    }
 
 
 def can_fail(spec: Spec, source: Source) -> bool:
@@ -86,10 +102,10 @@ def _topic_sinks(spec: Spec) -> list[Sink]:
     return [sink for sink in spec.sinks if sink.kind == TOPIC_SINK]
 
 
-def _create_letters(admin: Any, name: str, like: str | None) -> None:
-    """It takes records as large as their source, with our headers on top, and keeps them until somebody deletes them:
-    what nobody could handle must not vanish because of retention."""
-    partitions, configs = 1, {"retention.ms": "-1"}
+def _create_letters(admin: Any, name: str, like: str | None, more: Mapping[str, str]) -> None:
+    """It takes records as large as their source, with our headers on top. One of dead letters keeps them until somebody
+    deletes them: what nobody could handle must not vanish because of retention."""
+    partitions, configs = 1, dict(more)
     if like is not None:
         partitions = len(admin.describe_topics([like])[like].partitions)
         resource = ConfigResource.topic(like)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from strandline.pipeline.document import SpecError
 from strandline.pipeline.reading import load
+from strandline.pipeline.retries import delays_ms
+from strandline.pipeline.topics import retry_topics
 from tests.unit.pipeline.specs import SPEC, mistakes_of
 
 
@@ -41,7 +45,29 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
     [
         ("checkpoint:", "checkpont:", 3, "checkpont is not known: did you mean checkpoint?"),
         ("      format: json", "      format: jsn", 8, "cannot be 'jsn': did you mean json?"),
-        ("format: json", "format: avro", 8, "avro is not there yet"),
+        (
+            "    watermark:",
+            "    rules: [{name: paid, check: amount > 0, retry: true}]\n    watermark:",
+            13,
+            "the spec does not say when: add retry: {backoff: [10 seconds, 5 minutes]}",
+        ),
+        (
+            "sinks:",
+            "retry: {backoff: 5 seconds}\nsinks:",
+            19,
+            "has no rule that uses it: say retry: true in a rule",
+        ),
+        ("sinks:", "retry: {backoff: [5 seconds, soon]}\nsinks:", 19, "must be like 10 seconds, not 'soon'"),
+        ("sinks:", "retry: {}\nsinks:", 19, "must have 1 to 10 delays"),
+        ("format: json", "format: parquet", 8, "cannot be 'parquet': that is for files"),
+        (
+            "    topic: orders",
+            "    files: orders\n    max-files-per-batch: 0",
+            7,
+            "must be a positive number",
+        ),
+        ("    topic: orders", "    files: orders\n    start: latest", 7, "start is not known"),
+        ("format: json", "format: avro", 10, "sources.orders.decode: a type without `type`"),
         ("bigint not null", "bigit not null", 10, "'bigit' is no type of Spark: did you mean bigint?"),
         ("decimal(9, 2)", "decimal(9, 20)", 11, "a decimal has at most 38 digits"),
         ("column: at", "column: att", 13, "there is no column 'att': did you mean at?"),
@@ -80,6 +106,81 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, old: str, new: str, lin
     assert any(at == line and text in said for at, said in found), found
 
 
+AVRO = """\
+pipeline: orders
+brokers: localhost:9092
+checkpoint: checkpoint
+sources:
+  orders:
+    topic: orders
+    decode:
+      format: avro
+      schema:
+        type: record
+        name: Order
+        fields:
+          - {name: id, type: long}
+          - {name: at, type: {type: long, logicalType: timestamp-millis}}
+          - name: lines
+            type: {type: array, items: [null, string]}
+    watermark: {column: at, delay: 1 hour}
+sinks:
+  - {from: orders, topic: out}
+"""
+INLINE = AVRO[AVRO.index("      schema:") : AVRO.index("    watermark")]
+
+
+def test_columns_of_an_avro_schema_are_known_without_spark(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    text = json.dumps(yaml.safe_load(INLINE)["schema"])
+    (tmp_path / "order.avsc").write_text(text.replace('"fields"', '\n\t"fields"'))
+    for given in (INLINE, "      schema-file: order.avsc\n", f"      schema: |\n        {text}\n"):
+        path.write_text(AVRO.replace(INLINE, given))
+        (source,) = load(path).sources
+        assert [(each.name, each.type) for each in source.decode.columns] == [
+            ("id", "bigint"),
+            ("at", "timestamp"),
+            ("lines", "array<string>"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "text"),
+    [
+        ("items: [null, string]", "items: [int, string]", 16, "a union may have one type and null"),
+        ("items: [null, string]", "items: Order", 16, "Order is within itself"),
+        ("name: id, type: long", "name: id, type: lng", 13, "there is no type 'lng' before this"),
+        ("name: id", "name: _value", 9, "the name is taken by the pipeline itself"),
+        ("column: at", "column: id", 17, "the column id must be a timestamp, and is bigint"),
+        (INLINE, "", 8, "schema is missing: give the Avro schema, or schema-file: order.avsc"),
+        (INLINE, "      schema-file: none.avsc\n", 9, "none.avsc cannot be read"),
+        (INLINE, f"{INLINE}      framing: registry\n", 17, "framing registry needs writer-schemas"),
+        (INLINE, f"{INLINE}      framing: magic\n", 17, "cannot be 'magic'"),
+        (
+            INLINE,
+            f"{INLINE}      writer-schema: {{type: record, name: Order, fields: [{{name: id, type: string}}]}}\n",
+            17,
+            "cannot become the columns: id was written as string, and is read as long",
+        ),
+        ("topic: orders", "files: orders", 8, "cannot be 'avro': that is for topics"),
+    ],
+)
+def test_a_mistake_in_an_avro_schema_is_told_with_its_line(
+    tmp_path: Path, old: str, new: str, line: int, text: str
+) -> None:
+    assert old in AVRO
+    found = mistakes_of(tmp_path, AVRO.replace(old, new, 1))
+    assert any(at == line and text in said for at, said in found), found
+
+
+def test_a_mistake_in_a_schema_file_is_told_with_that_file(tmp_path: Path) -> None:
+    (tmp_path / "order.avsc").write_text('{"type": "record", "name": "O",\n\t"fields": [\n{"name": "a"}]}')
+    path = tmp_path / "spec.yaml"
+    path.write_text(AVRO.replace(INLINE, "      schema-file: order.avsc\n").replace("    watermark", "#"))
+    with pytest.raises(SpecError, match=r"order.avsc:3: .*a field must have `name` and `type`"):
+        load(path)
+
+
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     text = SPEC.replace("brokers", "brokerz").replace("bigint", "bigit").replace("from: big", "from: huge")
     assert [line for line, _ in mistakes_of(tmp_path, text)] == [1, 2, 10, 20]
@@ -95,3 +196,22 @@ def test_variables_of_the_environment_are_filled_in(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_a_mistake_too(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot be read"):
         load(tmp_path / "none.yaml")
+
+
+def test_retry_topics_belong_to_the_pipeline_and_have_a_delay_each(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    rule = "    rules: [{name: paid, check: amount > 0, retry: true}]\n    watermark:"
+    text = SPEC.replace("    watermark:", rule).replace(
+        "sinks:", "retry: {backoff: [5 seconds, 1 hour]}\nsinks:"
+    )
+    path.write_text(text)
+    spec = load(path)
+    assert spec.retry is not None
+    assert delays_ms(spec.retry, ("orders",)) == {
+        "orders.orders.retry.1": 5000,
+        "orders.orders.retry.2": 3_600_000,
+    }
+    assert list(retry_topics(spec)) == ["orders.orders.retry.1", "orders.orders.retry.2"]
+    path.write_text(text.replace("pipeline: orders", "pipeline: my orders"))
+    with pytest.raises(SpecError, match=r"spec.yaml:1: pipeline is part of the names of retry topics, and"):
+        load(path)
