@@ -17,7 +17,7 @@ from strandline.client.admin import (
     NewTopic,
     PartialFailureError,
 )
-from strandline.client.admin_configs import Operation
+from strandline.client.admin_configs import ConfigSource, Operation, ResourceType
 from strandline.client.admin_topics import EARLIEST, LATEST, MAX_TIMESTAMP
 from strandline.client.errors import (
     ErrorCode,
@@ -106,6 +106,24 @@ def test_settings_are_described_and_changed_one_by_one(bootstrap: str, topic: st
             node = (await admin.describe_cluster()).nodes[0].node_id
             broker = ConfigResource.broker(node)
             assert "log.dirs" in (await admin.describe_configs([broker]))[broker]
+
+    run(main())
+
+
+def test_a_group_has_settings_of_its_own(bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        resource, key = ConfigResource.group(f"{topic}-group"), "consumer.session.timeout.ms"
+        async with Admin(bootstrap_servers=bootstrap) as admin:
+            await admin.alter_configs({resource: [ConfigChange(name=key, value="50000")]})
+            async with asyncio.timeout(60):  # brokers hear of it a little later
+                while (found := (await admin.describe_configs([resource]))[resource][key]).value != "50000":
+                    await asyncio.sleep(0.05)
+            assert found.source == ConfigSource.GROUP
+            assert resource in await admin.list_config_resources([ResourceType.GROUP])
+            with pytest.raises(KafkaError) as caught:
+                await admin.alter_configs({resource: [ConfigChange(name=key, value="1")]})
+            assert caught.value.code == ErrorCode.INVALID_CONFIG
+            assert "group.consumer.min.session.timeout.ms" in str(caught.value)
 
     run(main())
 
