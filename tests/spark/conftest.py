@@ -17,7 +17,6 @@ from tests.oracle.fetch import ICEBERG_JARS, JAVA, KAFKA_JARS, SPARK_AVRO_JARS, 
 from tests.oracle.require import require
 
 _HERE = Path(__file__).parent
-_WITH_PROCESSES = ("test_exactly_once_kills", "test_pipeline_killed", "test_worker_killed")
 _numbers = itertools.count()
 
 
@@ -25,9 +24,7 @@ _numbers = itertools.count()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
-            # One session for all who use it, beside those that start processes of their own.
-            group = "spark-processes" if item.path.stem in _WITH_PROCESSES else "spark"
-            item.add_marker(pytest.mark.xdist_group(group))
+            item.add_marker(pytest.mark.xdist_group("spark"))
             # A JVM that starts on a busy machine can take a minute by itself.
             item.add_marker(pytest.mark.timeout(600))
 
