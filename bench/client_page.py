@@ -64,8 +64,9 @@ def render(results: Results) -> str:
         _LINGER + "\n",
         markdown(("linger.ms", *(title for title, _ in _LINGER_COLUMNS)), _linger(results)),
         "## Memory\n",
-        "The highest that the process had above what it had before the first record (1 kB records). The producer runs",
-        "into its limit all the time; the consumer's application sleeps until the client has fetched what it may.\n",
+        "The highest that the process had above what it had before the first record (1 kB records). The producer sends",
+        "as fast as it can, which reaches its limit only where the broker is slower; the consumer's application sleeps",
+        "until the client has fetched what it may: once the setting in the buffer, and once in an answer under way.\n",
         markdown(("", "configured", "peak above start", "of the configured"), _memory(results)),
         "## How it was measured\n",
         (
