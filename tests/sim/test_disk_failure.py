@@ -162,13 +162,8 @@ def test_a_sync_beside_the_one_that_failed_vouches_for_nothing(seed: int) -> Non
 @seeds(2)
 def test_leaders_leave_a_failed_directory_of_a_cluster_and_the_others_stay(seed: int) -> None:
     async def scenario(world: World) -> None:
-        # The metadata log is apart: a node whose metadata cannot be written ends.
-        nodes = world.add_cluster(3, settings={"log.dirs": "/data,/one,/two", "metadata.log.dir": "/data"})
-        await world.start_all()
-        load = Load(world, None, "t", partitions=6)
-        await load.create()
-        load.start()
-        await cluster.until(lambda: all(are_all_assigned(node) for node in nodes))
+        nodes, load = await cluster_with_load(world)
+        await begin(load, nodes)
         victim = next(n for n in nodes if any(led(n, d) for d in ("/one", "/two")))
         failed = next(d for d in ("/one", "/two") if led(victim, d))
         gone = led(victim, failed)
@@ -197,17 +192,13 @@ def test_a_directory_that_cannot_be_read_at_the_start_costs_what_is_in_it_and_no
     """The node serves the others; when the directory is back, so are its replicas, with everything."""
 
     async def scenario(world: World) -> None:
-        nodes = world.add_cluster(3, settings={"log.dirs": "/data,/one,/two", "metadata.log.dir": "/data"})
-        await world.start_all()
-        load = Load(world, None, "t", partitions=6)
-        await load.create()
+        nodes, load = await cluster_with_load(world)
         await create_topic(await world.connect(nodes[0]), "alone", partitions=6, replication_factor=1)
         await cluster.until(lambda: all("alone" in node.broker.image.topics for node in nodes))
         for index in range(6):
             leader = world.nodes[leader_of(nodes[0], index, "alone")]
             await produce(await world.connect(leader), "alone", index, [b"kept"])
-        load.start()
-        await cluster.until(lambda: all(are_all_assigned(node) for node in nodes))
+        await begin(load, nodes)
         victim = next(n for n in nodes if led(n, "/one", "alone") and led(n, "/one"))
         gone, others = led(victim, "/one"), [n for n in nodes if n is not victim]
         only_there = led(victim, "/one", "alone")
@@ -238,12 +229,8 @@ def test_a_directory_that_cannot_be_read_at_the_start_costs_what_is_in_it_and_no
 
 def test_a_directory_that_is_taken_out_of_the_settings_begins_anew_elsewhere() -> None:
     async def scenario(world: World) -> None:
-        nodes = world.add_cluster(3, settings={"log.dirs": "/data,/one,/two", "metadata.log.dir": "/data"})
-        await world.start_all()
-        load = Load(world, None, "t", partitions=6)
-        await load.create()
-        load.start()
-        await cluster.until(lambda: all(are_all_assigned(node) for node in nodes))
+        nodes, load = await cluster_with_load(world)
+        await begin(load, nodes)
         victim = nodes[0]
         await victim.stop()
         victim.config = BrokerConfig({**victim.config.given, "log.dirs": "/data,/two"})
@@ -253,6 +240,21 @@ def test_a_directory_that_is_taken_out_of_the_settings_begins_anew_elsewhere() -
         await load.check()
 
     scenarios.run(scenario, 1)
+
+
+async def cluster_with_load(world: World) -> tuple[list[SimulatedNode], Load]:
+    """Three nodes with three directories. The metadata log is apart: a node whose metadata cannot be written ends."""
+    nodes = world.add_cluster(3, settings={"log.dirs": "/data,/one,/two", "metadata.log.dir": "/data"})
+    await world.start_all()
+    load = Load(world, None, "t", partitions=6)
+    await load.create()
+    return nodes, load
+
+
+async def begin(load: Load, nodes: list[SimulatedNode]) -> None:
+    """Returns when the controller knows where each replica is."""
+    load.start()
+    await cluster.until(lambda: all(are_all_assigned(node) for node in nodes))
 
 
 def in_sync_of(node: SimulatedNode) -> set[int]:

@@ -10,6 +10,7 @@ from importlib import util
 from typing import Any, Final
 
 from strandline.client.avro import kernels as plain_kernels
+from strandline.client.compiling import second_copy
 
 # In the order in which they call each other.
 _NAMES: Final = (
@@ -49,11 +50,7 @@ def kernels(compiled: bool | None = None) -> Kernels:
         return Kernels(memoryview, plain_kernels.decode_values, plain_kernels.read_decimals)
     from numba import njit
 
-    spec = util.find_spec(plain_kernels.__name__)
-    assert spec is not None
-    assert spec.loader is not None
-    module: Any = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = second_copy(plain_kernels)
     for name in _NAMES:
         # As calls, small functions would cost more than what they do: arrays are passed as seven values each.
         compiler = njit(cache=True, nogil=True, forceinline=name not in _CALLED)

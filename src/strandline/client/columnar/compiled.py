@@ -1,8 +1,7 @@
 """The kernels as they run: compiled by numba where it is installed, as plain Python otherwise.
 
 Compiled code is kept beside the source (or in the user's cache directory), so only the first use after an
-installation waits for the compiler. The module is loaded a second time for that, under a name of its own: compiled
-kernels call each other through their module, and the plain ones stay as they are for who has no numba, and for tests.
+installation waits for the compiler.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from strandline.client.columnar import kernels as plain_kernels
+from strandline.client.compiling import second_copy
 
 # In the order in which they call each other.
 _NAMES: Final = (
@@ -59,12 +59,8 @@ def kernels(compiled: bool | None = None) -> Kernels:
 def _compiled() -> Kernels:
     from numba import njit
 
-    spec = util.find_spec(plain_kernels.__name__)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    setattr(module, "copy_bytes", _memcpy())  # noqa: B010 (a module has no such attribute for mypy)
+    module = second_copy(plain_kernels)
+    module.copy_bytes = _memcpy()
     for name in _NAMES:
         setattr(module, name, njit(cache=True, nogil=True)(getattr(module, name)))
     return _collected(module, True, lambda array: array)
