@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from strandline.groups.offsets import OffsetChange, Offsets
+from strandline.groups.offsets import OffsetChanges, Offsets
 from strandline.partition.open_transactions import OpenTransactions
 from strandline.sim.plans import shipped
 from strandline.sim.trial import run
@@ -25,8 +25,8 @@ def readers_are_not_told_what_was_aborted(patch: Patch) -> None:
 
 
 def offsets_count_before_the_commit(patch: Patch) -> None:
-    def put_pending(self: Offsets, producer_id: int, change: OffsetChange) -> None:
-        self.put(change)
+    def put_pending(self: Offsets, producer_id: int, changes: OffsetChanges) -> None:
+        self.put(changes)
 
     patch.setattr(Offsets, "put_pending", put_pending)
 

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -19,8 +18,8 @@ from strandline.broker.acknowledgements import Waited
 from strandline.broker.coordinator_shards import APPEND_ERRORS
 from strandline.broker.replica import Replica
 from strandline.groups.committed_view import CommittedView
-from strandline.groups.offsets import OffsetChange
-from strandline.groups.outcome import After, Outcome
+from strandline.groups.offsets import OffsetChanges
+from strandline.groups.outcome import After, Outcome, Response
 from strandline.groups.shard import GroupShard
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import Guard
@@ -34,7 +33,6 @@ from strandline.wire.record_batch import (
 from strandline.wire.records import offset_commits
 from strandline.wire.records.markers import Marker
 from strandline.wire.records.offsets_framing import encode_key, encode_value
-from strandline.wire.schema import Struct
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -86,7 +84,8 @@ class ShardRuntime:
         if not self._queued:
             asyncio.get_running_loop().call_soon(self._flush)
         self._queued.append(outcome)
-        self._queued_count += len(outcome.commits)
+        for changes in outcome.commits:
+            self._queued_count += len(changes.committed)
         if self._queued_count >= _COMMITS_PER_BATCH_MAX:
             self._flush()
 
@@ -130,8 +129,8 @@ class ShardRuntime:
             self._committed.will_change(outcome.entries, outcome.commits, end_offset)
         for entry in outcome.entries:
             self.shard.apply(entry.key, entry.value)
-        for change in outcome.commits:
-            self.shard.offsets.put(change)
+        for changes in outcome.commits:
+            self.shard.offsets.put(changes)
         if is_committed:
             return self._written(outcome)
         self._when_committed(end_offset, outcome)
@@ -203,7 +202,7 @@ class ShardRuntime:
         if self._queued:
             self._flush()
         now = self.now()
-        plain, header = build_small_batch(list(_commit_pairs(outcome.commits)), now.wall_ms, self._codec)
+        plain, header = build_small_batch(_commit_pairs(outcome.commits), now.wall_ms, self._codec)
         header = header._replace(
             attributes=header.attributes | TRANSACTIONAL_FLAG, producer_id=producer_id, producer_epoch=epoch
         )
@@ -217,8 +216,8 @@ class ShardRuntime:
             self._not_written(outcome, error, now)
             return
         self._end_offset = appended.last_offset + 1
-        for change in outcome.commits:
-            self.shard.offsets.put_pending(producer_id, change)
+        for changes in outcome.commits:
+            self.shard.offsets.put_pending(producer_id, changes)
         if self._replica.high_watermark >= self._end_offset:
             _give(outcome)
         else:
@@ -237,8 +236,7 @@ class ShardRuntime:
         self._end_offset = appended.last_offset + 1
         if marker.is_commit and self._replica.high_watermark < self._end_offset:
             self._committed.advance(self._replica.high_watermark)
-            changes = self.shard.offsets.pending_of(producer_id)
-            self._committed.will_change((), changes, self._end_offset)
+            self._committed.will_change((), self.shard.offsets.pending_of(producer_id), self._end_offset)
         self.shard.end_transaction(producer_id, marker.is_commit, self.now())
         return Waited(self._replica, self.epoch, self._end_offset)
 
@@ -281,15 +279,14 @@ class ShardRuntime:
             self._timer.cancel()
 
 
-def _commit_pairs(commits: list[OffsetChange]) -> Iterator[tuple[bytes, bytes]]:
-    place: tuple[str, str] | None = None
-    prefix = b""
-    for group_id, topic, partition, (offset, leader_epoch, metadata, commit_ms, _) in commits:
-        if place != (group_id, topic):
-            place = (group_id, topic)
-            prefix = offset_commits.key_prefix(group_id, topic)
-        value = offset_commits.value(offset, leader_epoch, metadata, commit_ms)
-        yield offset_commits.key(prefix, partition), value
+def _commit_pairs(commits: list[OffsetChanges]) -> list[tuple[bytes, bytes]]:
+    pairs = []
+    key, value = offset_commits.key, offset_commits.value
+    for group_id, topic, committed in commits:
+        prefix = offset_commits.key_prefix(group_id, topic)
+        for partition, (offset, leader_epoch, metadata, commit_ms, _) in committed.items():
+            pairs.append((key(prefix, partition), value(offset, leader_epoch, metadata, commit_ms)))
+    return pairs
 
 
 def _give(outcome: Outcome) -> None:
@@ -297,13 +294,13 @@ def _give(outcome: Outcome) -> None:
         _resolve(token, response)
 
 
-def _resolve(token: Any, response: Struct) -> None:
+def _resolve(token: Any, response: Response) -> None:
     """A token is the future that the request's handler returned."""
     if not token.done():
         token.set_result(response)
 
 
-def _fail(response: Any, code: int) -> None:
+def _fail(response: Response, code: int) -> None:
     """Turns an answer that was meant to be given into one that says that it could not be written."""
     if hasattr(response, "error_code"):
         response.error_code = code

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from strandline.groups.offsets import CommittedOffset, OffsetChange, Offsets
+from strandline.groups.offsets import CommittedOffset, OffsetChanges, Offsets
 from strandline.groups.outcome import Entry
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 
@@ -23,13 +23,16 @@ class CommittedView:
         self._before: dict[Place, deque[CommittedOffset | None]] = {}
         self._changes: deque[tuple[int, Place]] = deque()
 
-    def will_change(self, entries: Iterable[Entry], commits: Iterable[OffsetChange], end_offset: int) -> None:
+    def will_change(
+        self, entries: Iterable[Entry], commits: Iterable[OffsetChanges], end_offset: int
+    ) -> None:
         """These records end at `end_offset` and are about to be applied."""
         for key, _ in entries:
             if isinstance(key, OffsetCommitKey):
                 self._will_change((key.group, key.topic, key.partition), end_offset)
-        for change in commits:
-            self._will_change((change.group_id, change.topic, change.partition), end_offset)
+        for group_id, topic, committed in commits:
+            for partition in committed:
+                self._will_change((group_id, topic, partition), end_offset)
 
     def _will_change(self, place: Place, end_offset: int) -> None:
         self._before.setdefault(place, deque()).append(self._offsets.get(*place))

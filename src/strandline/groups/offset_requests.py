@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
 from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
-from strandline.groups.offsets import CommittedOffset, OffsetChange
+from strandline.groups.offsets import CommittedOffset, OffsetChanges
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.subscriptions import subscribed_topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
@@ -27,20 +28,34 @@ def _stale(member: ConsumerMember) -> int:
     return int(ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION)
 
 
-class OffsetToCommit(NamedTuple):
+class AskedOffset(Protocol):
+    """A partition of OffsetCommit or of TxnOffsetCommit."""
+
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
+    committed_metadata: str | None
+
+
+class TopicToCommit(NamedTuple):
     topic: str
     topic_id: bytes
-    partition: int
-    offset: int
-    leader_epoch: int
-    metadata: str | None
+    partitions: Sequence[AskedOffset]
 
 
-def _had_already(member: ConsumerMember, asked: OffsetToCommit, epoch: int) -> bool:
-    """Whether the member held the partition in that epoch, and has ever since: nobody else can have moved it on."""
-    given = member.assigned.get(asked.topic_id, {}).get(asked.partition)
+def _has_all(member: ConsumerMember, topics: list[TopicToCommit], epoch: int) -> bool:
+    """Whether the member held the partitions in that epoch, and has ever since: nobody else can have moved them on."""
+    return all(
+        _had_already(member, topic_id, asked.partition_index, epoch)
+        for _, topic_id, partitions in topics
+        for asked in partitions
+    )
+
+
+def _had_already(member: ConsumerMember, topic_id: bytes, partition: int, epoch: int) -> bool:
+    given = member.assigned.get(topic_id, {}).get(partition)
     if given is None:
-        given = member.revoking.get(asked.topic_id, {}).get(asked.partition)
+        given = member.revoking.get(topic_id, {}).get(partition)
     return given is not None and epoch >= given
 
 
@@ -55,30 +70,47 @@ class OffsetRequests:
         instance_id: str | None,
         generation: int,
         retention_ms: int,
-        offsets: list[OffsetToCommit],
+        topics: list[TopicToCommit],
         version: int,
         now: Moment,
     ) -> tuple[Outcome, list[int]]:
         """Records of what may be committed, and an error code for each offset. Raises KafkaError for all of them."""
         late = self._check_commit(group_id, member_id, instance_id, generation, version, now)
+        if late is not None and not _has_all(late, topics, generation):
+            raise KafkaError(_stale(late))
+        outcome, codes = self._changes(group_id, topics, now)
+        if retention_ms >= 0:
+            outcome = self._expiring(outcome, now.wall_ms + retention_ms)
+        return outcome, codes
+
+    def _changes(self, group_id: str, topics: list[TopicToCommit], now: Moment) -> tuple[Outcome, list[int]]:
         outcome = Outcome()
         codes = []
-        expire_ms = now.wall_ms + retention_ms if retention_ms >= 0 else -1
-        for asked in offsets:
-            if late is not None and not _had_already(late, asked, generation):
-                raise KafkaError(_stale(late))
-            metadata = asked.metadata or ""
-            if metadata and len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
-                codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
-                continue
-            committed = CommittedOffset(asked.offset, asked.leader_epoch, metadata, now.wall_ms, expire_ms)
-            if expire_ms >= 0:
-                entry = self._shard.offsets.entry(group_id, asked.topic, asked.partition, committed)
-                outcome.entries.append(entry)
-            else:
-                outcome.commits.append(OffsetChange(group_id, asked.topic, asked.partition, committed))
-            codes.append(int(ErrorCode.NONE))
+        now_ms = now.wall_ms
+        for topic, _, partitions in topics:
+            committed = {}
+            for asked in partitions:
+                metadata = asked.committed_metadata or ""
+                if metadata and len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
+                    codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                    continue
+                codes.append(0)
+                committed[asked.partition_index] = CommittedOffset(
+                    asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms
+                )
+            if committed:
+                outcome.commits.append(OffsetChanges(group_id, topic, committed))
         return outcome, codes
+
+    def _expiring(self, outcome: Outcome, expire_ms: int) -> Outcome:
+        """The same offsets with a time of their own to end, which few clients give: as records."""
+        return Outcome(
+            entries=[
+                self._shard.offsets.entry(group_id, topic, partition, each._replace(expire_ms=expire_ms))
+                for group_id, topic, committed in outcome.commits
+                for partition, each in committed.items()
+            ]
+        )
 
     def commit_in_transaction(
         self,
@@ -86,24 +118,14 @@ class OffsetRequests:
         member_id: str,
         instance_id: str | None,
         generation: int,
-        offsets: list[OffsetToCommit],
+        topics: list[TopicToCommit],
         now: Moment,
     ) -> tuple[Outcome, list[int]]:
         """The same for TxnOffsetCommit, whose members are classic ones or say their epoch as a generation."""
         late = self._check_commit_in_transaction(group_id, member_id, instance_id, generation, now)
-        outcome = Outcome()
-        codes = []
-        for asked in offsets:
-            if late is not None and not _had_already(late, asked, generation):
-                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-            metadata = asked.metadata or ""
-            if metadata and len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
-                codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
-                continue
-            committed = CommittedOffset(asked.offset, asked.leader_epoch, metadata, now.wall_ms)
-            outcome.commits.append(OffsetChange(group_id, asked.topic, asked.partition, committed))
-            codes.append(int(ErrorCode.NONE))
-        return outcome, codes
+        if late is not None and not _has_all(late, topics, generation):
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        return self._changes(group_id, topics, now)
 
     def _check_commit_in_transaction(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, now: Moment

@@ -24,13 +24,12 @@ class CommittedOffset(NamedTuple):
     expire_ms: int = -1  # set by clients of versions before 5 only
 
 
-class OffsetChange(NamedTuple):
-    """An offset that is committed."""
+class OffsetChanges(NamedTuple):
+    """Offsets of one topic that a group commits, by partition."""
 
     group_id: str
     topic: str
-    partition: int
-    committed: CommittedOffset
+    committed: dict[int, CommittedOffset]
 
 
 Place = tuple[str, str, int]
@@ -61,16 +60,17 @@ class Offsets:
 
     # Transactions
 
-    def put_pending(self, producer_id: int, change: OffsetChange) -> None:
+    def put_pending(self, producer_id: int, changes: OffsetChanges) -> None:
         self._order += 1
-        place = (change.group_id, change.topic, change.partition)
-        self._pending.setdefault(producer_id, {})[place] = (self._order, change.committed)
+        mine = self._pending.setdefault(producer_id, {})
+        for partition, committed in changes.committed.items():
+            mine[changes.group_id, changes.topic, partition] = (self._order, committed)
 
-    def pending_of(self, producer_id: int) -> list[OffsetChange]:
+    def pending_of(self, producer_id: int) -> list[OffsetChanges]:
         """What a commit of this producer would change."""
         return [
-            OffsetChange(*place, committed)
-            for place, (_, committed) in self._pending.get(producer_id, {}).items()
+            OffsetChanges(group_id, topic, {partition: committed})
+            for (group_id, topic, partition), (_, committed) in self._pending.get(producer_id, {}).items()
             if committed is not None
         ]
 
@@ -85,7 +85,8 @@ class Offsets:
         for place, (order, committed) in self._pending.pop(producer_id, {}).items():
             if is_commit and committed is not None:
                 self._supersede(place, before=order)
-                self._put(OffsetChange(*place, committed))
+                group_id, topic, partition = place
+                self._by_group.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
 
     def _supersede(self, place: Place, before: int) -> None:
         for mine in self._pending.values():
@@ -98,14 +99,12 @@ class Offsets:
             if not self._pending[producer_id]:
                 del self._pending[producer_id]
 
-    def put(self, change: OffsetChange) -> None:
+    def put(self, changes: OffsetChanges) -> None:
+        group_id, topic, committed = changes
         if self._pending:
-            self._supersede((change.group_id, change.topic, change.partition), before=self._order + 1)
-        self._put(change)
-
-    def _put(self, change: OffsetChange) -> None:
-        group = self._by_group.setdefault(change.group_id, {})
-        group.setdefault(change.topic, {})[change.partition] = change.committed
+            for partition in committed:
+                self._supersede((group_id, topic, partition), before=self._order + 1)
+        self._by_group.setdefault(group_id, {}).setdefault(topic, {}).update(committed)
 
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int = -1) -> None:
         """`producer_id` is of the transaction that the record belongs to."""
@@ -117,11 +116,11 @@ class Offsets:
                 value.commit_timestamp,
                 value.expire_timestamp,
             )
-            change = OffsetChange(key.group, key.topic, key.partition, committed)
+            changes = OffsetChanges(key.group, key.topic, {key.partition: committed})
             if producer_id >= 0:
-                self.put_pending(producer_id, change)
+                self.put_pending(producer_id, changes)
             else:
-                self.put(change)
+                self.put(changes)
             return
         if self._pending:
             self._forget_pending((key.group, key.topic, key.partition))

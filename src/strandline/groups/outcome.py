@@ -7,15 +7,17 @@ the answers when they are committed. `after` comes back to the core through `wri
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from strandline.wire.schema import Message, Struct
+from strandline.wire.schema import Message
 
 if TYPE_CHECKING:
-    from strandline.groups.offsets import OffsetChange
+    from strandline.groups.offsets import OffsetChanges
 
 # Whatever the shell needs to find the waiting request again; the core never looks at it.
 Token = object
+# What its request is given: a message, or anything with an `error_code` that says what became of the records.
+Response = Any
 
 
 class Entry(NamedTuple):
@@ -36,16 +38,16 @@ class After(NamedTuple):
 
 @dataclass(slots=True)
 class Outcome:
-    answers: list[tuple[Token, Struct]] = field(default_factory=list)
+    answers: list[tuple[Token, Response]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     after: After | None = None
     # Committed offsets beside the records: they are many, and written by hand.
-    commits: list[OffsetChange] = field(default_factory=list)
+    commits: list[OffsetChanges] = field(default_factory=list)
 
     @property
     def has_records(self) -> bool:
         return bool(self.entries or self.commits)
 
-    def answer(self, token: Token, response: Struct) -> Outcome:
+    def answer(self, token: Token, response: Response) -> Outcome:
         self.answers.append((token, response))
         return self

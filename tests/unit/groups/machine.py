@@ -10,7 +10,7 @@ from strandline.base.moment import Moment
 from strandline.groups.classic_group import EMPTY, STABLE, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
-from strandline.groups.offset_requests import OffsetToCommit
+from strandline.groups.offset_requests import TopicToCommit
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
@@ -105,7 +105,11 @@ class Machine:
 
     def run(self, outcome: Outcome) -> None:
         while True:
-            commits = [self.shard.offsets.entry(*change) for change in outcome.commits]
+            commits = [
+                self.shard.offsets.entry(group_id, topic, partition, committed)
+                for group_id, topic, offsets in outcome.commits
+                for partition, committed in offsets.items()
+            ]
             for entry in [*outcome.entries, *commits]:
                 self.log.append(_through_bytes(entry))
                 self.shard.apply(*entry)
@@ -145,16 +149,7 @@ class Machine:
 
     def commit(self, request: OffsetCommitRequest, version: int = 9) -> list[int]:
         wanted = [
-            OffsetToCommit(
-                topic.name,
-                topic_id(topic.name),
-                partition.partition_index,
-                partition.committed_offset,
-                partition.committed_leader_epoch,
-                partition.committed_metadata,
-            )
-            for topic in request.topics
-            for partition in topic.partitions
+            TopicToCommit(topic.name, topic_id(topic.name), topic.partitions) for topic in request.topics
         ]
         outcome, codes = self.shard.offset_requests.commit(
             request.group_id,

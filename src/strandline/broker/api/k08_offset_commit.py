@@ -9,13 +9,16 @@ member epoch is taken where the member has held the partitions ever since (KIP-1
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import Answer, Body, RequestContext
-from strandline.groups.offset_requests import OffsetToCommit
+from strandline.groups.offset_requests import TopicToCommit
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -26,91 +29,122 @@ if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 _TOPIC_IDS_FROM: Final = 10
+_CACHED_PARTITIONS_MAX: Final = 100
+
+# Of an answer: names, ids and partitions.
+_Places = tuple[tuple[str, bytes, tuple[int, ...]], ...]
 
 
 class _Waiting:
-    """Takes the response and has its bytes for the connection: one future and one turn of the loop less than usual."""
+    """Takes what became of the records, and has the answer's bytes for the connection.
 
-    __slots__ = ("_version", "body")
+    It is no plain future of a response: that would cost a future, a turn of the loop and a response each time.
+    """
 
-    def __init__(self, version: int) -> None:
+    __slots__ = ("_codes", "_topics", "_version", "body", "error_code")
+
+    def __init__(self, version: int, topics: Sequence[OffsetCommitRequestTopic], codes: list[int]) -> None:
         self.body: asyncio.Future[Body | None] = asyncio.get_running_loop().create_future()
+        self.error_code = 0  # of all of them, if they could not be written
         self._version = version
+        self._topics = topics
+        self._codes = codes
 
     def done(self) -> bool:
         return self.body.done()
 
-    def set_result(self, response: OffsetCommitResponse) -> None:
-        self.body.set_result((encode(response, self._version),))
+    def set_result(self, _: object) -> None:
+        codes = [self.error_code] * len(self._codes) if self.error_code else self._codes
+        self.body.set_result((_answer(self._version, self._topics, codes),))
 
 
 def handle_raw(broker: Broker, context: RequestContext) -> Answer:
-    request = decode(OffsetCommitRequest, context.api_version, context.body, context.position)
-    wanted: list[OffsetToCommit] = []
-    response = _prepare(broker, context, request, wanted)
+    version = context.api_version
+    request = decode(OffsetCommitRequest, version, context.body, context.position)
+    wanted, codes = _known(broker, version, request.topics)
     try:
         runtime = broker.groups.shard_of(request.group_id)
-        outcome, codes = runtime.shard.offset_requests.commit(
+        outcome, given = runtime.shard.offset_requests.commit(
             request.group_id,
             request.member_id,
             request.group_instance_id,
             request.generation_id_or_member_epoch,
             request.retention_time_ms,
             wanted,
-            context.api_version,
+            version,
             runtime.now(),
         )
     except KafkaError as error:
-        _fill(response, [int(error.code)] * len(wanted))
-        return (encode(response, context.api_version),)
-    _fill(response, codes)
-    waiting = _Waiting(context.api_version)
-    runtime.commit(outcome.answer(waiting, response))
+        codes = [code or int(error.code) for code in codes]
+        return (_answer(version, request.topics, codes),)
+    if any(codes):
+        following = iter(given)
+        codes = [code or next(following) for code in codes]
+    else:
+        codes = given
+    waiting = _Waiting(version, request.topics, codes)
+    runtime.commit(outcome.answer(waiting, waiting))
     return waiting.body
 
 
-_PENDING: Final = 1 << 14  # an error code that no one has: the place of one that is not known yet
-
-
-def _prepare(
-    broker: Broker, context: RequestContext, request: OffsetCommitRequest, wanted: list[OffsetToCommit]
-) -> OffsetCommitResponse:
-    """The answer with what is wrong already; the rest goes to `wanted`, in order."""
-    topics = []
-    for topic in request.topics:
-        by_id = context.api_version >= _TOPIC_IDS_FROM
+def _known(
+    broker: Broker, version: int, topics: Sequence[OffsetCommitRequestTopic]
+) -> tuple[list[TopicToCommit], list[int]]:
+    """What there is, and for each partition of the request an error code, 0 where it is there."""
+    by_id = version >= _TOPIC_IDS_FROM
+    wanted = []
+    codes: list[int] = []
+    for topic in topics:
         name = broker.topic_name(topic.topic_id) if by_id else topic.name
         known = broker.image.topics.get(name)
-        partitions = []
-        for partition in topic.partitions:
-            code: int = _PENDING
-            if known is None:
-                code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            elif partition.partition_index not in known.partitions:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            else:
-                wanted.append(
-                    OffsetToCommit(
-                        name,
-                        known.topic_id,
-                        partition.partition_index,
-                        partition.committed_offset,
-                        partition.committed_leader_epoch,
-                        partition.committed_metadata,
-                    )
-                )
-            partitions.append(
-                OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
-            )
-        topics.append(
-            OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
-        )
-    return OffsetCommitResponse(topics=tuple(topics))
+        if known is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            codes += [int(code)] * len(topic.partitions)
+            continue
+        there = [each for each in topic.partitions if each.partition_index in known.partitions]
+        if len(there) == len(topic.partitions):
+            codes += [0] * len(there)
+        else:
+            codes += [
+                0 if each.partition_index in known.partitions else int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                for each in topic.partitions
+            ]
+        wanted.append(TopicToCommit(name, known.topic_id, there))
+    return wanted, codes
 
 
-def _fill(response: OffsetCommitResponse, codes: list[int]) -> None:
+def _answer(version: int, topics: Sequence[OffsetCommitRequestTopic], codes: list[int]) -> bytes:
+    if len(codes) > _CACHED_PARTITIONS_MAX or any(codes):
+        return _encoded(version, _places(topics), codes)
+    return _all_written(version, _places(topics))
+
+
+def _places(topics: Sequence[OffsetCommitRequestTopic]) -> _Places:
+    return tuple(
+        [
+            (topic.name, topic.topic_id, tuple([p.partition_index for p in topic.partitions]))
+            for topic in topics
+        ]
+    )
+
+
+@lru_cache(maxsize=256)
+def _all_written(version: int, places: _Places) -> bytes:
+    """A consumer commits the same partitions again and again."""
+    return _encoded(version, places, [0] * sum(len(partitions) for _, _, partitions in places))
+
+
+def _encoded(version: int, places: _Places, codes: list[int]) -> bytes:
     following = iter(codes)
-    for topic in response.topics:
-        for partition in topic.partitions:
-            if partition.error_code == _PENDING:
-                partition.error_code = next(following)
+    topics = tuple(
+        OffsetCommitResponseTopic(
+            name=name,
+            topic_id=topic_id,
+            partitions=tuple(
+                OffsetCommitResponsePartition(partition_index=partition, error_code=next(following))
+                for partition in partitions
+            ),
+        )
+        for name, topic_id, partitions in places
+    )
+    return bytes(encode(OffsetCommitResponse(topics=topics), version))

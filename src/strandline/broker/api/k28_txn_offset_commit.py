@@ -18,7 +18,7 @@ from strandline.broker.connection import RequestContext
 from strandline.broker.coordinator_shards import APPEND_ERRORS
 from strandline.broker.group_runtime import ShardRuntime
 from strandline.broker.transaction_checks import Caller, guards_for
-from strandline.groups.offset_requests import OffsetToCommit
+from strandline.groups.offset_requests import TopicToCommit
 from strandline.partition.open_transactions import Guard
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k28_txn_offset_commit import (
@@ -41,7 +41,7 @@ _NO_SEQUENCE: Final = -1
 async def handle(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
-    wanted: list[OffsetToCommit] = []
+    wanted: list[TopicToCommit] = []
     response, places = _prepare(broker, request, wanted)
     try:
         if wanted:
@@ -58,14 +58,14 @@ async def handle(
 
 
 def _prepare(
-    broker: Broker, request: TxnOffsetCommitRequest, wanted: list[OffsetToCommit]
+    broker: Broker, request: TxnOffsetCommitRequest, wanted: list[TopicToCommit]
 ) -> tuple[TxnOffsetCommitResponse, list[TxnOffsetCommitResponsePartition]]:
     """The answer with what is wrong already; the rest goes to `wanted`, its places in the answer in the same order."""
     topics = []
     places: list[TxnOffsetCommitResponsePartition] = []
     for topic in request.topics:
         known = broker.image.topics.get(topic.name)
-        partitions = []
+        partitions, there = [], []
         for asked in topic.partitions:
             place = TxnOffsetCommitResponsePartition(
                 partition_index=asked.partition_index, error_code=ErrorCode.NONE
@@ -75,16 +75,9 @@ def _prepare(
                 place.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
             places.append(place)
-            wanted.append(
-                OffsetToCommit(
-                    topic.name,
-                    known.topic_id,
-                    asked.partition_index,
-                    asked.committed_offset,
-                    asked.committed_leader_epoch,
-                    asked.committed_metadata,
-                )
-            )
+            there.append(asked)
+        if known is not None and there:
+            wanted.append(TopicToCommit(topic.name, known.topic_id, there))
         topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=tuple(partitions)))
     return TxnOffsetCommitResponse(throttle_time_ms=0, topics=tuple(topics)), places
 
@@ -93,7 +86,7 @@ async def _commit(
     broker: Broker,
     version: int,
     request: TxnOffsetCommitRequest,
-    wanted: list[OffsetToCommit],
+    wanted: list[TopicToCommit],
     response: TxnOffsetCommitResponse,
     places: list[TxnOffsetCommitResponsePartition],
 ) -> TxnOffsetCommitResponse:

@@ -15,6 +15,7 @@ _VERSION: Final = 3
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 _HEAD: Final = Struct(">hqih")
+_WITHOUT_NOTE: Final = Struct(">hqihq")
 
 
 def key_prefix(group_id: str, topic: str) -> bytes:
@@ -28,5 +29,7 @@ def key(prefix: bytes, partition: int) -> bytes:
 
 
 def value(offset: int, leader_epoch: int, metadata: str, commit_ms: int) -> bytes:
+    if not metadata:
+        return _WITHOUT_NOTE.pack(_VERSION, offset, leader_epoch, 0, commit_ms)
     note = metadata.encode()
     return _HEAD.pack(_VERSION, offset, leader_epoch, len(note)) + note + _INT64.pack(commit_ms)
