@@ -330,6 +330,10 @@ def deletion_steps() -> Iterator[Step]:
         yield Step(f"DeleteRecords v{version}", version, deleting(version + 1))
     yield Step("DeleteRecords below the start", 2, deleting(0))
     yield Step("DeleteRecords beyond the end", 2, deleting(9999))
+    yield Step("DeleteRecords before everything", 2, deleting(-2))
+    yield Step(
+        "DeleteRecords of an internal topic that is not there", 2, deleting(0, topic="__consumer_offsets")
+    )
     yield Step("DeleteRecords of an unknown topic", 2, deleting(0, topic="no-such-topic"))
     yield Step("Fetch v12: below the log start", 12, fetching(0))
     yield Step("DeleteRecords to the end", 2, deleting(-1))

@@ -150,6 +150,7 @@ def fetch_steps() -> Iterator[Step]:
         "read committed": fetching(0, isolation=1),
         "read committed at the end": fetching(26, isolation=1),
         "one byte": fetching(0, max_bytes=1),
+        "no bytes": fetching(0, max_bytes=0),
         "unknown topic": fetching(0, topic="no-such-topic"),
         "unknown partition": fetching(0, partition=9),
         "right leader epoch": fetching(0, epoch=0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from strandline.wire.api.k08_offset_commit import OffsetCommitRequest
 from strandline.wire.api.k42_delete_groups import DeleteGroupsRequest
 from tests.compat.oracle_groups import Talk
 from tests.compat.oracle_groups_classic import formed
@@ -40,6 +41,16 @@ def bad_commits(talk: Talk) -> None:
         talk(f"{name} unknown topic", commit(group, {0: 1}, topic="no-such", topic_id=b"\1" * 16), version)
         talk(f"{name} long note", commit(group, {0: 1}, metadata="n" * 101, topic_id=ids["orders"]), version)
         talk(
+            f"{name} note of more bytes than characters",
+            commit(group, {0: 2}, metadata="ü" * 98 + "𝄞", topic_id=ids["orders"]),
+            version,
+        )
+        talk(
+            f"{name} note of two units more",
+            commit(group, {0: 3}, metadata="ü" * 99 + "𝄞", topic_id=ids["orders"]),
+            version,
+        )
+        talk(
             f"{name} note at the limit",
             commit(group, {1: 1}, metadata="n" * 100, topic_id=ids["orders"]),
             version,
@@ -57,6 +68,11 @@ def bad_commits(talk: Talk) -> None:
             commit("nowhere2", {0: 4}, member="m", topic_id=ids["orders"]),
             version,
         )
+    nothing = "commits-nothing"
+    talk("unknown topic only", commit(nothing, {0: 1}, topic="no-such"), 9)
+    talk("unknown partition only", commit(nothing, {99: 1}), 9)
+    talk("no topics", OffsetCommitRequest(group_id=nothing, member_id="", topics=()), 9)
+    talk("made no group", delete_offsets(nothing, (0,)), 0)
     talk("fetch", fetch_offsets(group, partitions=None), 9)
     talk("fetch of the empty group", fetch_offsets("", partitions=(0,)), 7)
     talk("fetch unknown id", fetch_offsets(group, topic_id=b"\1" * 16), 10)

@@ -35,7 +35,7 @@ from strandline.wire.record_batch import TRANSACTIONAL_FLAG
 from tests.batches import batch, resealed
 from tests.compat.oracle_groups import Talk
 from tests.compat.oracle_groups_classic import formed
-from tests.group_requests import fetch_offsets
+from tests.group_requests import delete_offsets, fetch_offsets
 
 TRANSACTION = 1
 CONCURRENT_TRANSACTIONS = 51
@@ -369,6 +369,12 @@ def offsets(talk: Talk) -> None:
     producer.commit_offsets(group, 11, 5)
     producer.end(True, 5)
     talk("committed again", fetch_offsets(group, partitions=None, require_stable=True), 8)
+    never_committed = "deleted-while-pending"
+    producer.commit_offsets(never_committed, 3, 5)
+    talk("delete what is pending", delete_offsets(never_committed, (0, 1)), 0)
+    producer.end(True, 5)
+    producer.wait_for_rest()
+    talk("deleted", fetch_offsets(never_committed, partitions=(0, 1), require_stable=True), 7)
 
 
 def offsets_of_members(talk: Talk) -> None:

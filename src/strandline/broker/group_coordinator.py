@@ -64,7 +64,7 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
             initial_rebalance_delay_ms=config.int("group.initial.rebalance.delay.ms"),
             group_size_max=config.int("group.max.size"),
             new_member_join_timeout_ms=300_000,
-            offset_metadata_bytes_max=config.int("offset.metadata.max.bytes"),
+            offset_metadata_size_max=config.int("offset.metadata.max.bytes"),
             offsets_retention_ms=config.int("offsets.retention.minutes") * 60_000,
             consumer_times=self._consumer_times,
             consumer_group_size_max=config.int("group.consumer.max.size"),

@@ -200,10 +200,12 @@ class Replica:
 
     def fetched_by(self, replica: int, offset: int, log_start: int, broker_epoch: int, now: float) -> None:
         """A follower asks from `offset` on: it has everything before it."""
-        if self.leader.fetched(
-            replica, offset, log_start, broker_epoch, self.config.min_insync_replicas, now
-        ):
+        leader = self.leader
+        is_cut = leader.log_start_of(replica) != log_start
+        if leader.fetched(replica, offset, log_start, broker_epoch, self.config.min_insync_replicas, now):
             self._advanced()
+        elif is_cut:
+            self._advanced()  # a deletion of records may wait for it
 
     def in_sync_decided(self, in_sync: tuple[int, ...], partition_epoch: int) -> None:
         if self.leader.decided(in_sync, partition_epoch, self.config.min_insync_replicas):
@@ -274,7 +276,7 @@ class Replica:
             wake()
 
     def delete_records_before(self, offset: int) -> int:
-        """Moves the log start; -1 means the high watermark. Returns the new log start."""
+        """Moves the log start; -1 means the high watermark. Returns the offset that this means."""
         target = self.high_watermark if offset == -1 else offset
         if target > self.high_watermark or target < 0:
             raise KafkaError(
@@ -282,4 +284,6 @@ class Replica:
                 f"Records can be deleted up to the high watermark {self.high_watermark}, not to {offset}.",
             )
         self.log.advance_start(target)
-        return self.log.log_start_offset
+        for wake in list(self._append_wakers.values()):
+            wake()  # followers are told at once
+        return target

@@ -44,7 +44,7 @@ class _Followed:
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
-        self.told: tuple[int, int, int] | None = None  # offset, epoch, high watermark
+        self.told: tuple[int, int, int, int] | None = None  # end, epoch, high watermark, start
         self.held_until = 0.0
 
 
@@ -160,7 +160,8 @@ class Source:
             replica = followed.replica
             if followed.held_until > now or replica.has_unsaved_cut or self._is_throttled(followed):
                 continue
-            wanted = (replica.log.log_end_offset, replica.epoch, replica.high_watermark)
+            log = replica.log
+            wanted = (log.log_end_offset, replica.epoch, replica.high_watermark, log.log_start_offset)
             if followed.told == wanted:
                 continue
             followed.told = wanted

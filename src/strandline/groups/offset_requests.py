@@ -59,6 +59,11 @@ def _had_already(member: ConsumerMember, topic_id: bytes, partition: int, epoch:
     return given is not None and epoch >= given
 
 
+def _java_length(text: str) -> int:
+    """As Kafka counts: in units of UTF-16."""
+    return len(text.encode("utf-16-le")) // 2
+
+
 class OffsetRequests:
     def __init__(self, shard: GroupShard) -> None:
         self._shard = shard
@@ -91,7 +96,7 @@ class OffsetRequests:
             committed = {}
             for asked in partitions:
                 metadata = asked.committed_metadata or ""
-                if metadata and len(metadata.encode()) > self._shard.settings.offset_metadata_bytes_max:
+                if metadata and _java_length(metadata) > self._shard.settings.offset_metadata_size_max:
                     codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
                     continue
                 codes.append(0)
@@ -229,7 +234,9 @@ class OffsetRequests:
                 codes.append(int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC))
                 continue
             codes.append(int(ErrorCode.NONE))
-            if self._shard.offsets.get(group_id, topic, partition) is not None:
+            offsets = self._shard.offsets
+            is_there = offsets.get(group_id, topic, partition) is not None
+            if is_there or offsets.is_pending(group_id, topic, partition):
                 key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
                 outcome.entries.append(Entry(key, None))
         return outcome, codes

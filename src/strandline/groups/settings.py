@@ -19,7 +19,7 @@ class GroupSettings:
     initial_rebalance_delay_ms: int
     group_size_max: int
     new_member_join_timeout_ms: int
-    offset_metadata_bytes_max: int
+    offset_metadata_size_max: int
     offsets_retention_ms: int
     consumer_times: Callable[[str], ConsumerTimes]  # of a group: each may have its own
     consumer_group_size_max: int

@@ -169,13 +169,13 @@ class Leader:
     def broker_epoch_of(self, replica: int) -> int:
         return self._followers[replica].broker_epoch if replica in self._followers else -1
 
-    def lag_of(self, replica: int) -> int:
-        return max(self._end_offset - max(self._followers[replica].end_offset, 0), 0)
+    def log_start_of(self, replica: int) -> int:
+        """What a follower last said; -1 as long as it has said nothing."""
+        return self._followers[replica].log_start if replica in self._followers else -1
 
     def low_watermark(self, log_start: int, alive: Iterable[int]) -> int:
         """The smallest log start over the replicas that live: what DeleteRecords waits for."""
-        starts = [self._followers[r].log_start for r in alive if r in self._followers]
-        return min([log_start, *starts])
+        return min([log_start, *(self.log_start_of(replica) for replica in alive)])
 
     # The in-sync set
 

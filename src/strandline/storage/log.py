@@ -256,11 +256,12 @@ class Log:
                 end = segment.position_of(upper_offset)
             if place.size > size_max and not whole_first_batch:
                 return None
-            size = min(end - place.position, max(size_max, place.size))
+            size = wanted = min(end - place.position, max(size_max, place.size))
             if place.position < segment.fresh_from and size > 0:
                 size = min(size, max(CHECKED_BYTES_MAX, place.size))
                 size = segment.sound_bytes(place.position, size, following)
-            return Slice(segment, place.position, size) if size > 0 else None
+            has_more = size < wanted or upper_offset > following
+            return Slice(segment, place.position, size, has_more) if size > 0 else None
         return None
 
     def places(self, offset: int) -> Iterator[tuple[Segment, Place]]:

@@ -415,6 +415,9 @@ class Slice(NamedTuple):
     segment: Segment
     position: int
     size: int
+    has_more: bool = (
+        False  # less than there is and than was asked for: at the segment's end, or of what was checked
+    )
 
     @property
     def file(self) -> File:

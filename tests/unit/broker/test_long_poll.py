@@ -169,3 +169,43 @@ async def test_the_first_batch_of_an_answer_is_whole_and_the_others_fit(world: W
     parts = fetched(await client.call(fetch((0, 0), (1, 0), max_bytes=2500), FETCH))
     assert len(bytes(parts[0].records)) == 2500
     assert bytes(parts[1].records or b"") == b""
+
+
+@in_world()
+async def test_nobody_waits_for_more_than_one_answer_can_hold(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    for _ in range(3):
+        await append(client, batch(1, size=1000))
+    asked = fetch((0, 0), wait_ms=LONG_MS, min_bytes=1 << 30, max_bytes=2000)
+    assert len(bytes(fetched(await client.call(asked, FETCH))[0].records)) == 2000
+
+
+@in_world()
+async def test_at_the_end_of_a_segment_nobody_waits_for_what_is_in_the_next(world: World) -> None:
+    client = world.connect()
+    await create(client, internal_segment_bytes="3000")
+    for _ in range(4):
+        await append(client, batch(1, size=1000))
+    asked = fetch((0, 0), wait_ms=LONG_MS, min_bytes=100_000)
+    assert [record.offset for record in records_of(fetched(await client.call(asked, FETCH))[0])] == [0, 1]
+
+
+@in_world()
+async def test_where_less_was_checked_than_was_asked_for_nobody_waits_for_the_rest(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    for _ in range(3):
+        await append(client, batch(1, size=600_000))
+    await world.restart(clean=True)  # from here on what was written before is checked
+    client = world.connect()
+    asked = fetch((0, 0), wait_ms=LONG_MS, min_bytes=1_500_000, partition_bytes=1 << 22)
+    assert [record.offset for record in records_of(fetched(await client.call(asked, FETCH))[0])] == [0]
+
+
+@in_world()
+async def test_an_answer_without_room_has_its_first_batch(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1))
+    assert len(records_of(fetched(await client.call(fetch((0, 0), max_bytes=0), FETCH))[0])) == 1

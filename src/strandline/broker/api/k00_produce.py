@@ -4,7 +4,8 @@ acks=0 gets no answer, acks=1 one after the leader's write, acks=all one when th
 Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13), NOT_LEADER_OR_FOLLOWER, CORRUPT_MESSAGE,
 INVALID_RECORD, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, UNSUPPORTED_COMPRESSION_TYPE,
 OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, NOT_ENOUGH_REPLICAS,
-INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, KAFKA_STORAGE_ERROR; of transactions INVALID_TXN_STATE,
+INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, KAFKA_STORAGE_ERROR; NOT_LEADER_OR_FOLLOWER says who leads (10 and
+later, KIP-951); of transactions INVALID_TXN_STATE,
 TRANSACTION_ABORTABLE (11 and later), CONCURRENT_TRANSACTIONS (12 and later), INVALID_PRODUCER_ID_MAPPING. From version
 12 on a transactional batch adds its partition to the transaction by itself (KIP-890).
 Differs from Kafka: a repeated batch older than the last five gets DUPLICATE_SEQUENCE_NUMBER, where Kafka answers
@@ -27,6 +28,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.acknowledgements import Acknowledgements, Waited
 from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.leader_hints import LeaderHints
 from strandline.broker.replica import Replica
 from strandline.broker.transaction_checks import Caller, for_producer, guards_for
 from strandline.partition.leader import ACKS_ALL
@@ -34,6 +36,8 @@ from strandline.partition.open_transactions import Guard
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k00_produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
@@ -56,6 +60,7 @@ _INT32: Final = Struct(">i")
 _INT16: Final = Struct(">h")
 _TOPIC_IDS_FROM: Final = 13
 _FLEXIBLE_FROM: Final = 9
+_LEADER_HINTS_SINCE: Final = 10
 # What is refused by the partition's state is answered with the log start; what is wrong with the batch is not.
 _WITHOUT_LOG_START: Final = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -95,13 +100,13 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
     topics = request.topics
     if request.acks not in (0, 1, ACKS_ALL):
         refused = Result(ErrorCode.INVALID_REQUIRED_ACKS, message="acks must be 0, 1 or -1 (all).")
-        return _answer(context, request, topics, [refused] * len(request.pieces))
+        return _answer(broker, context, request, topics, [refused] * len(request.pieces))
     if request.transactional_id is None and any(_is_transactional(piece.records) for piece in request.pieces):
         # Kafka's word for it: nobody may write transactions without saying whose.
         refused = Result(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, message="A transactional id is needed."
         )
-        return _answer(context, request, topics, [refused] * len(request.pieces))
+        return _answer(broker, context, request, topics, [refused] * len(request.pieces))
     if context.api_version >= _TOPIC_IDS_FROM:
         topics = [Topic(broker.topic_name(topic.topic_id), topic.topic_id) for topic in topics]
     if request.transactional_id is not None:
@@ -138,7 +143,7 @@ async def _produce_in_transaction(
     }
     if len(producers) > 1:
         code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        return _answer(context, request, topics, [Result(code)] * len(request.pieces))
+        return _answer(broker, context, request, topics, [Result(code)] * len(request.pieces))
     wanted: list[tuple[int, Replica, int]] = []
     for number, (piece, header) in enumerate(zip(request.pieces, headers, strict=True)):
         if header is not None and header.producer_id >= 0:
@@ -341,7 +346,7 @@ def _answer_when_committed(
 ) -> Body | asyncio.Future[Body | None] | None:
     waited = [(number, result.waited) for number, result in enumerate(results) if result.waited is not None]
     if not waited:
-        return _answer(context, request, topics, results)
+        return _answer(broker, context, request, topics, results)
     answer: asyncio.Future[Body | None] = asyncio.get_running_loop().create_future()
 
     def committed(codes: list[int]) -> None:
@@ -349,14 +354,14 @@ def _answer_when_committed(
             if code != ErrorCode.NONE:
                 results[number] = Result(code)
         if not answer.done():
-            answer.set_result(_answer(context, request, topics, results))
+            answer.set_result(_answer(broker, context, request, topics, results))
 
     Acknowledgements(broker, [item for _, item in waited], request.timeout_ms, committed)
     return answer
 
 
 def _answer(
-    context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
+    broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> Body | None:
     if request.acks == 0:
         # Nobody reads an answer; a client that must learn of an error finds its connection closed.
@@ -364,7 +369,15 @@ def _answer(
             context.connection.close()
         return None
     by_topic: list[list[PartitionProduceResponse]] = [[] for _ in topics]
+    hints = LeaderHints(broker, context.connection.listener)
     for piece, result in zip(request.pieces, results, strict=True):
+        leader = None
+        if (
+            result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            and context.api_version >= _LEADER_HINTS_SINCE
+        ):
+            hint = hints.of(topics[piece.topic_number].name, piece.partition)
+            leader = LeaderIdAndEpoch(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)
         by_topic[piece.topic_number].append(
             PartitionProduceResponse(
                 index=piece.partition,
@@ -377,6 +390,7 @@ def _answer(
                     for number, why in result.records
                 ),
                 error_message=result.message,
+                current_leader=leader,
             )
         )
     response = ProduceResponse(
@@ -387,6 +401,7 @@ def _answer(
                 partition_responses=tuple(partitions),
             )
             for topic, partitions in zip(topics, by_topic, strict=True)
-        )
+        ),
+        node_endpoints=tuple(NodeEndpoint(**each._asdict()) for each in hints.addresses.values()),
     )
     return (encode(response, context.api_version),)

@@ -4,7 +4,8 @@ stable offset, with the aborted transactions among them.
 Waits up to max_wait_ms until min_bytes can be given; errors and empty requests are answered at once. Records leave
 from the page cache by sendfile. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13 and later),
 NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR (also
-where the log is damaged and another replica takes over), CORRUPT_MESSAGE where it is damaged and no other has it. For
+where the log is damaged and another replica takes over), CORRUPT_MESSAGE where it is damaged and no other has it.
+Whoever asks the wrong broker is told who leads (16 and later, KIP-951). For
 the whole request: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
 A follower is answered up to the end of the log, and tells with each request what it has. Consumers of version 11 and
 later may read from followers, up to their high watermark; with `replica.selector.class` a leader sends a consumer to
@@ -21,6 +22,7 @@ from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import Answer, Body, Outcome, RequestContext
 from strandline.broker.fetch_sessions import Fetch, SessionPartition
+from strandline.broker.leader_hints import Address, Hint, LeaderHints
 from strandline.broker.quorum_answers import answer_fetch
 from strandline.broker.replica import Replica
 from strandline.storage.segment import DamagedSegment, Slice
@@ -35,10 +37,15 @@ READ_COMMITTED: Final = 1
 _FLEXIBLE_FROM: Final = 12
 _TOPIC_IDS_FROM: Final = 13
 _FROM_FOLLOWERS_SINCE: Final = 11
+_STORAGE_ERROR_SINCE: Final = 6
+_LEADER_HINTS_SINCE: Final = 16
 _TOP: Final = Struct(">ihi")  # throttle time, error, session id
 _PARTITION: Final = Struct(">ihqqq")  # index, error, high watermark, last stable offset, log start
 _ABORTED: Final = Struct(">qq")  # producer id, first offset
 _INT32: Final = Struct(">i")
+_DIVERGING: Final = Struct(">iq")  # epoch, end offset
+_HINT: Final = Struct(">ii")  # leader, its epoch
+_HINTED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class Read:
@@ -117,8 +124,8 @@ def _fetch(
 ) -> Body | asyncio.Future[Body | None]:
     if _follower_of(request) >= 0:
         _note_progress(broker, context, request, fetch)
-    reads, size, must_answer = _read_all(broker, context, request, fetch)
-    if must_answer or request.max_wait_ms <= 0 or size >= request.min_bytes or not fetch.partitions:
+    reads, is_enough = _read_all(broker, context, request, fetch)
+    if is_enough or request.max_wait_ms <= 0 or not fetch.partitions:
         return _encode(broker, context, request, fetch, reads)
     return _Waiter(broker, context, request, fetch).future
 
@@ -179,13 +186,13 @@ class _Waiter:
         self._is_scheduled = False
         if self.future.done():
             return
-        reads, size, must_answer = _read_all(self._broker, self._context, self._request, self._fetch)
-        if must_answer or size >= self._request.min_bytes:
+        reads, is_enough = _read_all(self._broker, self._context, self._request, self._fetch)
+        if is_enough:
             self._finish(reads)
 
     def _expire(self) -> None:
         if not self.future.done():
-            reads, _, _ = _read_all(self._broker, self._context, self._request, self._fetch)
+            reads, _ = _read_all(self._broker, self._context, self._request, self._fetch)
             self._finish(reads)
 
     def _finish(self, reads: list[Read]) -> None:
@@ -204,11 +211,15 @@ class _Waiter:
 
 def _read_all(
     broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
-) -> tuple[list[Read], int, bool]:
-    """What each partition gives, how many bytes that is, and whether something must be told at once."""
+) -> tuple[list[Read], bool]:
+    """What each partition gives, and whether that is an answer already: enough bytes, or something to be told at once.
+
+    Where there is more than could be read at a time nobody waits for it: the reader asks again.
+    """
     left = min(request.max_bytes, broker.fetch_bytes_max)
     total = 0
     must_answer = False
+    is_follower = _follower_of(request) >= 0
     reads = []
     for partition in fetch.partitions:
         read = Read(partition)
@@ -229,13 +240,15 @@ def _read_all(
             must_answer = True
         if read.records is not None:
             total += read.records.size
-        # A follower that lags behind the high watermark is told at once (KIP-1166).
-        must_answer = must_answer or read.preferred >= 0
-        must_answer = (
-            must_answer or read.diverging is not None or partition.known_high_watermark < read.high_watermark
-        )
+            must_answer = must_answer or read.records.has_more
+        must_answer = must_answer or read.preferred >= 0 or read.diverging is not None
+        # A follower that lags behind the high watermark is told at once (KIP-1166), and where the log begins now.
+        must_answer = must_answer or partition.known_high_watermark < read.high_watermark
+        must_answer = must_answer or (is_follower and 0 <= partition.told_log_start < read.log_start)
+        if read.error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < _STORAGE_ERROR_SINCE:
+            read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # which these know how to go on from
         reads.append(read)
-    return reads, total, must_answer
+    return reads, must_answer or total >= min(request.min_bytes, left)
 
 
 def _read(
@@ -276,7 +289,7 @@ def _read(
         upper = log.log_end_offset
     if follower >= 0 and _is_throttled(broker, replica, follower):
         return
-    if offset < upper and left > 0:
+    if offset < upper and (left > 0 or is_first):
         size_max = min(partition.size_max, left)
         read.records = log.read(offset, upper, size_max, whole_first_batch=is_first)
         if read.records is not None and request.isolation_level == READ_COMMITTED and follower < 0:
@@ -341,6 +354,7 @@ def _encode(
     for read in chosen:
         by_topic.setdefault((read.partition.topic, read.partition.topic_id), []).append(read)
     flexible = context.api_version >= _FLEXIBLE_FROM
+    hints = LeaderHints(broker, context.connection.listener)
     body: list[bytes | bytearray | Slice] = []
     head = bytearray(_TOP.pack(0, 0, session.session_id if session is not None else 0))
     if context.api_version < 7:
@@ -355,13 +369,20 @@ def _encode(
                 body += (head, read.records)
                 head = bytearray()
             if flexible:
-                head += _partition_tags(read)
+                head += _partition_tags(read, _hint_for(broker, context, read, hints))
         if flexible:
             head.append(0)
     if flexible:
-        head.append(0)
+        head += _response_tags(list(hints.addresses.values()))
     body.append(head)
     return body
+
+
+def _hint_for(broker: Broker, context: RequestContext, read: Read, hints: LeaderHints) -> Hint | None:
+    if read.error_code not in _HINTED or context.api_version < _LEADER_HINTS_SINCE:
+        return None
+    partition = read.partition
+    return hints.of(partition.topic or broker.topic_name(partition.topic_id), partition.index)
 
 
 def _note_throttled(broker: Broker, context: RequestContext, read: Read) -> None:
@@ -386,7 +407,7 @@ def _topic_name(version: int, topic: str, topic_id: bytes) -> bytes:
     if version >= _TOPIC_IDS_FROM:
         return topic_id
     name = topic.encode()
-    return (uvarint(len(name) + 1) if version >= _FLEXIBLE_FROM else len(name).to_bytes(2, "big")) + name
+    return _compact(topic) if version >= _FLEXIBLE_FROM else len(name).to_bytes(2, "big") + name
 
 
 def _partition_head(version: int, isolation_level: int, read: Read) -> bytes:
@@ -412,9 +433,27 @@ def _partition_head(version: int, isolation_level: int, read: Read) -> bytes:
     return head + _INT32.pack(count) + rows + preferred + _INT32.pack(size)
 
 
-def _partition_tags(read: Read) -> bytes:
-    if read.diverging is None:
+def _partition_tags(read: Read, hint: Hint | None) -> bytes:
+    if read.diverging is not None:  # which is no error, so there is no hint
+        return _tagged(0, _DIVERGING.pack(*read.diverging) + b"\x00")
+    return b"\x00" if hint is None else _tagged(1, _HINT.pack(*hint) + b"\x00")
+
+
+def _response_tags(addresses: list[Address]) -> bytes:
+    if not addresses:
         return b"\x00"
-    epoch, end_offset = read.diverging
-    content = epoch.to_bytes(4, "big", signed=True) + end_offset.to_bytes(8, "big", signed=True) + b"\x00"
-    return b"\x01\x00" + uvarint(len(content)) + content
+    content = bytearray(uvarint(len(addresses) + 1))
+    for node_id, host, port, rack in addresses:
+        content += _INT32.pack(node_id) + _compact(host) + _INT32.pack(port)
+        content += (b"\x00" if rack is None else _compact(rack)) + b"\x00"
+    return _tagged(0, bytes(content))
+
+
+def _tagged(tag: int, content: bytes) -> bytes:
+    """A section of one tagged field."""
+    return b"\x01" + uvarint(tag) + uvarint(len(content)) + content
+
+
+def _compact(text: str) -> bytes:
+    data = text.encode()
+    return uvarint(len(data) + 1) + data

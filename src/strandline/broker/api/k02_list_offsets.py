@@ -4,7 +4,9 @@ Timestamps below zero have a meaning: -1 the end that the isolation level may se
 the largest timestamp, -4 the earliest offset on local disk (the log start, as there is no tiered storage), -5 the
 latest tiered offset and -6 the earliest not yet tiered (neither exists: offset -1). Errors by partition:
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR,
-CORRUPT_MESSAGE where the log is damaged, UNSUPPORTED_VERSION for a meaning that the version does not have.
+CORRUPT_MESSAGE where the log is damaged, UNSUPPORTED_VERSION for a meaning that the version does not have, and of a
+new leader that does not know yet how much is committed OFFSET_NOT_AVAILABLE (LEADER_NOT_AVAILABLE before version 5):
+otherwise the end would seem to go back (KIP-207).
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ _SINCE: Final = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _READ_COMMITTED: Final = 1
+_OFFSET_NOT_AVAILABLE_SINCE: Final = 5
 _CONSUMER: Final = -1
 
 
@@ -89,6 +92,8 @@ def _answer(
         raise broker.replicas.disk_error(replica.directory, error) from error
     except DamagedSegment as error:
         raise broker.damaged_logs.found(replica, error) from error
+    if found is None or timestamp == LATEST:
+        _check_end_is_known(replica, request, context.api_version)
     if found is None:
         return ListOffsetsPartitionResponse(
             partition_index=partition.partition_index, error_code=ErrorCode.NONE
@@ -103,6 +108,13 @@ def _answer(
         offset=offset,
         leader_epoch=epoch,
     )
+
+
+def _check_end_is_known(replica: Replica, request: ListOffsetsRequest, version: int) -> None:
+    """What an earlier leader committed is visible once the high watermark has reached this leader's first offset."""
+    if request.replica_id == _CONSUMER and replica.high_watermark < replica.leader.epoch_start:
+        is_known = version >= _OFFSET_NOT_AVAILABLE_SINCE
+        raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE if is_known else ErrorCode.LEADER_NOT_AVAILABLE)
 
 
 def _find(replica: Replica, timestamp: int, request: ListOffsetsRequest) -> tuple[int, int] | None:

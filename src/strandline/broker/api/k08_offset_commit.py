@@ -62,6 +62,8 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
     version = context.api_version
     request = decode(OffsetCommitRequest, version, context.body, context.position)
     wanted, codes = _known(broker, version, request.topics)
+    if not wanted:
+        return (_answer(version, request.topics, codes),)  # no group comes to be by it
     try:
         runtime = broker.groups.shard_of(request.group_id)
         outcome, given = runtime.shard.offset_requests.commit(
@@ -109,7 +111,8 @@ def _known(
                 0 if each.partition_index in known.partitions else int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 for each in topic.partitions
             ]
-        wanted.append(TopicToCommit(name, known.topic_id, there))
+        if there:
+            wanted.append(TopicToCommit(name, known.topic_id, there))
     return wanted, codes
 
 

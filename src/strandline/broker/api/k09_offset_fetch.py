@@ -92,6 +92,8 @@ def _group(
         topics = tuple(
             _topic(broker, offsets, name, tuple(partitions))
             for name, partitions in offsets.view.of_group(asked.group_id).items()
+            # From here on topics have ids, which one that is being deleted has no more.
+            if context.api_version < _TOPIC_IDS_FROM or name in broker.image.topics
         )
     else:
         topics = tuple(_asked_topic(broker, context, offsets, topic) for topic in asked.topics)
