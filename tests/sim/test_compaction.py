@@ -35,7 +35,7 @@ def without_syncs(patch: pytest.MonkeyPatch) -> None:
 
     def finish(self: cleaning._Writer) -> None:
         written(self)
-        self.segment.complete_time_index()
+        self.segment.complete_indexes()
         self.segment.offset_index.write_out()
         self.segment.time_index.write_out()
         for path in self.segment.paths():

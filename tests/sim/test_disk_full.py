@@ -6,12 +6,16 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.sim.checker import check_files, fetch_one, read_partition
+from strandline.sim.clock import EPOCH_MS
 from strandline.sim.workload import Refused, batch_of, create_topic, new_producer_id, produce, produce_request
 from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.wire.api.k00_produce import ProduceResponse
 from tests.sim import scenarios
 from tests.sim.scenarios import leave_room
 from tests.sim.seeds import seeds
+
+# As many of the time index are written at once.
+ENTRIES = 43
 
 
 @seeds(8)
@@ -44,15 +48,16 @@ def test_an_index_without_room_refuses_the_batch_and_not_half_of_it() -> None:
         client = await world.connect(node)
         await create_topic(client, "t", configs={"index.interval.bytes": "0"})
         size = len(batch_of([b"value"], 0))
-        assert await produce(client, "t", 0, [b"value"]) == 0
-        for room in range(size, size + 20):
-            # The second batch is the first to have index entries: 8 bytes of offset index, 12 of time index.
+        for number in range(ENTRIES):
+            assert await produce(client, "t", 0, [b"value"], timestamp_ms=EPOCH_MS + number) == number
+        for room in range(size, size + ENTRIES * 12, 40):
+            # Every batch but the first has an entry; now those of the time index, 12 bytes each, are to be written.
             leave_room(node, room)
             with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
-                await produce(client, "t", 0, [b"value"])
+                await produce(client, "t", 0, [b"value"], timestamp_ms=EPOCH_MS + ENTRIES)
         leave_room(node, 1 << 20)
-        assert await produce(client, "t", 0, [b"value"]) == 1
-        assert (await read_partition(client, "t", 0)).end_offset == 2
+        assert await produce(client, "t", 0, [b"value"], timestamp_ms=EPOCH_MS + ENTRIES) == ENTRIES
+        assert (await read_partition(client, "t", 0)).end_offset == ENTRIES + 1
         await node.stop()
         await node.start()
         check_files(node.disk, f"{DATA}/t-0")

@@ -16,7 +16,7 @@ from strandline.broker.replicas import Replicas
 from strandline.controller.brokers import Registration
 from strandline.controller.controller import Controller
 from strandline.partition.producers import Producers
-from strandline.storage import opening
+from strandline.storage import indexes, opening
 from strandline.storage.log import FlushWork, Log
 from strandline.storage.segment import Segment
 from tests.sim import scenarios
@@ -116,6 +116,7 @@ def batch_without_index_stays(patch: Patch) -> None:
         self.note_batch(position, size, last_offset, max_timestamp, interval)
 
     patch.setattr(Segment, "append", append)
+    patch.setattr(indexes, "_UNSAVED_BYTES_MAX", 1)  # every entry is written at once, so that some do not fit
 
 
 def roll_closes_the_old_segment_first(patch: Patch) -> None:

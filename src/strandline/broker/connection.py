@@ -244,8 +244,12 @@ class ClientConnection:
         except EncodeError as error:
             self._cannot_answer(context, error)
             return
-        if answer is None and not self._waiting:
-            return
+        if not self._waiting:
+            if answer is None:
+                return
+            if type(answer) is tuple or type(answer) is list:  # most requests: nothing to wait for
+                self._send(context, answer)
+                return
         waiting = _Waiting(context)
         if isinstance(answer, Coroutine):
             self._is_exclusive = True
@@ -254,11 +258,9 @@ class ClientConnection:
         elif isinstance(answer, asyncio.Future):
             self._waiting.append(waiting)
             self._wait_for(waiting, answer)
-        elif self._waiting:
+        else:
             self._waiting.append(waiting)
             self._answered(waiting, answer)  # type: ignore[arg-type]
-        else:
-            self._send(context, answer)  # type: ignore[arg-type]
 
     def _read_header(self, frame: memoryview) -> RequestContext:
         if len(frame) < _HEADER.size:

@@ -107,7 +107,7 @@ Refuse = Callable[[Any, KafkaError], Message]
 class Handlers:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._handles: dict[int, Handle] = {}
+        self._loaded: dict[int, tuple[Api, Handle]] = {}
 
     def is_flexible(self, api_key: int, api_version: int) -> bool:
         api = TABLE.get(api_key)
@@ -118,27 +118,25 @@ class Handlers:
         return api_key != API_VERSIONS and self.is_flexible(api_key, api_version)
 
     def handle(self, context: RequestContext) -> Answer:
-        handle = self._handles.get(context.api_key)
-        if handle is None:
-            handle = self._load(context)
-        api = TABLE[context.api_key]
-        if api.serves not in (
-            "both",
-            "controller" if context.connection.is_controller_listener else "broker",
-        ):
+        found = self._loaded.get(context.api_key)
+        if found is None:
+            found = self._load(context)
+        api, handle = found
+        serves = api.serves
+        if serves != "both" and (serves == "controller") != context.connection.is_controller_listener:
             raise DecodeError(f"{api.name} is not served on this listener")
         if not api.version_min <= context.api_version <= api.version_max:
             return self._refuse_version(context, api)
         return handle(self._broker, context)
 
-    def _load(self, context: RequestContext) -> Handle:
+    def _load(self, context: RequestContext) -> tuple[Api, Handle]:
         api = TABLE.get(context.api_key)
         if api is None:
             raise DecodeError(f"a request with the unknown API key {context.api_key}")
         module = import_module(f"strandline.broker.api.{api.module}")
         handle: Handle = module.handle_raw if hasattr(module, "handle_raw") else _by_message(module)
-        self._handles[context.api_key] = handle
-        return handle
+        found = self._loaded[context.api_key] = (api, handle)
+        return found
 
     def _refuse_version(self, context: RequestContext, api: Api) -> Answer:
         if context.api_key != API_VERSIONS:

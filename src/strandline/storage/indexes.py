@@ -1,8 +1,10 @@
 """Sparse indexes: offset to position (8 bytes an entry) and timestamp to offset (12 bytes an entry).
 
-The index of the active segment is in memory and written through with positioned writes (a write through a mapping
-dies with SIGBUS on a full disk). A closed index is mapped read-only when it is first asked. Offsets are stored
-relative to the segment's base offset. An index is only an accelerator: recovery rebuilds it from the log.
+The index of the active segment is in memory and written with positioned writes (a write through a mapping dies with
+SIGBUS on a full disk), some entries at a time: a system call for each would cost as much as the batch it stands for.
+What is not written when the process dies is missed by nobody, for an index is only an accelerator: recovery rebuilds
+it from the log, from the last entry that is there on. A closed index is mapped read-only when it is first asked.
+Offsets are stored relative to the segment's base offset.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from strandline.ports.disk import Disk
 from strandline.storage.files import FileTable
 
 RELATIVE_OFFSET_MAX: Final = 0x7FFFFFFF
+_UNSAVED_BYTES_MAX: Final = 512
 
 
 class CorruptIndex(ValueError):
@@ -26,7 +29,7 @@ class _Index:
     """Entries of one size, found by binary search on their first field."""
 
     ENTRY: Struct
-    __slots__ = ("_data", "_disk", "_files", "base_offset", "count", "is_active", "is_held", "path")
+    __slots__ = ("_data", "_disk", "_files", "_saved", "base_offset", "count", "is_active", "is_held", "path")
 
     def __init__(self, disk: Disk, files: FileTable, path: str, base_offset: int) -> None:
         self._disk = disk
@@ -34,6 +37,7 @@ class _Index:
         self.path = path
         self.base_offset = base_offset
         self._data: Buffer = b""
+        self._saved = 0  # how much of the entries of an active index is in its file
         self.count = -1  # not loaded yet
         self.is_active = False
         self.is_held = False
@@ -49,6 +53,7 @@ class _Index:
 
     def start_empty(self) -> None:
         self._data = bytearray()
+        self._saved = 0
         self.count = 0
         self.is_active = True
 
@@ -79,10 +84,11 @@ class _Index:
         self.load()
         if not self.is_active:
             self._data = bytearray(self._data)
+            self._saved = len(self._data)
             self.is_active = True
 
     def close(self) -> None:
-        """No more appends; what was in memory is mapped again when asked for."""
+        """No more appends; what was saved is mapped again when asked for."""
         self._files.forget(self.path)
         self._data = b""
         self.count = -1
@@ -92,6 +98,7 @@ class _Index:
         self._files.forget(self.path)
         self._disk.write_whole(self.path, data, sync=False)
         self._data = bytearray(data)
+        self._saved = len(data)
         self.count = len(data) // self.ENTRY.size
         self.is_active = True
 
@@ -102,19 +109,28 @@ class _Index:
     def _append(self, entry: bytes) -> None:
         data = self._data
         assert isinstance(data, bytearray)
-        position = len(data)
-        if self.is_held:
-            data += entry
-            self.count += 1
+        data += entry
+        self.count += 1
+        if len(data) - self._saved >= _UNSAVED_BYTES_MAX:
+            try:
+                self.save()
+            except OSError:
+                del data[-len(entry) :]
+                self.count -= 1
+                raise
+
+    def save(self) -> None:
+        """Writes the entries that are in memory alone."""
+        data, position = self._data, self._saved
+        if not self.is_active or self.is_held or len(data) == position:
             return
         file = self._files.get(self.path, create=True)
         try:
-            file.write_at(position, (entry,))
+            file.write_at(position, (bytes(data[position:]),))
         except OSError:
             file.truncate(position)  # a part of an entry makes an index unreadable
             raise
-        data += entry
-        self.count += 1
+        self._saved = len(data)
 
     def _cut(self, count: int) -> None:
         if count < self.count:
@@ -122,7 +138,9 @@ class _Index:
             data = self._data
             assert isinstance(data, bytearray)
             size = count * self.ENTRY.size
-            self._files.get(self.path, create=True).truncate(size)
+            if size < self._saved:
+                self._files.get(self.path, create=True).truncate(size)
+                self._saved = size
             del data[size:]
             self.count = count
 

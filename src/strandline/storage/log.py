@@ -205,7 +205,7 @@ class Log:
         closing = self.active
         if closing.size == 0 and closing.base_offset == self.log_end_offset:
             return closing
-        closing.complete_time_index()
+        closing.complete_indexes()
         self.write_producer_snapshot()
         segment = self._add_segment(self.log_end_offset, now_ms)
         closing.retire()
@@ -436,6 +436,7 @@ class Log:
 
     def flush_work(self) -> FlushWork:
         """What must be synced for the present end; hand it to a worker, then call `flushed`."""
+        self._save_indexes()
         paths = [f"{self.directory}/{names.LEADER_EPOCHS}"]
         # A segment that ends at the recovery point is among them: closing it wrote to its time index.
         for segment in self.segments[max(bisect_left(self._bases, self.recovery_point) - 1, 0) :]:
@@ -447,6 +448,11 @@ class Log:
             paths.append(f"{self.directory}/{names.PARTITION_METADATA}")
             directories.append(names.directory_of(self.directory))
         return FlushWork(tuple(paths), tuple(directories), self.log_end_offset)
+
+    def _save_indexes(self) -> None:
+        """Without the last entries the next start reads a longer tail, and that is all."""
+        with suppress(OSError):
+            self.active.save_indexes()
 
     def moved_to(self, directory: str) -> None:
         for segment in self.segments:
@@ -461,6 +467,7 @@ class Log:
         self.write_producer_snapshot()
         if self.config.preallocate:
             self.active.file().truncate(self.active.size)
+        self._save_indexes()
         for segment in self.segments:
             segment.close_indexes()
             self._files.forget(segment.log_path)

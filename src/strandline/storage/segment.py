@@ -194,14 +194,19 @@ class Segment:
 
     def finish(self) -> None:
         """No more appends."""
-        self.complete_time_index()
+        self.complete_indexes()
         self.retire()
 
-    def complete_time_index(self) -> None:
-        """The largest timestamp becomes the last entry. The segment can still be appended to."""
+    def complete_indexes(self) -> None:
+        """The largest timestamp becomes the last entry, and all are written. The segment can still be appended to."""
         if self.max_timestamp >= 0:
             self.time_index.activate()
             self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset)
+        self.save_indexes()
+
+    def save_indexes(self) -> None:
+        self.offset_index.save()
+        self.time_index.save()
 
     def retire(self) -> None:
         """Gives back preallocated room, which a start would take for torn batches, and closes the indexes."""

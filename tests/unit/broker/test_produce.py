@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from strandline.base.errors import ErrorCode
-from strandline.wire.api.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.broker.api.k00_produce import Piece, Result, Topic, answer_all_written
+from strandline.wire.api.k00_produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
+from strandline.wire.codec import encode
 from strandline.wire.record_batch import read_header
 from tests.batches import NOW_MS, batch, resealed
 from tests.unit.broker.requests import (
@@ -160,3 +171,36 @@ async def test_the_leader_epoch_is_raised_after_an_unclean_end_only(world: World
         await append(world.connect(), batch(1))
         await world.restart(clean=clean)
         assert world.broker.image.topics["t"].partitions[0].leader_epoch == epoch
+
+
+@pytest.mark.parametrize("version", range(9, ProduceResponse.VERSIONS.high + 1))
+def test_the_answer_that_is_written_by_hand_is_what_its_schema_says(version: int) -> None:
+    topics = [Topic("orders", b"\1" * 16), Topic("x" * 200, b"\2" * 16), Topic("none of it", b"\3" * 16)]
+    pieces = [
+        Piece(0, 3, memoryview(b"")),
+        Piece(1, 0, memoryview(b"")),
+        *[Piece(1, n, memoryview(b"")) for n in range(200)],
+    ]
+    results = [Result(0, 7 * n, -1 if n % 2 else NOW_MS, n) for n in range(len(pieces))]
+    by_hand = answer_all_written(version, pieces, topics, results)
+    expected = ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=tuple(
+                    PartitionProduceResponse(
+                        index=piece.partition,
+                        error_code=0,
+                        base_offset=result.base_offset,
+                        log_append_time_ms=result.append_time_ms,
+                        log_start_offset=result.log_start_offset,
+                    )
+                    for piece, result in zip(pieces, results, strict=True)
+                    if piece.topic_number == number
+                ),
+            )
+            for number, topic in enumerate(topics)
+        )
+    )
+    assert by_hand == encode(expected, version)

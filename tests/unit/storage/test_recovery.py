@@ -78,11 +78,14 @@ def test_what_was_flushed_is_neither_read_nor_touched(tmp_path: Path) -> None:
     disk = WatchedDisk()
     store = Store(tmp_path, disk, index_interval_bytes=4096)
     log = store.open()
-    for _ in range(2000):
+    for _ in range(1900):
+        append(log, batch(1, size=300))
+    recovery_point = log.flush_work().end_offset
+    for _ in range(100):
         append(log, batch(1, size=300))
     total = log.size
     disk.reads.clear()
-    log = store.open(recovery_point=1900)
+    log = store.open(recovery_point=recovery_point)
     assert log.log_end_offset == 2000
     # From the last index entry below the recovery point on; producers come from headers, and here there are none.
     assert disk.bytes_read(".log") < total // 4

@@ -116,6 +116,7 @@ def test_index_has_an_entry_for_the_batch_behind_each_interval(tmp_path: Path) -
     log = store.open()
     for _ in range(9):
         append(log, data)
+    log.active.save_indexes()
     # More than the interval lies before batches 3 and 6; an entry has the batch's last offset.
     assert entries(store.file(0, ".index"), ">ii") == [(7, 3 * len(data)), (13, 6 * len(data))]
     # The time index has one entry, since time stood still.

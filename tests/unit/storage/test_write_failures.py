@@ -35,24 +35,35 @@ def picture(store: Store, log: Log) -> object:
     )
 
 
-def test_full_disk_at_any_byte_of_an_append_changes_nothing(tmp_path: Path) -> None:
-    """The batch, then its entries in the offset index (8 bytes) and the time index (12 bytes)."""
-    for room in range(EACH + 8 + 12):
+@pytest.mark.parametrize(
+    ("batches", "index_bytes"),
+    [
+        pytest.param(3, 0, id="the batch alone"),
+        pytest.param(43, 43 * 12, id="and what is due in the time index"),
+        pytest.param(64, 64 * 8, id="and what is due in the offset index"),
+    ],
+)
+def test_full_disk_at_any_byte_of_an_append_changes_nothing(
+    tmp_path: Path, batches: int, index_bytes: int
+) -> None:
+    """The first batch has no entry in an index; each of the others has one, and they are written some at a time."""
+    for room in [*range(0, EACH, 5), EACH - 1, *range(EACH, EACH + index_bytes, 41)]:
         disk = WatchedDisk()
         store = Store(tmp_path / str(room), disk, index_interval_bytes=0)
         log = store.open()
-        for number in range(3):
+        for number in range(batches):
             append(log, batch(2, timestamp=NOW_MS + 10 * number))
         before = picture(store, log)
         disk.room = room
         with pytest.raises(OSError, match="No space") as full:
-            append(log, batch(2, timestamp=NOW_MS + 100))
+            append(log, batch(2, timestamp=NOW_MS + 1000))
         assert full.value.errno == errno.ENOSPC
         assert picture(store, log) == before
         disk.room = None
-        assert append(log, batch(2, timestamp=NOW_MS + 100)) == 6
-        assert contents(log) == [(0, 1), (2, 3), (4, 5), (6, 7)]
-        assert contents(store.open()) == [(0, 1), (2, 3), (4, 5), (6, 7)]
+        assert append(log, batch(2, timestamp=NOW_MS + 1000)) == 2 * batches
+        expected = [(2 * number, 2 * number + 1) for number in range(batches + 1)]
+        assert contents(log) == expected
+        assert contents(store.open()) == expected
         assert store.notes == ()
 
 

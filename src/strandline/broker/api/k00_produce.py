@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from operator import itemgetter
 from struct import Struct
 from struct import error as struct_error
 from types import MappingProxyType
@@ -43,7 +44,7 @@ from strandline.wire.api.k00_produce import (
     TopicProduceResponse,
 )
 from strandline.wire.codec import DecodeError, encode
-from strandline.wire.compiler import ARRAY_LENGTH_MAX, read_uvarint, skip_tags
+from strandline.wire.compiler import ARRAY_LENGTH_MAX, read_uvarint, skip_tags, uvarint
 from strandline.wire.record_batch import (
     ATTRIBUTES_POSITION,
     HEADER_BYTES,
@@ -69,6 +70,9 @@ _WITHOUT_LOG_START: Final = (
     ErrorCode.KAFKA_STORAGE_ERROR,
 )
 _NEVER: Final = 0x7FFFFFFFFFFFFFFF
+# index, error, base offset, append time, log start; then no record errors, no message, no tagged fields
+_WRITTEN: Final = Struct(">ihqqqbbb")
+_ERROR_CODE: Final = itemgetter(0)
 
 
 class Piece(NamedTuple):
@@ -360,6 +364,31 @@ def _answer_when_committed(
     return answer
 
 
+def answer_all_written(
+    version: int, pieces: list[Piece], topics: list[Topic], results: list[Result]
+) -> bytearray:
+    """What the schema's encoder would make of it, in a tenth of the time; tests compare the two."""
+    pack = _WRITTEN.pack
+    rows: list[list[bytes]] = [[] for _ in topics]
+    for piece, result in zip(pieces, results, strict=True):
+        _, base_offset, append_time_ms, log_start_offset, *_ = result
+        row = pack(piece.partition, 0, base_offset, append_time_ms, log_start_offset, 1, 0, 0)
+        rows[piece.topic_number].append(row)
+    out = bytearray(uvarint(len(topics) + 1))
+    for topic, written in zip(topics, rows, strict=True):
+        if version >= _TOPIC_IDS_FROM:
+            out += topic.topic_id
+        else:
+            name = topic.name.encode()
+            out += uvarint(len(name) + 1)
+            out += name
+        out += uvarint(len(written) + 1)
+        out += b"".join(written)
+        out.append(0)
+    out += bytes(5)  # throttle time, no tagged fields
+    return out
+
+
 def _answer(
     broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> Body | None:
@@ -368,6 +397,8 @@ def _answer(
         if any(result.error_code != ErrorCode.NONE for result in results):
             context.connection.close()
         return None
+    if context.api_version >= _FLEXIBLE_FROM and not any(map(_ERROR_CODE, results)):
+        return (answer_all_written(context.api_version, request.pieces, topics, results),)
     by_topic: list[list[PartitionProduceResponse]] = [[] for _ in topics]
     hints = LeaderHints(broker, context.connection.listener)
     for piece, result in zip(request.pieces, results, strict=True):

@@ -350,7 +350,7 @@ class _Writer:
         """Everything is on the device before anything of it gets a name that counts."""
         self._write()
         segment = self.segment
-        segment.complete_time_index()
+        segment.complete_indexes()
         segment.offset_index.write_out()
         segment.time_index.write_out()
         for path in segment.paths():
