@@ -55,6 +55,23 @@ async def by_time(world: World) -> None:
     assert start_of(controller) == began, "nothing new, no snapshot"
 
 
+async def election_behind_a_snapshot(world: World) -> None:
+    """The new leader's first record is right behind the snapshot: others that have nothing else can go on from there."""
+    nodes = world.add_cluster(3, settings=BY_TIME)
+    await world.start_all()
+    await create_topic(await world.connect(nodes[0]), "t")
+    await asyncio.sleep(130)
+    assert all(start_of(node) == node.broker.quorum.store.end_offset for node in nodes), "all is in the snapshot"
+    leader = next(node for node in nodes if node.broker.quorum.is_leader)
+    leader.kill()
+    others = [node for node in nodes if node is not leader]
+    await create_topic(await world.connect(others[0]), "after")
+    await leader.start()
+    await until(lambda: all("after" in node.broker.image.topics for node in nodes))
+    end = others[0].broker.quorum.applied_offset
+    await until(lambda: all(node.broker.quorum.applied_offset >= end for node in nodes))
+
+
 async def leaders_return(world: World) -> None:
     settings = {"leader.imbalance.check.interval.seconds": "60"}
     _, preferred, other = world.add_controllers(1, 2, settings=settings)
@@ -77,6 +94,11 @@ def test_every_node_makes_snapshots_and_who_was_away_is_given_one(seed: int) -> 
 @seeds(1)
 def test_what_is_new_is_in_a_snapshot_after_a_while(seed: int) -> None:
     scenarios.run(by_time, seed)
+
+
+@seeds(2)
+def test_a_leader_is_elected_when_all_there_is_is_a_snapshot(seed: int) -> None:
+    scenarios.run(election_behind_a_snapshot, seed)
 
 
 @seeds(1)
