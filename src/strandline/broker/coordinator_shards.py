@@ -185,18 +185,20 @@ class CoordinatorShards(ABC, Generic[R]):
 
     # The topic
 
-    async def ensure_topic(self) -> None:
-        if self.topic in self._broker.image.topics:
-            return
+    def new_topic(self) -> CreatableTopic:
         partitions, replication_factor, settings = self._topic_settings()
-        topic = CreatableTopic(
+        return CreatableTopic(
             name=self.topic,
             num_partitions=partitions,
             replication_factor=replication_factor,
             assignments=(),
             configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in settings.items()),
         )
-        refused = await self._broker.topic_creation.create([topic])
+
+    async def ensure_topic(self) -> None:
+        if self.topic in self._broker.image.topics:
+            return
+        refused = await self._broker.topic_creation.create_by_name([self.topic])
         if self.topic not in self._broker.image.topics:
             why = refused[self.topic].message if refused else f"{self.topic} is being made."
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import ZERO_UUID
+from strandline.base.ids import METADATA_TOPIC, ZERO_UUID
 from strandline.base.topics import colliding_name, invalid_topic_name
 from strandline.controller.brokers import only_directory
 from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, TopicState
@@ -113,6 +113,9 @@ def _plan_topic(
 
 
 def _check_new_name(image: ClusterImage, name: str) -> None:
+    if name == METADATA_TOPIC:
+        # Its replica would be in the metadata log's own directory.
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} is the metadata log and cannot be a topic.")
     problem = invalid_topic_name(name)
     if problem is not None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{problem[0].upper()}{problem[1:]}.")

@@ -53,6 +53,10 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
     assert Cluster().error_of(topic(name, 1, 1)) == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
+def test_the_metadata_log_s_name_is_refused() -> None:
+    assert Cluster().error_of(topic("__cluster_metadata", 1, 1)) == ErrorCode.INVALID_REQUEST
+
+
 @pytest.mark.parametrize("name", ["a", "x" * 249, "a.b_c-D9", "...", "-"])
 def test_a_name_of_249_letters_digits_dots_dashes_and_underscores_is_taken(name: str) -> None:
     assert Cluster().error_of(topic(name, 1, 1)) == ErrorCode.NONE
