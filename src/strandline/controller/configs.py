@@ -35,7 +35,7 @@ from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from strandline.wire.records.metadata import ConfigRecord
+from strandline.wire.records.metadata import ClearElrRecord, ConfigRecord
 from strandline.wire.schema import Message
 
 Resource = tuple[int, str]
@@ -133,7 +133,17 @@ def _plan_resource(
         ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
         for key, value in decided.records
     ]
+    if any(key == MIN_IN_SYNC_KEY for key, _ in decided.records):
+        records += forgotten_eligible_leaders(image, resource)
     return records, ErrorCode.NONE, None
+
+
+def forgotten_eligible_leaders(image: ClusterImage, resource: Resource) -> list[Message]:
+    """Who was eligible has everything that was committed under the old minimum, and not what the new one commits."""
+    if not uses_eligible_leaders(image):
+        return []
+    kind, name = resource
+    return [ClearElrRecord(topic_name=name if kind == TOPIC_RESOURCE else "")]
 
 
 def _check_one_minimum(image: ClusterImage, broker: str, value: str | None) -> None:
