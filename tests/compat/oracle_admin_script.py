@@ -392,6 +392,25 @@ def growth_steps() -> Iterator[Step]:
             ),
         )
     yield Step(
+        "DeleteTopics of a name twice",
+        5,
+        lambda run: delete_topics.DeleteTopicsRequest(topic_names=("main", "main"), timeout_ms=5000),
+    )
+    for case, names, ids in (
+        ("of an id twice", 0, 2),
+        ("by name and id", 1, 1),
+        ("by name and twice by id", 1, 2),
+    ):
+        yield Step(
+            f"DeleteTopics {case}",
+            6,
+            lambda run, names=names, ids=ids: delete_topics.DeleteTopicsRequest(  # type: ignore[misc]
+                topics=(delete_topics.DeleteTopicState(name="main"),) * names
+                + (delete_topics.DeleteTopicState(topic_id=topic_id(run, "main")),) * ids,
+                timeout_ms=5000,
+            ),
+        )
+    yield Step(
         "DeleteTopics v6",
         6,
         lambda run: delete_topics.DeleteTopicsRequest(
@@ -401,6 +420,9 @@ def growth_steps() -> Iterator[Step]:
                 delete_topics.DeleteTopicState(name="no-such-topic"),
                 delete_topics.DeleteTopicState(name="main", topic_id=topic_id(run, "main")),
                 delete_topics.DeleteTopicState(topic_id=ZERO_UUID),
+                delete_topics.DeleteTopicState(name="stamped"),
+                delete_topics.DeleteTopicState(name="stamped"),
+                delete_topics.DeleteTopicState(name="main"),
             ),
             timeout_ms=5000,
         ),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from strandline.wire.schema import Struct
+from strandline.wire.schema import ZERO_UUID, Struct
 from tests.compat.oracle_script import steps
 from tests.compat.oracle_steps import Run, Step
 from tests.compat.wire import WireClient
@@ -108,7 +108,7 @@ def normal(value: Any, name: str = "") -> Any:
         items = [normal(item) for item in value]
         return sorted(items, key=repr) if items and isinstance(items[0], dict) else items
     if name in OWN:
-        return "own" if value not in (None, "", -1) else value
+        return "own" if value not in (None, "", -1, ZERO_UUID) else value
     if name == "timestamp" and isinstance(value, int) and value > 1_750_000_000_000:
         return "now"
     return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else value

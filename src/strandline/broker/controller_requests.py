@@ -62,7 +62,7 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int) -> 
         case CreateTopicsRequest():
             return await runtime.commit(lambda: machine.plan_create_topics(request))
         case DeleteTopicsRequest():
-            return await runtime.commit(lambda: machine.plan_delete_topics(request))
+            return await runtime.commit(lambda: machine.plan_delete_topics(request, version))
         case CreatePartitionsRequest():
             return await runtime.commit(lambda: machine.plan_create_partitions(request))
         case AlterConfigsRequest():
