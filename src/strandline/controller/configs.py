@@ -12,10 +12,10 @@ from strandline.config import (
     ConfigChange,
     DynamicConfigs,
     Refused,
-    alter_broker,
     alter_group,
     alter_topic,
-    replace_broker,
+    keep_broker_changes,
+    keep_broker_replacement,
     replace_group,
     replace_topic,
 )
@@ -44,12 +44,12 @@ _REPLACE: Final[
     dict[int, Callable[[DynamicConfigs, str, Sequence[tuple[str, str | None]]], Altered | Refused]]
 ] = {
     TOPIC_RESOURCE: replace_topic,
-    BROKER_RESOURCE: replace_broker,
+    BROKER_RESOURCE: keep_broker_replacement,
     GROUP_RESOURCE: replace_group,
 }
 _ALTER: Final[dict[int, Callable[[DynamicConfigs, str, Sequence[ConfigChange]], Altered | Refused]]] = {
     TOPIC_RESOURCE: alter_topic,
-    BROKER_RESOURCE: alter_broker,
+    BROKER_RESOURCE: keep_broker_changes,
     GROUP_RESOURCE: alter_group,
 }
 
