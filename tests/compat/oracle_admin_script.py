@@ -75,6 +75,7 @@ def topic_steps() -> Iterator[Step]:
         "name with a slash": new_topic("a/b", 1, 1),
         "name of 250 characters": new_topic("x" * 250, 1, 1),
         "name that collides": new_topic("made.2x", 1, 1),
+        "name of the metadata log": new_topic("__cluster_metadata", 1, 1),
         "no partitions": new_topic("none", 0, 1),
         "negative partitions": new_topic("negative", -2, 1),
         "no replicas": new_topic("none", 1, 0),
@@ -211,6 +212,11 @@ def description_steps() -> Iterator[Step]:
             yield Step(f"Metadata v{version}", version, lambda run, request=request: request)  # type: ignore[misc]
         known = metadata.MetadataRequest(topics=names[:1])
         yield Step(f"Metadata v{version} of a known topic", version, lambda run, known=known: known)  # type: ignore[misc]
+    for created, name in ((True, "__cluster_metadata"), (False, "__share_group_state")):
+        internal = metadata.MetadataRequest(
+            topics=(metadata.MetadataRequestTopic(name=name),), allow_auto_topic_creation=created
+        )
+        yield Step(f"Metadata of {name}", 12, lambda run, internal=internal: internal)  # type: ignore[misc]
     for version in (8, 10):
         asked = metadata.MetadataRequest(
             topics=(), include_cluster_authorized_operations=True, include_topic_authorized_operations=True
@@ -390,6 +396,25 @@ def growth_steps() -> Iterator[Step]:
             ),
         )
     yield Step(
+        "DeleteTopics of a name twice",
+        5,
+        lambda run: delete_topics.DeleteTopicsRequest(topic_names=("main", "main"), timeout_ms=5000),
+    )
+    for case, names, ids in (
+        ("of an id twice", 0, 2),
+        ("by name and id", 1, 1),
+        ("by name and twice by id", 1, 2),
+    ):
+        yield Step(
+            f"DeleteTopics {case}",
+            6,
+            lambda run, names=names, ids=ids: delete_topics.DeleteTopicsRequest(  # type: ignore[misc]
+                topics=(delete_topics.DeleteTopicState(name="main"),) * names
+                + (delete_topics.DeleteTopicState(topic_id=topic_id(run, "main")),) * ids,
+                timeout_ms=5000,
+            ),
+        )
+    yield Step(
         "DeleteTopics v6",
         6,
         lambda run: delete_topics.DeleteTopicsRequest(
@@ -399,6 +424,9 @@ def growth_steps() -> Iterator[Step]:
                 delete_topics.DeleteTopicState(name="no-such-topic"),
                 delete_topics.DeleteTopicState(name="main", topic_id=topic_id(run, "main")),
                 delete_topics.DeleteTopicState(topic_id=ZERO_UUID),
+                delete_topics.DeleteTopicState(name="stamped"),
+                delete_topics.DeleteTopicState(name="stamped"),
+                delete_topics.DeleteTopicState(name="main"),
             ),
             timeout_ms=5000,
         ),

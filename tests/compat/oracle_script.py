@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.compat.oracle_absent_script import absent_steps
 from tests.compat.oracle_admin_script import (
     api_version_steps,
     changed_config_steps,
@@ -28,5 +29,6 @@ def steps() -> Iterator[Step]:
     yield from group_config_steps()
     yield from description_steps()
     yield from changed_config_steps()
+    yield from absent_steps()
     yield from deletion_steps()
     yield from growth_steps()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.compat.clients.interface import ErrorCode, Refused, eventually
@@ -9,7 +11,9 @@ from tests.compat.clients.java_client import JavaClient
 from tests.compat.contract import ClientContract
 from tests.compat.records import BASE_TIMESTAMP_MS, Sample, numbered
 from tests.compat.server import CreateTopic, Server
+from tests.oracle.fetch import OLD_CLIENTS_JARS
 from tests.oracle.java_worker import JavaWorker
+from tests.oracle.require import require
 
 pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 
@@ -149,3 +153,16 @@ def test_log_directory_shows_the_size_of_a_partition(
     broker = client.describe_cluster().controller
     sizes = client.call("describe_log_dirs", broker=broker)
     assert 100_000 < sizes[f"{topic}-0"] < 200_000
+
+
+def test_clients_of_an_older_release_write_read_in_a_group_and_administer(
+    server: Server, java: Path, topic: str
+) -> None:
+    source = Path(__file__).parent / "java" / "Clients.java"
+    with JavaWorker(java=java, jars=require(OLD_CLIENTS_JARS), source=source) as worker:
+        client = JavaClient(server.bootstrap, worker)
+        client.create_topic(topic)
+        assert topic in eventually(client.list_topics, lambda topics: topic in topics)
+        client.write(topic, numbered(10), idempotent=True)
+        in_group = {"group.id": topic, "auto.offset.reset": "earliest"}
+        assert client.call("read_in_group", topic=topic, count=10, settings=in_group) == 10

@@ -32,6 +32,13 @@ KAFKA_COORDINATES: Coordinates = (
     SLF4J,
 )
 KAFKA_STREAMS_COORDINATES: Coordinates = (("org.apache.kafka", "kafka-streams", KAFKA_VERSION), SLF4J)
+# A Java client of the time before brokers had features whose lowest level is 0: it fails if it is told of one.
+OLD_CLIENTS_VERSION = "3.7.2"
+OLD_CLIENTS_COORDINATES: Coordinates = (
+    ("org.apache.kafka", "kafka-clients", OLD_CLIENTS_VERSION),
+    ("com.fasterxml.jackson.core", "jackson-databind", "2.21.2"),
+    SLF4J,
+)
 # Spark's own connector. Its token provider does not resolve in this version: the one of 4.0.0 is the last that
 # does, and it only matters to clusters with delegation tokens.
 SPARK_VERSION = "4.2.0"
@@ -204,6 +211,9 @@ class ProgramOracle(Oracle):
 JAVA = JavaOracle()
 KAFKA_JARS = JarsOracle("kafka-jars", "Apache Kafka", KAFKA_VERSION, KAFKA_COORDINATES)
 KAFKA_STREAMS_JARS = JarsOracle("kafka-streams", "Kafka Streams", KAFKA_VERSION, KAFKA_STREAMS_COORDINATES)
+OLD_CLIENTS_JARS = JarsOracle(
+    "kafka-clients", "Kafka's clients", OLD_CLIENTS_VERSION, OLD_CLIENTS_COORDINATES
+)
 KCAT = KcatOracle()
 SPARK_KAFKA_JARS = JarsOracle(
     "spark-kafka-jars", "Spark's Kafka connector", SPARK_VERSION, SPARK_KAFKA_COORDINATES, is_transitive=False
@@ -227,7 +237,7 @@ ICEBERG_JARS = JarsOracle(
     "iceberg-jars", "Apache Iceberg", ICEBERG_VERSION, ICEBERG_COORDINATES, is_transitive=False
 )
 ORACLES: tuple[Oracle, ...] = (
-    *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KCAT),
+    *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, OLD_CLIENTS_JARS, KCAT),
     *(SPARK_KAFKA_JARS, SPARK_AVRO_JARS, DELTA_JARS, ICEBERG_JARS),
     *(GO_CLIENTS, NODE_CLIENTS),
 )

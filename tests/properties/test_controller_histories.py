@@ -63,7 +63,7 @@ class Histories(RuleBasedStateMachine):
             topics=tuple(DeleteTopicState(name=None, topic_id=topic_id) for topic_id in ids),
             timeout_ms=1,
         )
-        self.plan(self.cluster.controller.plan_delete_topics, request)
+        self.plan(lambda request: self.cluster.controller.plan_delete_topics(request, 6), request)
 
     @rule(name=NAMES, count=st.integers(-1, 6))
     def grow(self, name: str, count: int) -> None:

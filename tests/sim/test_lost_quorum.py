@@ -13,6 +13,7 @@ from strandline.sim.wire_client import WireClient
 from strandline.sim.world import World
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from tests.sim import scenarios
 from tests.sim.cluster import until
@@ -33,6 +34,7 @@ async def asked_without_a_quorum(world: World) -> None:
         assert await _coordinator(client) == ErrorCode.COORDINATOR_NOT_AVAILABLE
         assert await _producer_id(client) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert await _topic(client) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert await _created(client) in (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
     assert asyncio.get_running_loop().time() - began_s < 2 * PROMPT_S
     await controller.start()
     await until(lambda: node.broker.quorum.leader_id == controller.node_id)
@@ -41,6 +43,7 @@ async def asked_without_a_quorum(world: World) -> None:
     while await _producer_id(client) != ErrorCode.NONE:
         await asyncio.sleep(0.1)
     assert await _topic(client) == ErrorCode.NONE
+    assert await _created(client) == ErrorCode.NONE
 
 
 async def _coordinator(client: WireClient) -> int:
@@ -55,6 +58,14 @@ async def _producer_id(client: WireClient) -> int:
     )
     answer = await client.request(request, InitProducerIdResponse)
     return int(answer.error_code)
+
+
+async def _created(client: WireClient) -> int:
+    """By a request that says how long it waits."""
+    topic = CreatableTopic(name="made", num_partitions=1, replication_factor=1, assignments=(), configs=())
+    request = CreateTopicsRequest(topics=(topic,), timeout_ms=500)
+    answer = await client.request(request, CreateTopicsResponse)
+    return int(answer.topics[0].error_code)
 
 
 async def _topic(client: WireClient) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from strandline.controller import configs
 from strandline.controller.partitions import UNCLEAN, PartitionChange
 from strandline.partition import follower, leader
 from strandline.partition.leader import Leader
@@ -105,6 +106,11 @@ def unclean_election_everywhere(patch: Patch) -> Test:
 def nobody_is_eligible(patch: Patch) -> Test:
     patch.setattr(PartitionChange, "_eligible", lambda self, in_sync, factor: ((), ()))
     return kip_966.test_eligible_leader_is_elected_when_nobody_is_in_sync
+
+
+def who_was_eligible_stays_so_under_another_minimum(patch: Patch) -> Test:
+    patch.setattr(configs, "forgotten_eligible_leaders", lambda image, resource: [])
+    return kip_966.test_another_minimum_makes_nobody_eligible_that_was
 
 
 def unclean_ends_stay_eligible(patch: Patch) -> Test:
@@ -211,6 +217,7 @@ MUTANTS = (
     followers_truncate_to_the_leader_s_end_of_whatever_epoch,
     unclean_election_everywhere,
     nobody_is_eligible,
+    who_was_eligible_stays_so_under_another_minimum,
     unclean_ends_stay_eligible,
 )
 

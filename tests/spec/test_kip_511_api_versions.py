@@ -42,6 +42,16 @@ async def test_produce_is_announced_from_0_and_taken_from_3(world: World) -> Non
     assert await client.closed()
 
 
+@in_world()
+async def test_features_that_begin_at_level_0_are_told_from_version_4(world: World) -> None:
+    """KAFKA-17492: Java's clients before 3.9 take no range that begins at 0 and would not connect at all."""
+    client = world.connect()
+    software = ApiVersionsRequest(client_software_name="a", client_software_version="1")
+    before, after = [(await client.call(software, version)).supported_features for version in (3, 4)]
+    assert [feature.name for feature in before] == ["metadata.version"]
+    assert "group.version" in {feature.name for feature in after if feature.min_version == 0}
+
+
 @pytest.mark.parametrize(
     ("name", "version", "accepted"),
     [

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from strandline.controller.image import NO_LEADER, PartitionState
+from strandline.controller.features import ELIGIBLE_LEADERS_FEATURE, MIN_IN_SYNC_KEY
+from strandline.controller.image import BROKER_RESOURCE, NO_LEADER, TOPIC_RESOURCE, PartitionState
 from strandline.controller.partitions import ONLINE, UNCLEAN, PartitionChange
-from strandline.wire.records.metadata import PartitionChangeRecord
+from strandline.wire.api.k44_incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from strandline.wire.records.metadata import ClearElrRecord, FeatureLevelRecord, PartitionChangeRecord
+from tests.unit.controller.plans import Cluster, topic
 
 
 def partition(
@@ -101,3 +108,36 @@ def test_last_known_leader_with_another_disk_is_forgotten() -> None:
     assert record is not None
     assert (record.last_known_elr, record.eligible_leader_replicas) == ((), ())
     assert record.leader in (None, -2), "nobody is elected"
+
+
+def set_minimum(cluster: Cluster, resource: tuple[int, str], value: str) -> None:
+    kind, name = resource
+    asked = AlterableConfig(name=MIN_IN_SYNC_KEY, config_operation=0, value=value)
+    request = IncrementalAlterConfigsRequest(
+        resources=(AlterConfigsResource(resource_type=kind, resource_name=name, configs=(asked,)),),
+        validate_only=False,
+    )
+    (result,) = cluster.commit(cluster.controller.plan_incremental_alter_configs(request)).responses
+    assert result.error_code == 0, result.error_message
+
+
+def test_another_minimum_makes_nobody_eligible_that_was() -> None:
+    """What is committed with fewer replicas from now on, whoever left before does not have."""
+    for resource in ((TOPIC_RESOURCE, "t"), (BROKER_RESOURCE, "")):
+        cluster = Cluster(None, None, None, min_insync_replicas="2")
+        cluster.create(topic("t", assignments={0: (1, 2, 3)}))
+        partition = cluster.controller.image.topics["t"].partitions[0]
+        for broker in (3, 2):
+            cluster.commit(cluster.controller.plan_fence(broker))
+        assert (partition.in_sync, partition.eligible_leaders) == ((1,), (2,))
+        set_minimum(cluster, resource, "1")
+        cluster.commit(cluster.controller.plan_fence(1))
+        cluster.commit(cluster.controller.plan_unfence(2))
+        assert (partition.leader, partition.eligible_leaders) == (NO_LEADER, (1,))
+
+
+def test_where_nobody_is_ever_eligible_a_new_minimum_forgets_nobody() -> None:
+    cluster = Cluster()
+    cluster.controller.apply(FeatureLevelRecord(name=ELIGIBLE_LEADERS_FEATURE, feature_level=0))
+    set_minimum(cluster, (BROKER_RESOURCE, ""), "2")
+    assert not any(isinstance(record, ClearElrRecord) for record in cluster.log)

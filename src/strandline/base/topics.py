@@ -9,7 +9,8 @@ from typing import Final
 NAME_LENGTH_MAX: Final = 249
 _CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+SHARE_GROUPS_TOPIC: Final = "__share_group_state"
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", SHARE_GROUPS_TOPIC})
 
 
 def invalid_topic_name(name: str) -> str | None:

@@ -257,6 +257,7 @@ class Broker:
                 self.replication.forget(TopicPartition(topic, index))
             self.replicas.topic_removed(topic)
             self.groups.topic_removed(topic)
+            self.transactions.topic_removed(topic)
         if changes.has_configs:
             self.replicas.configs_changed()
         for topic, index in changes.partitions:

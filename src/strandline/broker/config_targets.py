@@ -1,16 +1,18 @@
 """What AlterConfigs and IncrementalAlterConfigs share: the same answers, and who may be asked.
 
-A broker's own settings are altered through that broker: what came to the wrong one is not passed on.
+A broker's own settings are altered through that broker, and those of all through any: it knows which go together with
+its own file. What it refuses, or what came to the wrong one, is not passed on.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import RequestContext
-from strandline.config import Refused, misdirected
+from strandline.config import Altered, Refused, misdirected
 from strandline.controller.image import BROKER_RESOURCE
 
 if TYPE_CHECKING:
@@ -33,11 +35,16 @@ async def alter(
     broker: Broker,
     context: RequestContext,
     resources: Iterable[R],
+    decide: Callable[[R], Altered | Refused],
     ask: Callable[[tuple[R, ...]], Any],
     answer: Callable[..., A],
 ) -> tuple[A, ...]:
-    """Has the controller decide on those that are for it; `ask` makes the request, `answer` a resource's answer."""
-    passed, wrong = _sorted_out(broker.node_id, resources)
+    """Has the controller decide on those that are for it.
+
+    `decide` says what this broker makes of a change of brokers' settings, `ask` makes the request for the controller,
+    `answer` a resource's answer.
+    """
+    passed, wrong = _sorted_out(broker.node_id, tuple(resources), decide)
     answers = [refusal(resource, error, answer) for resource, error in wrong]
     if passed or not wrong:
         response: Any = await broker.decide(context, ask(passed))
@@ -54,15 +61,20 @@ def refusal(resource: Resource, error: KafkaError, answer: Callable[..., A]) -> 
     )
 
 
-def _sorted_out(node_id: int, resources: Iterable[R]) -> tuple[tuple[R, ...], list[tuple[R, KafkaError]]]:
+def _sorted_out(
+    node_id: int, resources: tuple[R, ...], decide: Callable[[R], Altered | Refused]
+) -> tuple[tuple[R, ...], list[tuple[R, KafkaError]]]:
     """Those that the controller may decide on, and those that are refused here."""
     passed, refused = [], []
+    counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     for resource in resources:
-        flaw: Refused | None = None
-        if resource.resource_type == BROKER_RESOURCE:
-            flaw = misdirected(node_id, resource.resource_name)
-        if flaw is None:
-            passed.append(resource)
+        decided: Altered | Refused | None = None
+        # The controller refuses what is there twice, as long as it sees both.
+        is_alone = counts[resource.resource_type, resource.resource_name] == 1
+        if resource.resource_type == BROKER_RESOURCE and is_alone:
+            decided = misdirected(node_id, resource.resource_name) or decide(resource)
+        if isinstance(decided, Refused):
+            refused.append((resource, KafkaError(ErrorCode[decided.error], decided.message)))
         else:
-            refused.append((resource, KafkaError(ErrorCode[flaw.error], flaw.message)))
+            passed.append(resource)
     return tuple(passed), refused

@@ -62,7 +62,7 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int) -> 
         case CreateTopicsRequest():
             return await runtime.commit(lambda: machine.plan_create_topics(request))
         case DeleteTopicsRequest():
-            return await runtime.commit(lambda: machine.plan_delete_topics(request))
+            return await runtime.commit(lambda: machine.plan_delete_topics(request, version))
         case CreatePartitionsRequest():
             return await runtime.commit(lambda: machine.plan_create_partitions(request))
         case AlterConfigsRequest():
@@ -90,11 +90,11 @@ async def _update_features(
     runtime: ControllerRuntime, request: UpdateFeaturesRequest, version: int
 ) -> UpdateFeaturesResponse:
     """The machine's levels are records; that of kraft.version is the quorum's, which says whether it can be raised."""
-    quorum, machine = runtime.active_quorum(), runtime.machine
+    quorum = runtime.active_quorum()
     wanted = {update.feature: update.max_version_level for update in request.feature_updates}
     level = wanted.get(KRAFT_VERSION_FEATURE, 0)
     if level > quorum.core.history.version:
-        checked = machine.plan_update_features(request, version, quorum.core.history.version)
+        checked = runtime.machine.plan_update_features(request, version, quorum.core.history.version)
         if checked.response.error_code != ErrorCode.NONE:
             return checked.response
         answer = await quorum.request(
@@ -103,7 +103,7 @@ async def _update_features(
         if answer.error:
             raise KafkaError(ErrorCode[answer.error], answer.message)
     return await runtime.commit(
-        lambda: machine.plan_update_features(request, version, quorum.core.history.version)
+        lambda: runtime.machine.plan_update_features(request, version, quorum.core.history.version)
     )
 
 

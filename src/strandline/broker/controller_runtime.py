@@ -20,6 +20,7 @@ from strandline.broker.tasks import TaskScope
 from strandline.controller.brokers import Registration, check_epoch
 from strandline.controller.controller import Controller
 from strandline.controller.directories import are_all_offline
+from strandline.controller.image import BrokerState
 from strandline.controller.plans import Planned
 from strandline.ports.clock import Clock
 from strandline.ports.network import Network
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _PROBE_S: Final = 0.5
+_AGAIN_S: Final = 0.5
 _CLEAN_EPOCH_UNKNOWN: Final = -1
 
 
@@ -125,9 +127,17 @@ class ControllerRuntime:
             "active controller", epoch=self.quorum.core.epoch if self.quorum is not None else -1
         )
         if not self.machine.image.features:
-            records = self.machine.first_records()
-            self._tasks.start(self.commit(lambda: Planned(records=records, response=None)))
+            self._tasks.start(self._begin_cluster())
         self._arm()
+
+    async def _begin_cluster(self) -> None:
+        while self.is_active and not self.machine.image.features:
+            try:
+                await self.commit(lambda: Planned(records=self.machine.first_records(), response=None))
+            except KafkaError as error:
+                # The disk is full, or the next controller begins the cluster.
+                self._events.warn("the cluster has not begun", error=error)
+                await asyncio.sleep(_AGAIN_S)
 
     # Deciding
 
@@ -219,14 +229,14 @@ class ControllerRuntime:
 
     async def heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
         self.check_active()
-        image = self.machine.image
-        broker = check_epoch(image, request.broker_id, request.broker_epoch)
+        self._sender_of(request)
         self._touch(request.broker_id)
         if request.offline_log_dirs:
             await self.commit(
                 lambda: self.machine.plan_offline_directories(request.broker_id, request.offline_log_dirs)
             )
-        is_usable = not are_all_offline(image, request.broker_id, request.offline_log_dirs)
+        broker = self._sender_of(request)
+        is_usable = not are_all_offline(self.machine.image, request.broker_id, request.offline_log_dirs)
         is_caught_up = request.current_metadata_offset >= broker.epoch
         should_shut_down = False
         if request.want_shut_down:
@@ -241,9 +251,13 @@ class ControllerRuntime:
             throttle_time_ms=0,
             error_code=ErrorCode.NONE,
             is_caught_up=is_caught_up,
-            is_fenced=image.brokers[request.broker_id].fenced,
+            is_fenced=self._sender_of(request).fenced,
             should_shut_down=should_shut_down,
         )
+
+    def _sender_of(self, request: BrokerHeartbeatRequest) -> BrokerState:
+        """Asked for again after each wait, during which the broker may have been unregistered."""
+        return check_epoch(self.machine.image, request.broker_id, request.broker_epoch)
 
     def _touch(self, broker_id: int) -> None:
         if broker_id == self._node_id:
@@ -278,7 +292,8 @@ class ControllerRuntime:
                 self._sessions.pop(broker_id, None)
                 await self.commit(lambda: self.machine.plan_fence(broker_id))
         except KafkaError:
-            return  # another controller decides now
+            if self.is_active:
+                self._touch(broker_id)  # the disk is full: tried again after another session
 
     # Time
 

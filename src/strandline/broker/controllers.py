@@ -8,12 +8,18 @@ until their time is up.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.controller_requests import decide
 from strandline.broker.peers import Peer
 from strandline.rpc.channel import ChannelClosed, response_class
+from strandline.wire.api.k19_create_topics import CreateTopicsRequest
+from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
+from strandline.wire.api.k37_create_partitions import CreatePartitionsRequest
+from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest
+from strandline.wire.api.k45_alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.api.k58_envelope import EnvelopeRequest
 from strandline.wire.codec import decode_from, encode, encode_into
 from strandline.wire.headers import (
@@ -30,8 +36,18 @@ if TYPE_CHECKING:
 SECONDS_MAX: Final = 30.0
 _RETRY_S: Final = 0.02
 _ATTEMPT_S: Final = 5.0
+# A controller that is there needs some milliseconds, however little time a client gives it.
+_ATTEMPT_MIN_S: Final = 0.5
 # How long a controller that was deposed may still answer what it has decided.
 _LAST_ANSWERS_S: Final = 0.2
+# As in Kafka, whose other requests for the controller have such a field too and are not limited by it.
+_SAYS_HOW_LONG: Final = (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    CreatePartitionsRequest,
+    ElectLeadersRequest,
+    AlterPartitionReassignmentsRequest,
+)
 
 
 class Controllers:
@@ -41,19 +57,21 @@ class Controllers:
 
     async def call(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
         """The response of the active controller; NOT_CONTROLLER or REQUEST_TIMED_OUT as KafkaError."""
-        return await self._until(seconds, lambda: self._call_once(request, version, min(seconds, _ATTEMPT_S)))
+        return await self._until(seconds, lambda limit: self._call_once(request, version, limit))
 
     async def forward(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
-        return await self._until(
-            seconds, lambda: self._forward_once(request, version, min(seconds, _ATTEMPT_S))
-        )
+        """The same for a client's request, which may itself say how long it waits."""
+        if isinstance(request, _SAYS_HOW_LONG):
+            seconds = min(seconds, request.timeout_ms / 1000)
+        return await self._until(seconds, lambda limit: self._forward_once(request, version, limit))
 
-    async def _until(self, seconds: float, attempt: Any) -> Any:
+    async def _until(self, seconds: float, attempt: Callable[[float], Awaitable[Any]]) -> Any:
+        limit = min(max(seconds, _ATTEMPT_MIN_S), _ATTEMPT_S)
         clock = self._broker.clock
         deadline = clock.monotonic() + seconds
         while True:
             try:
-                return await attempt()
+                return await attempt(limit)
             except KafkaError as error:
                 if error.code != ErrorCode.NOT_CONTROLLER or clock.monotonic() >= deadline:
                     raise

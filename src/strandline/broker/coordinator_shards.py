@@ -3,7 +3,8 @@
 1. A group or a transactional id belongs to the partition that the hash of its name gives; this broker coordinates it
    while it leads that partition.
 2. A shard is loaded by replaying its partition, before it answers anything; meanwhile COORDINATOR_LOAD_IN_PROGRESS.
-3. The topic is made when somebody first looks for a coordinator.
+3. The topic is made when somebody first looks for a coordinator. With its deletion all of its shards end; whoever
+   looks for a coordinator then finds a new one that knows nothing.
 """
 
 from __future__ import annotations
@@ -146,23 +147,34 @@ class CoordinatorShards(ABC, Generic[R]):
                 self._start_loading(partition)
 
     async def _load(self, partition: int) -> None:
+        replica: Replica | None = None
         try:
             while True:
                 replica = await self._broker.replicas.open_led(self.topic, partition)
                 epoch = replica.epoch
                 runtime = await self._load_runtime(replica)
-                if replica.is_leader and replica.epoch == epoch:
+                if self._is_present(replica) and replica.is_leader and replica.epoch == epoch:
                     break
             self._shards[partition] = runtime
             self._started(runtime)
-        except (KafkaError, DamagedSegment) as error:
-            if isinstance(error, DamagedSegment):
-                self._broker.damaged_logs.found(replica, error)
+        except (KafkaError, DamagedSegment, OSError) as error:
+            if replica is not None and self._is_present(replica):
+                self._blame_disk(replica, error)
             self._broker.events.warn(
                 "coordinator not loaded", topic=self.topic, partition=partition, error=error
             )
         finally:
             self._loading.pop(partition, None)
+
+    def _is_present(self, replica: Replica) -> bool:
+        """Whether the topic has not been deleted since the replica was opened."""
+        return self._broker.replicas.get(*replica.partition) is replica
+
+    def _blame_disk(self, replica: Replica, error: Exception) -> None:
+        if isinstance(error, DamagedSegment):
+            self._broker.damaged_logs.found(replica, error)
+        elif isinstance(error, OSError):
+            self._broker.replicas.disk_error(replica.directory, error)
 
     def leadership_changed(self, topic: str, partition: int) -> None:
         """What this node no longer leads is coordinated elsewhere; what it leads now is loaded."""
@@ -173,8 +185,7 @@ class CoordinatorShards(ABC, Generic[R]):
         if runtime is not None and (
             replica is None or not replica.is_leader or replica.epoch != runtime.epoch
         ):
-            del self._shards[partition]
-            runtime.stop()
+            self._end(partition)
         if (
             replica is not None
             and replica.is_leader
@@ -183,20 +194,30 @@ class CoordinatorShards(ABC, Generic[R]):
         ):
             self._start_loading(partition)
 
+    def topic_removed(self, topic: str) -> None:
+        if topic == self.topic:
+            for partition in sorted(self._shards):
+                self._end(partition)
+
+    def _end(self, partition: int) -> None:
+        self._shards.pop(partition).stop()
+
     # The topic
 
-    async def ensure_topic(self) -> None:
-        if self.topic in self._broker.image.topics:
-            return
+    def new_topic(self) -> CreatableTopic:
         partitions, replication_factor, settings = self._topic_settings()
-        topic = CreatableTopic(
+        return CreatableTopic(
             name=self.topic,
             num_partitions=partitions,
             replication_factor=replication_factor,
             assignments=(),
             configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in settings.items()),
         )
-        refused = await self._broker.topic_creation.create([topic])
+
+    async def ensure_topic(self) -> None:
+        if self.topic in self._broker.image.topics:
+            return
+        refused = await self._broker.topic_creation.create_by_name([self.topic])
         if self.topic not in self._broker.image.topics:
             why = refused[self.topic].message if refused else f"{self.topic} is being made."
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)

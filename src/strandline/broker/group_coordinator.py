@@ -138,6 +138,7 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
 
     def topic_removed(self, topic: str) -> None:
         """Offsets of a topic that is gone must not be found by one that is made later under the same name."""
+        super().topic_removed(topic)
         for runtime in self.shards():
             entries = [
                 entry

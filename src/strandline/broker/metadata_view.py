@@ -89,12 +89,19 @@ class MetadataView:
 
     def snapshot_loaded(self, records: list[Message], end_offset: int) -> None:
         """The image is made anew: everything in it may have changed."""
-        old_topics = list(self._image.topics)
+        old_topics = list(self._image.topics.values())
+        old_configs = list(self._image.configs)
         self._image.clear()
         for record in records:
             self._note_of_snapshot(record)
             apply_to(self._image, self._configs, record)
-        self._changes.removed_topics += [name for name in old_topics if name not in self._image.topics]
+        # A topic that has been made again under its name is another one.
+        self._changes.removed_topics += [
+            topic.name for topic in old_topics if topic.topic_id not in self._image.topics_by_id
+        ]
+        for resource in old_configs:
+            if resource not in self._image.configs:
+                self._configs.set_overrides(*resource, {})
         self._changes.has_configs = True
         if self._runtime is not None:
             self._runtime.snapshot_loaded(records, end_offset)

@@ -349,7 +349,9 @@ class Replicas:
         ]
 
     def _holds(self, topic: str, state: PartitionState) -> bool:
-        """Whether this node has a copy, as a replica or as an observer."""
+        """Whether this node has a copy, as a replica or as an observer. No topic gets the metadata log's directory."""
+        if topic == METADATA_TOPIC:
+            return False
         return self._node_id in state.replicas or self._node_id in named_observers(self._image, topic)
 
     def follows(self, topic: str, index: int) -> bool:

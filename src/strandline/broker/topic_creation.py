@@ -20,6 +20,7 @@ _REQUEST_VERSION: Final = 7
 # A controller that is there takes some milliseconds.
 _WAIT_S: Final = 0.5
 _TRY_S: Final = 5.0
+_CONTROLLER_S_DEFAULT: Final = -1
 _NO_CONTROLLER: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
 
 
@@ -29,13 +30,13 @@ class TopicCreation:
         # By name; the result is what was refused.
         self._under_way: dict[str, asyncio.Task[dict[str, KafkaError]]] = {}
 
-    async def create(self, topics: Sequence[CreatableTopic]) -> dict[str, KafkaError]:
+    async def create_by_name(self, names: Sequence[str]) -> dict[str, KafkaError]:
         """Those that could not be made, and why. A topic that then is not in the image either is still under way."""
-        new = [topic for topic in topics if topic.name not in self._under_way]
+        new = [name for name in names if name not in self._under_way]
         if new:
-            task = self._broker.tasks.start(self._make(new))
-            self._under_way |= dict.fromkeys((topic.name for topic in new), task)
-        tasks = {topic.name: self._under_way[topic.name] for topic in topics}
+            task = self._broker.tasks.start(self._make([self._topic(name) for name in new]))
+            self._under_way |= dict.fromkeys(new, task)
+        tasks = {name: self._under_way[name] for name in names}
         refused: dict[str, KafkaError] = {}
         try:
             async with asyncio.timeout(_WAIT_S):
@@ -47,6 +48,23 @@ class TopicCreation:
             if task.done() and name in task.result():
                 refused[name] = task.result()[name]
         return refused
+
+    def _topic(self, name: str) -> CreatableTopic:
+        """A coordinator's topic as it needs it; another as this broker's file says, or else the controller's."""
+        for coordinator in (self._broker.groups, self._broker.transactions):
+            if name == coordinator.topic:
+                return coordinator.new_topic()
+        return CreatableTopic(
+            name=name,
+            num_partitions=self._own_default("num.partitions"),
+            replication_factor=self._own_default("default.replication.factor"),
+            assignments=(),
+            configs=(),
+        )
+
+    def _own_default(self, key: str) -> int:
+        config = self._broker.config
+        return config.int(key) if key in config.given else _CONTROLLER_S_DEFAULT
 
     async def _make(self, topics: list[CreatableTopic]) -> dict[str, KafkaError]:
         try:

@@ -117,13 +117,8 @@ def replace_group(
     return _request_flaw(changes) or _alter_group(configs, group, [*changes, *removals])
 
 
-def alter_broker(
-    configs: DynamicConfigs, broker: str, changes: Sequence[ConfigChange], *, elr_enabled: bool = False
-) -> Altered | Refused:
-    """IncrementalAlterConfigs of this broker, or of all brokers where `broker` is empty.
-
-    While eligible leader replicas (KIP-966) are enabled, min.insync.replicas must be the same on all brokers.
-    """
+def alter_broker(configs: DynamicConfigs, broker: str, changes: Sequence[ConfigChange]) -> Altered | Refused:
+    """IncrementalAlterConfigs of this broker, or of all brokers where `broker` is empty, as this broker sees it."""
     flaw = _request_flaw(changes) or _broker_flaw(broker)
     if flaw is not None:
         return flaw
@@ -131,27 +126,36 @@ def alter_broker(
     planned = _apply_at_broker(kept, changes)
     if isinstance(planned, Refused):
         return planned
-    flaw = _broker_overrides_flaw(configs, broker, planned)
-    return flaw or _alter_broker(configs, broker, changes, elr_enabled)
+    return _broker_overrides_flaw(configs, broker, planned) or keep_broker_changes(configs, broker, changes)
 
 
 def replace_broker(
-    configs: DynamicConfigs,
-    broker: str,
-    given: Sequence[tuple[str, str | None]],
-    *,
-    elr_enabled: bool = False,
+    configs: DynamicConfigs, broker: str, given: Sequence[tuple[str, str | None]]
 ) -> Altered | Refused:
     """AlterConfigs of this broker, or of all where `broker` is empty: what is not given is removed."""
-    changes = [ConfigChange(name, SET, value) for name, value in given]
-    flaw = _request_flaw(changes) or _broker_flaw(broker)
+    flaw = _request_flaw([ConfigChange(name, SET, value) for name, value in given]) or _broker_flaw(broker)
     if flaw is not None:
         return flaw
     planned = {name: value for name, value in given if value is not None}
+    return _broker_overrides_flaw(configs, broker, planned) or keep_broker_replacement(configs, broker, given)
+
+
+def keep_broker_changes(
+    configs: DynamicConfigs, broker: str, changes: Sequence[ConfigChange]
+) -> Altered | Refused:
+    """What the controller writes down of `alter_broker`: only the broker itself can say what goes with its file."""
+    flaw = _request_flaw(changes) or _broker_flaw(broker)
+    return flaw or _apply(BROKER_KEYS, configs.overrides(BROKER, broker), changes, always=True)
+
+
+def keep_broker_replacement(
+    configs: DynamicConfigs, broker: str, given: Sequence[tuple[str, str | None]]
+) -> Altered | Refused:
+    """The same of `replace_broker`."""
+    changes = [ConfigChange(name, SET, value) for name, value in given]
     current = configs.overrides(BROKER, broker)
-    removals = [ConfigChange(name, DELETE, None) for name in current if name not in planned]
-    flaw = _broker_overrides_flaw(configs, broker, planned)
-    return flaw or _alter_broker(configs, broker, [*changes, *removals], elr_enabled)
+    removals = [ConfigChange(name, DELETE, None) for name in current if name not in dict(given)]
+    return _request_flaw(changes) or keep_broker_changes(configs, broker, [*changes, *removals])
 
 
 def _request_flaw(changes: Sequence[ConfigChange]) -> Refused | None:
@@ -191,21 +195,6 @@ def _alter_group(configs: DynamicConfigs, group: str, changes: Sequence[ConfigCh
         check_group(configs, altered.overrides)
     except InvalidConfig as invalid:
         return Refused("INVALID_CONFIG", invalid.message)
-    return altered
-
-
-def _alter_broker(
-    configs: DynamicConfigs, broker: str, changes: Sequence[ConfigChange], elr_enabled: bool
-) -> Altered | Refused:
-    current = configs.overrides(BROKER, broker)
-    altered = _apply(BROKER_KEYS, current, changes, always=True)
-    records = dict(altered.records) if isinstance(altered, Altered) else {}
-    key = "min.insync.replicas"
-    if elr_enabled and key in records:
-        if broker:
-            return Refused("INVALID_CONFIG", f"Broker-level {key} cannot be altered while ELR is enabled.")
-        if records[key] is None:
-            return Refused("INVALID_CONFIG", f"Cluster-level {key} cannot be removed while ELR is enabled.")
     return altered
 
 

@@ -12,10 +12,10 @@ from strandline.config import (
     ConfigChange,
     DynamicConfigs,
     Refused,
-    alter_broker,
     alter_group,
     alter_topic,
-    replace_broker,
+    keep_broker_changes,
+    keep_broker_replacement,
     replace_group,
     replace_topic,
 )
@@ -35,7 +35,7 @@ from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from strandline.wire.records.metadata import ConfigRecord
+from strandline.wire.records.metadata import ClearElrRecord, ConfigRecord
 from strandline.wire.schema import Message
 
 Resource = tuple[int, str]
@@ -44,12 +44,12 @@ _REPLACE: Final[
     dict[int, Callable[[DynamicConfigs, str, Sequence[tuple[str, str | None]]], Altered | Refused]]
 ] = {
     TOPIC_RESOURCE: replace_topic,
-    BROKER_RESOURCE: replace_broker,
+    BROKER_RESOURCE: keep_broker_replacement,
     GROUP_RESOURCE: replace_group,
 }
 _ALTER: Final[dict[int, Callable[[DynamicConfigs, str, Sequence[ConfigChange]], Altered | Refused]]] = {
     TOPIC_RESOURCE: alter_topic,
-    BROKER_RESOURCE: alter_broker,
+    BROKER_RESOURCE: keep_broker_changes,
     GROUP_RESOURCE: alter_group,
 }
 
@@ -133,7 +133,17 @@ def _plan_resource(
         ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
         for key, value in decided.records
     ]
+    if any(key == MIN_IN_SYNC_KEY for key, _ in decided.records):
+        records += forgotten_eligible_leaders(image, resource)
     return records, ErrorCode.NONE, None
+
+
+def forgotten_eligible_leaders(image: ClusterImage, resource: Resource) -> list[Message]:
+    """Who was eligible has everything that was committed under the old minimum, and not what the new one commits."""
+    if not uses_eligible_leaders(image):
+        return []
+    kind, name = resource
+    return [ClearElrRecord(topic_name=name if kind == TOPIC_RESOURCE else "")]
 
 
 def _check_one_minimum(image: ClusterImage, broker: str, value: str | None) -> None:

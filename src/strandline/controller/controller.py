@@ -144,9 +144,9 @@ class Controller:
         )
         return topics.plan_create_topics(self.image, request, defaults, self._random)
 
-    def plan_delete_topics(self, request: DeleteTopicsRequest) -> Planned[DeleteTopicsResponse]:
+    def plan_delete_topics(self, request: DeleteTopicsRequest, version: int) -> Planned[DeleteTopicsResponse]:
         enabled = bool(self.configs.broker_value("delete.topic.enable"))
-        return topics.plan_delete_topics(self.image, request, enabled=enabled)
+        return topics.plan_delete_topics(self.image, request, version, enabled=enabled)
 
     def plan_create_partitions(self, request: CreatePartitionsRequest) -> Planned[CreatePartitionsResponse]:
         return topics.plan_create_partitions(self.image, request, self._random)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import ZERO_UUID
+from strandline.base.ids import METADATA_TOPIC, ZERO_UUID
 from strandline.base.topics import colliding_name, invalid_topic_name
 from strandline.controller.brokers import only_directory
 from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, TopicState
@@ -42,6 +42,9 @@ from strandline.wire.schema import Message
 
 # What one request may create, as Apache Kafka bounds a metadata transaction.
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
+
+# A topic in a request for its deletion: its name, or its id.
+_Named = tuple[str | None, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,9 @@ def _plan_topic(
 
 
 def _check_new_name(image: ClusterImage, name: str) -> None:
+    if name == METADATA_TOPIC:
+        # Its replica would be in the metadata log's own directory.
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} is the metadata log and cannot be a topic.")
     problem = invalid_topic_name(name)
     if problem is not None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{problem[0].upper()}{problem[1:]}.")
@@ -224,33 +230,49 @@ def _partition_records(
 
 
 def plan_delete_topics(
-    image: ClusterImage, request: DeleteTopicsRequest, *, enabled: bool
+    image: ClusterImage, request: DeleteTopicsRequest, version: int, *, enabled: bool
 ) -> Planned[DeleteTopicsResponse]:
-    records: list[Message] = []
+    """What is named more than once, in whatever way, is one error and is not deleted."""
+    asked = Counter[_Named]((name, ZERO_UUID) for name in request.topic_names)
+    asked.update((state.name, state.topic_id) for state in request.topics)
+    doomed: list[TopicState] = []
     results = []
-    doomed: set[bytes] = set()
-    by_name = [(name, ZERO_UUID) for name in request.topic_names]
-    for name, topic_id in by_name + [(state.name, state.topic_id) for state in request.topics]:
+    for named in asked:
         try:
             if not enabled:
-                raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false.")
-            topic = _find_topic(image, name, topic_id)
-            if topic.topic_id in doomed:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
+                # Clients did not know the other code before version 3.
+                code = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
+                raise KafkaError(code, "delete.topic.enable is false.")
+            topic = _doomed_topic(image, asked, named)
         except KafkaError as error:
-            results.append(
-                DeletableTopicResult(
-                    name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
-                )
-            )
+            results.append(_not_deleted(named, error))
             continue
-        doomed.add(topic.topic_id)
-        records.append(RemoveTopicRecord(topic_id=topic.topic_id))
-        results.append(
-            DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.NONE)
-        )
+        by_name, by_id = (topic.name, ZERO_UUID), (None, topic.topic_id)
+        if named == by_name and by_id in asked:
+            refused = KafkaError(ErrorCode.INVALID_REQUEST, "The topic's id is in the request too.")
+            results.append(_not_deleted((topic.name, topic.topic_id), refused))
+        elif named == by_name or asked[by_name] != 1:
+            doomed.append(topic)
+    records = tuple(RemoveTopicRecord(topic_id=topic.topic_id) for topic in doomed)
+    results += [
+        DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.NONE)
+        for topic in doomed
+    ]
     return Planned(
-        records=tuple(records), response=DeleteTopicsResponse(throttle_time_ms=0, responses=tuple(results))
+        records=records, response=DeleteTopicsResponse(throttle_time_ms=0, responses=tuple(results))
+    )
+
+
+def _doomed_topic(image: ClusterImage, asked: Mapping[_Named, int], named: _Named) -> TopicState:
+    if asked[named] > 1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
+    return _find_topic(image, *named)
+
+
+def _not_deleted(named: _Named, error: KafkaError) -> DeletableTopicResult:
+    name, topic_id = named
+    return DeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
     )
 
 

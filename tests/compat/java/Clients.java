@@ -92,6 +92,7 @@ public class Clients {
             case "transact": return transact();
             case "read": return read();
             case "read_partitions": return readPartitions();
+            case "read_in_group": return readInGroup();
             case "beginning_offsets": return offsets(true);
             case "end_offsets": return offsets(false);
             case "offsets_for_times": return offsetsForTimes();
@@ -206,6 +207,20 @@ public class Clients {
             }
         }
         return read;
+    }
+
+    /** How many records the only member of a group reads, and commits, until `count` came. */
+    private Object readInGroup() {
+        int count = 0;
+        long deadline = System.nanoTime() + timeout.toNanos();
+        try (KafkaConsumer<byte[], byte[]> consumer = consumer()) {
+            consumer.subscribe(List.of(topic));
+            while (count < question.get("count").asInt() && System.nanoTime() < deadline) {
+                count += consumer.poll(Duration.ofMillis(500)).count();
+            }
+            consumer.commitSync(timeout);
+        }
+        return count;
     }
 
     private Object offsets(boolean beginning) {

@@ -129,7 +129,7 @@ def create(
                 ),
             ),
         ),
-        timeout_ms=10_000,
+        timeout_ms=60_000,
     )
     answer = ask(anyone(cluster), request, 7)
     assert answer.topics[0].error_code == NONE, answer.topics[0].error_message

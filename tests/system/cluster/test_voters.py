@@ -27,7 +27,7 @@ def controllers() -> Iterator[Controllers]:
 def create_and_write(controllers: Controllers, topic: str) -> None:
     """The metadata and the data of the cluster work."""
     created = CreatableTopic(name=topic, num_partitions=1, replication_factor=1, assignments=(), configs=())
-    request = CreateTopicsRequest(topics=(created,), timeout_ms=20_000)
+    request = CreateTopicsRequest(topics=(created,), timeout_ms=60_000)
     eventually(lambda: controllers.ask(request, 7).topics[0].error_code in (0, 36), WAIT_SECONDS_MAX)
     eventually(lambda: story.write(controllers.broker, topic, ["x"])[0] == NONE, WAIT_SECONDS_MAX)
 

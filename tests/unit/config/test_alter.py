@@ -265,14 +265,3 @@ class TestBrokers:
         )
         refused = replace_broker(configs, ALL_BROKERS, [("num.partitions", "8")])
         assert isinstance(refused, Refused)
-
-    def test_with_eligible_leader_replicas_the_minimum_is_the_same_everywhere(self) -> None:
-        configs = running()
-        change = [ConfigChange("min.insync.replicas", SET, "2")]
-        assert isinstance(alter_broker(configs, "1", change, elr_enabled=True), Refused)
-        assert isinstance(alter_broker(configs, "1", change), Altered)
-        assert isinstance(alter_broker(configs, ALL_BROKERS, change, elr_enabled=True), Altered)
-        removal = [ConfigChange("min.insync.replicas", DELETE, None)]
-        refused = alter_broker(configs, ALL_BROKERS, removal, elr_enabled=True)
-        message = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
-        assert refused == Refused("INVALID_CONFIG", message)

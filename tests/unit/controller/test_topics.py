@@ -53,6 +53,10 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
     assert Cluster().error_of(topic(name, 1, 1)) == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
+def test_the_metadata_log_s_name_is_refused() -> None:
+    assert Cluster().error_of(topic("__cluster_metadata", 1, 1)) == ErrorCode.INVALID_REQUEST
+
+
 @pytest.mark.parametrize("name", ["a", "x" * 249, "a.b_c-D9", "...", "-"])
 def test_a_name_of_249_letters_digits_dots_dashes_and_underscores_is_taken(name: str) -> None:
     assert Cluster().error_of(topic(name, 1, 1)) == ErrorCode.NONE
@@ -124,11 +128,13 @@ def test_a_fenced_replica_is_not_in_sync_and_does_not_lead() -> None:
     assert (partition.replicas, partition.in_sync, partition.leader) == ((3, 2, 1), (2, 1), 2)
 
 
-def delete(cluster: Cluster, *names: str, ids: tuple[bytes, ...] = (), **both: bytes) -> list[ErrorCode]:
+def delete(
+    cluster: Cluster, *names: str, ids: tuple[bytes, ...] = (), version: int = 6, **both: bytes
+) -> list[ErrorCode]:
     states = [DeleteTopicState(name=None, topic_id=topic_id) for topic_id in ids]
     states += [DeleteTopicState(name=name, topic_id=topic_id) for name, topic_id in both.items()]
     request = DeleteTopicsRequest(topic_names=names, topics=tuple(states), timeout_ms=1)
-    answer = cluster.commit(cluster.controller.plan_delete_topics(request))
+    answer = cluster.commit(cluster.controller.plan_delete_topics(request, version))
     return [ErrorCode(result.error_code) for result in answer.responses]
 
 
@@ -152,13 +158,27 @@ def test_what_cannot_be_deleted_is_refused() -> None:
     assert delete(cluster, ids=(b"\x07" * 16,)) == [ErrorCode.UNKNOWN_TOPIC_ID]
     assert delete(cluster, ids=(bytes(16),)) == [ErrorCode.INVALID_REQUEST]
     assert delete(cluster, a=a_id) == [ErrorCode.INVALID_REQUEST]
-    assert delete(cluster, "a", ids=(a_id,)) == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
+
+
+def test_a_topic_that_is_named_twice_is_not_deleted_and_answered_once() -> None:
+    cluster = Cluster()
+    cluster.create(topic("a", 1, 1), topic("b", 1, 1))
+    a_id = cluster.controller.image.topics["a"].topic_id
+    assert delete(cluster, "a", "a") == [ErrorCode.INVALID_REQUEST]
+    assert delete(cluster, ids=(a_id, a_id)) == [ErrorCode.INVALID_REQUEST]
+    assert delete(cluster, "a", ids=(a_id,)) == [ErrorCode.INVALID_REQUEST]
+    assert delete(cluster, "a", "b", "a") == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE]
+    assert list(cluster.controller.image.topics) == ["a"]
+    assert delete(cluster, "a", "a", ids=(a_id,)) == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE], (
+        "as in Kafka"
+    )
 
 
 def test_nothing_is_deleted_where_deletion_is_disabled() -> None:
     cluster = Cluster(delete_topic_enable="false")
     cluster.create(topic("a", 1, 1))
-    assert delete(cluster, "a") == [ErrorCode.TOPIC_DELETION_DISABLED]
+    assert delete(cluster, "a", version=3) == [ErrorCode.TOPIC_DELETION_DISABLED]
+    assert delete(cluster, "a", version=2) == [ErrorCode.INVALID_REQUEST]
     assert "a" in cluster.controller.image.topics
 
 

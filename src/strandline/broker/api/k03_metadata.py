@@ -2,18 +2,18 @@
 
 Errors by topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, and what a failed automatic
 creation says. Differs from Kafka: a topic that is created automatically is in this very answer, where Kafka answers
-UNKNOWN_TOPIC_OR_PARTITION and has the client ask again; while a leader is found to be gone the answer waits for the
-next one (see `absences`).
+UNKNOWN_TOPIC_OR_PARTITION and has the client ask again; the topic of share groups, which are not offered, is never
+created automatically; while a leader is found to be gone the answer waits for the next one (see `absences`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import ZERO_UUID
-from strandline.base.topics import invalid_topic_name
+from strandline.base.ids import METADATA_TOPIC, ZERO_UUID
+from strandline.base.topics import INTERNAL_TOPICS, SHARE_GROUPS_TOPIC, invalid_topic_name
 from strandline.broker.connection import RequestContext
 from strandline.broker.metadata_answers import (
     CLUSTER_OPERATIONS,
@@ -24,13 +24,14 @@ from strandline.broker.metadata_answers import (
 )
 from strandline.controller.image import TopicState
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
-from strandline.wire.api.k19_create_topics import CreatableTopic
 from strandline.wire.codec import DecodeError
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 REQUEST = MetadataRequest
+
+_NEVER_CREATED: Final = frozenset({METADATA_TOPIC, SHARE_GROUPS_TOPIC})
 
 
 def handle(
@@ -56,7 +57,8 @@ def _names_to_create(broker: Broker, context: RequestContext, request: MetadataR
     ):
         return []
     names = {t.name: None for t in request.topics or () if t.name is not None and t.topic_id == ZERO_UUID}
-    return [name for name in names if name not in broker.image.topics and invalid_topic_name(name) is None]
+    missing = [name for name in names if name not in broker.image.topics and name not in _NEVER_CREATED]
+    return [name for name in missing if invalid_topic_name(name) is None]
 
 
 def _topics(broker: Broker, context: RequestContext, request: MetadataRequest) -> list[TopicState]:
@@ -80,12 +82,7 @@ async def _answer_when_decided(
 async def _create_and_answer(
     broker: Broker, context: RequestContext, request: MetadataRequest, missing: list[str]
 ) -> MetadataResponse:
-    refused = await broker.topic_creation.create(
-        [
-            CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=(), configs=())
-            for name in missing
-        ]
-    )
+    refused = await broker.topic_creation.create_by_name(missing)
     return _answer(broker, context, request, {name: error.code for name, error in refused.items()})
 
 
@@ -144,4 +141,6 @@ def _asked_topics(
 
 
 def _unknown(name: str | None, topic_id: bytes, error: int) -> MetadataResponseTopic:
-    return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id, partitions=())
+    return MetadataResponseTopic(
+        error_code=error, name=name, topic_id=topic_id, is_internal=name in INTERNAL_TOPICS, partitions=()
+    )

@@ -1,8 +1,8 @@
 """FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group or a transactional id.
 
 The first request makes `__consumer_offsets` or `__transaction_state`. Errors: INVALID_GROUP_ID,
-COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for an unknown type of key. Differs from Kafka: there are no share groups
-yet, so their keys get COORDINATOR_NOT_AVAILABLE.
+COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for an unknown type of key. Differs from Kafka: there are no share groups,
+so their keys get INVALID_REQUEST also from version 6 on: nobody should ask again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 REQUEST = FindCoordinatorRequest
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
-_SHARE: Final = 2
 
 
 async def handle(
@@ -51,8 +50,6 @@ async def _find(broker: Broker, context: RequestContext, kind: int, key: str) ->
             shards = broker.groups
         elif kind == _TRANSACTION:
             shards = broker.transactions
-        elif kind == _SHARE:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Share groups are not supported yet.")
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no coordinator of type {kind}.")
         await shards.ensure_topic()

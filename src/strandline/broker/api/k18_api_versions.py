@@ -3,6 +3,7 @@
 A version that is not known is answered in version 0 with UNSUPPORTED_VERSION and the range of this API (KIP-511).
 Names of client software that break KIP-511's pattern get INVALID_REQUEST. Produce is announced from version 0, as
 Kafka does for the sake of librdkafka, which would otherwise switch compression off; versions 0 to 2 are refused.
+Features whose lowest level is 0 are told from version 4 on: older clients fail if they read of one (KAFKA-17492).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ REQUEST = ApiVersionsRequest
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _PRODUCE: Final = 0
+_TELLS_LEVEL_0_FROM: Final = 4
 
 
 def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
@@ -51,6 +53,7 @@ def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest)
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in SUPPORTED_FEATURES.items()
+            if low > 0 or context.api_version >= _TELLS_LEVEL_0_FROM
         ),
         finalized_features_epoch=broker.metadata_offset(),
         finalized_features=tuple(

@@ -1,7 +1,8 @@
 """DeleteTopics (key 20), versions 1 to 6: deletes topics by name or, from version 6, by id.
 
 The controller decides; the answer is given once it is synced.
-Errors: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, TOPIC_DELETION_DISABLED, INVALID_REQUEST, KAFKA_STORAGE_ERROR
+Errors: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, TOPIC_DELETION_DISABLED, INVALID_REQUEST (also for a topic that is
+named twice, of which nothing is deleted, and below version 3 where deletion is disabled), KAFKA_STORAGE_ERROR
 where the disk is full.
 """
 

@@ -1,6 +1,7 @@
 """DescribeConfigs (key 32), versions 1 to 4: every setting of topics, brokers and groups, with where it comes from.
 
-Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST.
+Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST. Differs from Kafka: a broker has no loggers whose level
+could be set, so the list of them is empty; client metrics subscriptions, of which there are none, are refused.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import invalid_topic_name
 from strandline.broker.connection import RequestContext
 from strandline.config import ConfigEntry
-from strandline.controller.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from strandline.controller.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from strandline.wire.api.k32_describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -67,6 +73,10 @@ def _entries(broker: Broker, resource: DescribeConfigsResource) -> tuple[ConfigE
                 f"This is broker {broker.node_id}; ask broker {name!r} for its configs.",
             )
         return broker.configs.describe_broker(broker.node_id if name else None, wanted)
+    if resource.resource_type == BROKER_LOGGER_RESOURCE:
+        if name != str(broker.node_id):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}, not {name!r}.")
+        return ()
     if resource.resource_type == GROUP_RESOURCE:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")

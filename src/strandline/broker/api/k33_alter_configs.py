@@ -1,6 +1,6 @@
 """AlterConfigs (key 33), versions 0 to 2: replaces all overrides of a resource.
 
-The controller decides; the answer is given once it is synced.
+The controller decides, on brokers' settings once this broker has agreed; the answer is given once it is synced.
 Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full.
 """
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from strandline.base.errors import KafkaError
 from strandline.broker.config_targets import alter, refusal
 from strandline.broker.connection import RequestContext
+from strandline.config import replace_broker
 from strandline.wire.api.k33_alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
@@ -30,6 +31,9 @@ async def handle(
         broker,
         context,
         request.resources,
+        lambda resource: replace_broker(
+            broker.configs, resource.resource_name, [(each.name, each.value) for each in resource.configs]
+        ),
         lambda passed: AlterConfigsRequest(resources=passed, validate_only=request.validate_only),
         AlterConfigsResourceResponse,
     )

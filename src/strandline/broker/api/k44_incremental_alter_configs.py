@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (key 44), versions 0 to 1: sets, deletes, appends to, subtracts from single keys (KIP-339).
 
-The controller decides; the answer is given once it is synced.
+The controller decides, on brokers' settings once this broker has agreed; the answer is given once it is synced.
 
 Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from strandline.base.errors import KafkaError
 from strandline.broker.config_targets import alter, refusal
 from strandline.broker.connection import RequestContext
+from strandline.config import ConfigChange, alter_broker
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
@@ -31,6 +32,11 @@ async def handle(
         broker,
         context,
         request.resources,
+        lambda resource: alter_broker(
+            broker.configs,
+            resource.resource_name,
+            [ConfigChange(each.name, each.config_operation, each.value) for each in resource.configs],
+        ),
         lambda passed: IncrementalAlterConfigsRequest(resources=passed, validate_only=request.validate_only),
         AlterConfigsResourceResponse,
     )

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.connection import RequestContext
-from strandline.controller.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from strandline.controller.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from strandline.wire.api.k74_list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
@@ -21,9 +26,8 @@ if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 REQUEST = ListConfigResourcesRequest
-_BROKER_LOGGER: Final = 8
 _CLIENT_METRICS: Final = 16
-_ALL: Final = (TOPIC_RESOURCE, BROKER_RESOURCE, _BROKER_LOGGER, _CLIENT_METRICS, GROUP_RESOURCE)
+_ALL: Final = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, _CLIENT_METRICS, GROUP_RESOURCE)
 
 
 def handle(
@@ -39,7 +43,7 @@ def handle(
         names += [(TOPIC_RESOURCE, name) for name in sorted(broker.image.topics)]
     if GROUP_RESOURCE in wanted:
         names += [(GROUP_RESOURCE, name) for name in broker.configs.names_of(GROUP_RESOURCE)]
-    for kind in (BROKER_RESOURCE, _BROKER_LOGGER):
+    for kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
         if kind in wanted:
             names += [(kind, str(state.node_id)) for state in broker.image.live_brokers()]
     return ListConfigResourcesResponse(
