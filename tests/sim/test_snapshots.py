@@ -56,16 +56,20 @@ async def by_time(world: World) -> None:
 
 
 async def election_behind_a_snapshot(world: World) -> None:
-    """The new leader's first record is right behind the snapshot: others that have nothing else can go on from there."""
+    """The new leader's first record is right behind the snapshot: those who have nothing else go on from there."""
     nodes = world.add_cluster(3, settings=BY_TIME)
     await world.start_all()
     await create_topic(await world.connect(nodes[0]), "t")
     await asyncio.sleep(130)
-    assert all(start_of(node) == node.broker.quorum.store.end_offset for node in nodes), "all is in the snapshot"
+    assert all(start_of(node) == node.broker.quorum.store.end_offset for node in nodes), (
+        "all is in the snapshot"
+    )
     leader = next(node for node in nodes if node.broker.quorum.is_leader)
     leader.kill()
     others = [node for node in nodes if node is not leader]
-    await create_topic(await world.connect(others[0]), "after")
+    await until(lambda: any(node.broker.quorum.is_leader for node in others))
+    await asyncio.sleep(1)  # until its controller is active and everybody knows
+    await create_topic(await world.connect(others[0]), "after", replication_factor=2)
     await leader.start()
     await until(lambda: all("after" in node.broker.image.topics for node in nodes))
     end = others[0].broker.quorum.applied_offset

@@ -49,6 +49,13 @@ def test_5_2_a_vote_is_answered_only_after_it_is_on_the_device() -> None:
     assert is_granted(voter.sync())
 
 
+def test_5_2_a_repeated_request_is_answered_only_after_the_vote_is_on_the_device() -> None:
+    voter = Node()
+    voter.vote(2, 1)
+    assert of(voter.vote(2, 1), m.AnswerVote) == []
+    assert [answer.granted for answer in of(voter.sync(), m.AnswerVote)] == [True, True]
+
+
 def test_5_2_candidate_asks_only_after_its_own_vote_is_on_the_device() -> None:
     voter = Node()
     voter.step(m.TimePassed(), after_s=10.0)

@@ -98,3 +98,36 @@ def test_records_that_two_fetches_bring_are_appended_once() -> None:
     voter.append(3)
     assert voter.brought(1, 2, offset=0, records=b"three records") == []
     assert of(voter.brought(1, 2, records=b"others"), m.AppendFetched) != []
+
+
+def test_a_leader_is_fetched_from_after_what_an_earlier_one_sent_is_written() -> None:
+    """Otherwise the end of the log that is told is not the one that the records are appended to."""
+    voter = Node(2, count=5)
+    voter.follow(1, 1)
+    assert of(voter.brought(1, 1, records=b"two records"), m.AppendFetched) != []
+    begun = voter.step(m.BeginEpochRequested(leader_id=3, epoch=2, token=object()))
+    assert of(begun, m.SendFetch) == []
+    written = voter.step(m.LogSynced(end_offset=2, epochs=((1, 0),)))
+    assert of(written, m.SendFetch) == [], "the epoch is not on the device yet"
+    (asked,) = of(voter.sync(), m.SendFetch)
+    assert (asked.to, asked.offset, asked.last_fetched_epoch) == (3, 2, 1)
+
+
+def snapshot_leader() -> Node:
+    """Its log begins at 5 with one of epoch 3; what is before is a snapshot, whose last record is of epoch 2."""
+    voter = Node(epochs=[(2, 5), (3, 5)], end=6, election=Election(3))
+    voter.core.log_start = voter.core.high_watermark = 5
+    voter.core.latest_snapshot = OffsetAndEpoch(5, 2)
+    voter.lead()
+    return voter
+
+
+def test_kip_630_replica_that_has_the_snapshot_goes_on_behind_it() -> None:
+    (answer,) = of(snapshot_leader().fetched(2, 5, last_epoch=2), m.AnswerFetch)
+    assert (answer.offset, answer.diverging, answer.snapshot) == (5, None, None)
+
+
+@pytest.mark.parametrize(("offset", "last_epoch"), [(4, 2), (5, 1), (5, 3), (7, 1)])
+def test_kip_630_replica_whose_log_cannot_be_compared_gets_the_snapshot(offset: int, last_epoch: int) -> None:
+    (answer,) = of(snapshot_leader().fetched(2, offset, last_epoch=last_epoch), m.AnswerFetch)
+    assert (answer.snapshot, answer.diverging) == (OffsetAndEpoch(5, 2), None)

@@ -146,8 +146,12 @@ class MetadataStore:
     def synced(self, end_offset: int | None = None) -> LogSynced:
         """The state of the log as the quorum sees it."""
         epochs = list(self._log.epochs.entries)
-        if self.snapshot is not None and (not epochs or epochs[0][1] > self.snapshot.offset):
-            epochs.insert(0, (self.snapshot.epoch, self.start_offset))
+        snapshot = self.snapshot
+        if snapshot is not None and (
+            not epochs or epochs[0][1] > snapshot.offset or epochs[0][0] > snapshot.epoch
+        ):
+            # The snapshot's epoch ends where it does, also if the log has no record of it any more.
+            epochs.insert(0, (snapshot.epoch, self.start_offset))
         end = self.end_offset if end_offset is None else end_offset
         return LogSynced(
             end_offset=end, epochs=tuple((epoch, start) for epoch, start in epochs if start <= end)

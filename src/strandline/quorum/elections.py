@@ -39,11 +39,19 @@ class Elections(Fetching):
         role = self.role
         assert isinstance(role, Unattached | Prospective)
         if role.voted is not None:
-            # Already given in this epoch, and on the device: the answer was lost.
-            return [*effects, self._vote_answer(event, granted=True)]
+            # Already given in this epoch: the answer was lost, or the vote is not on the device yet.
+            return [*effects, *self._once_voted(role.epoch, event)]
         self.role = Unattached(epoch=role.epoch, voted=event.candidate, deadline=self._election_deadline(now))
         election = Election(role.epoch, NO_LEADER, event.candidate)
         return [*effects, *self._persist(election, [self._vote_answer(event, granted=True)])]
+
+    def _once_voted(self, epoch: int, event: m.VoteRequested) -> list[Effect]:
+        answer = self._vote_answer(event, granted=True)
+        for election, then in self._after_persist:
+            if election == Election(epoch, NO_LEADER, event.candidate):
+                then.append(answer)
+                return []
+        return [answer]
 
     def _is_meant(self, asked: ReplicaKey | None) -> bool:
         """A vote that is meant for a disk which this node does not have any more is not this node's to give."""
@@ -192,7 +200,7 @@ class Elections(Fetching):
             epoch=epoch, leader_id=leader_id, voted=voted, deadline=now + self._settings.fetch_timeout_s
         )
         effects += self._persist(Election(epoch, leader_id, voted), [])
-        return [*effects, m.FollowLeader(leader_id=leader_id, epoch=epoch), *self._fetch()]
+        return [*effects, m.FollowLeader(leader_id=leader_id, epoch=epoch)]
 
     def _leader_gone(self, leader_id: int, now: float) -> list[Effect]:
         role = self.role
@@ -274,4 +282,9 @@ class Elections(Fetching):
             role.is_persisted = True
             if self._is_majority(role.granted):
                 released += self._win(role, now)
+        following = isinstance(role, Follower) and (role.epoch, role.leader_id)
+        if following == (event.election.epoch, event.election.leader_id):
+            assert isinstance(role, Follower)
+            role.is_settled = True
+            released += self._fetch()
         return released

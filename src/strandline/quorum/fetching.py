@@ -23,8 +23,7 @@ class Fetching(QuorumState):
             return [self._fetch_answer(event, error="UNKNOWN_LEADER_EPOCH")]
         if not isinstance(role, Leader):
             return [self._fetch_answer(event, error="NOT_LEADER_OR_FOLLOWER")]
-        if event.offset < self.log_start:
-            assert self.latest_snapshot is not None, "a log that does not begin at 0 has a snapshot"
+        if self._is_before_snapshot(event):
             return [self._fetch_answer(event, snapshot=self.latest_snapshot)]
         diverging = diverging_point(
             self.epochs, self.log_start, self.log_end, event.offset, event.last_fetched_epoch
@@ -37,6 +36,16 @@ class Fetching(QuorumState):
             return [*effects, self._fetch_answer(event, offset=event.offset)]
         role.waiting.append((event.token, event.offset))
         return effects
+
+    def _is_before_snapshot(self, event: m.FetchRequested) -> bool:
+        """Whether a replica's log ends where this one has only a snapshot of, so that the two cannot be compared."""
+        snapshot = self.latest_snapshot
+        if snapshot is None:
+            assert self.log_start == 0, "a log that does not begin at 0 has a snapshot"
+            return False
+        if event.offset <= self.log_start:
+            return event.offset < self.log_start or event.last_fetched_epoch != snapshot.epoch
+        return event.last_fetched_epoch < snapshot.epoch
 
     def _note_progress(self, role: Leader, event: m.FetchRequested, now: float) -> list[Effect]:
         key = next((k for k in role.replicas if is_same(k, event.replica)), event.replica)
@@ -130,7 +139,7 @@ class Fetching(QuorumState):
 
     def _fetch(self) -> list[Effect]:
         role = self.role
-        if not isinstance(role, Follower) or role.is_fetching or role.is_writing:
+        if not isinstance(role, Follower) or role.is_fetching or role.is_writing or not role.is_settled:
             return []
         role.is_fetching = True
         return [

@@ -43,6 +43,8 @@ class Follower:
     leader_id: int
     voted: ReplicaKey | None
     deadline: float
+    # The epoch is on the device, and what was written for an earlier leader before it: only now is the log's end known.
+    is_settled: bool = False
     has_fetched: bool = False
     is_fetching: bool = False
     # Records are being written: the next fetch waits for them to be synced.
