@@ -228,14 +228,9 @@ class Replicas:
         now = self._clock.wall_ms()
         log = Log(self._disk, self._files, path, partition, config, opened, recovery_point, now)
         state = self.state_here(*partition)  # it may have changed while the log was opened
-        if state.leader == self._node_id:
-            try:
-                log.epochs.assign(state.leader_epoch, log.log_end_offset)
-            except OSError as error:
-                if not is_full(error):
-                    raise
-                # Reading goes on with a full disk; the epoch is noted by its first append.
-        replica = Replica(partition, topic_id, config, directory, log, self._role(partition, state, log), now)
+        role = self._role(partition, state, log)
+        _begin_epoch(role, log)
+        replica = Replica(partition, topic_id, config, directory, log, role, now)
         self.by_topic.setdefault(partition.topic, {})[partition.partition] = replica
         return replica
 
@@ -337,7 +332,12 @@ class Replicas:
         elif role.epoch != state.leader_epoch or (
             isinstance(role, Follower) and role.leader_id != state.leader
         ):
-            replica.take(self._role(replica.partition, state, replica.log, replica.high_watermark))
+            given = self._role(replica.partition, state, replica.log, replica.high_watermark)
+            try:
+                _begin_epoch(given, replica.log)
+            except OSError as error:
+                self.disk_error(replica.directory, error)
+            replica.take(given)
         return replica
 
     def partitions_here(self) -> list[TopicPartition]:
@@ -409,6 +409,16 @@ class Replicas:
                 # Its directory is made when it is first used.
                 found[self.directories[0]].append((partition, 0))
         return found
+
+
+def _begin_epoch(role: Leader | Follower, log: Log) -> None:
+    """Notes where a new leader's epoch begins. A full disk is no reason not to lead: its first append writes it."""
+    if isinstance(role, Leader):
+        try:
+            log.epochs.begin(role.epoch, log.log_end_offset)
+        except OSError as error:
+            if not is_full(error):
+                raise
 
 
 def is_full(error: OSError) -> bool:

@@ -132,7 +132,7 @@ class Log:
         size = header.length + 12
         last_offset = base_offset + header.last_offset_delta
         segment = self._segment_for(size, last_offset, header.max_timestamp, now_ms)
-        if leader_epoch > self.epochs.latest_epoch:
+        if leader_epoch > self.epochs.latest_epoch or not self.epochs.is_saved:
             self.epochs.assign(leader_epoch, base_offset)
         prefix = PREFIX.pack(base_offset, header.length, leader_epoch)
         parts = (prefix, batch[PREFIX_BYTES:])
