@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
@@ -28,6 +29,9 @@ from strandline.storage.files import FileTable
 from strandline.storage.log import Log
 from strandline.storage.opening import EVERYWHERE, OpenedLog, Opening, open_log
 from strandline.telemetry.events import Events
+
+# Each write that a full disk refuses is answered so; the node's log has a line of it in this many seconds.
+_SAY_FULL_S: Final = 10.0
 
 
 class Replicas:
@@ -59,6 +63,7 @@ class Replicas:
         self.by_topic: dict[str, dict[int, Replica]] = {}
         self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
         self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
+        self._say_full_at: dict[LogDirectory, float] = {}
         self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
         self.on_placed: Callable[[TopicPartition, LogDirectory], None] = lambda partition, directory: None
         self.on_offline: Callable[[], None] = lambda: None
@@ -280,7 +285,7 @@ class Replicas:
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
         """What a failed read or write means: a full disk passes, anything else takes the directory offline."""
         if is_full(error):
-            self._events.error("disk full", directory=directory.path)
+            self._say_full(directory)
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"No room is left in {directory.path}.")
         if directory.offline_because is None:
             directory.offline_because = str(error)
@@ -292,6 +297,12 @@ class Replicas:
         return KafkaError(
             ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline: {error}."
         )
+
+    def _say_full(self, directory: LogDirectory) -> None:
+        now = self._clock.monotonic()
+        if now >= self._say_full_at.get(directory, 0.0):
+            self._say_full_at[directory] = now + _SAY_FULL_S
+            self._events.error("disk full", directory=directory.path)
 
     def sync_failed(self, directory: LogDirectory, error: OSError) -> KafkaError:
         """A failed sync may have lost what it was to sync, also when the reason was a full disk."""
@@ -369,10 +380,7 @@ class Replicas:
         delay_ms = self._configs.topic(partition.topic).file_delete_delay_ms
         if replica is not None:
             replica.wake_all()
-            try:
-                replica.log.close()
-            except OSError as error:
-                self._events.warn("closing a deleted partition", partition=partition, error=error)
+            replica.log.release()
         try:
             doomed = directory.set_aside(partition, path, self._random.uuid().hex())
         except OSError as error:

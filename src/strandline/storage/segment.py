@@ -152,6 +152,9 @@ class Segment:
         """The partition's directory has been renamed; answers under way still send from it."""
         self.directory = directory
         self.log_path = self.path(names.LOG)
+        self.offset_index.path = self.path(names.OFFSET_INDEX)
+        self.time_index.path = self.path(names.TIME_INDEX)
+        self.transaction_index.path = self.path(names.TRANSACTION_INDEX)
 
     def takes_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
