@@ -17,6 +17,7 @@ from strandline.base.ids import TopicPartition
 from strandline.broker.peers import Peer
 from strandline.broker.replica import Replica
 from strandline.partition.follower import Follower, truncation_point
+from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k01_fetch import (
     FetchPartition,
     FetchRequest,
@@ -25,6 +26,7 @@ from strandline.wire.api.k01_fetch import (
     PartitionData,
     ReplicaState,
 )
+from strandline.wire.record_batch import CorruptBatch
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -233,7 +235,7 @@ class Source:
                 if data.log_start_offset > replica.log.log_start_offset:
                     replica.log.advance_start(min(data.log_start_offset, replica.log.log_end_offset))
                 followed.trouble = ""
-        except (KafkaError, OSError) as error:
+        except (KafkaError, OSError, CorruptBatch) as error:
             self._in_trouble(followed, error)
 
     def _refused(self, followed: _Followed, data: PartitionData) -> None:
@@ -247,11 +249,13 @@ class Source:
         if data.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
             replica.wake_all()
 
-    def _in_trouble(self, followed: _Followed, error: KafkaError | OSError) -> None:
+    def _in_trouble(self, followed: _Followed, error: KafkaError | OSError | CorruptBatch) -> None:
         """What goes wrong with a partition here is its own trouble (rule 4), and is said once while it lasts."""
         replica = followed.replica
         if isinstance(error, OSError):
             error = self._broker.replicas.disk_error(replica.directory, error)
+        elif isinstance(error, DamagedSegment):
+            error = self._broker.damaged_logs.found(replica, error)
         if followed.trouble != str(error):
             followed.trouble = str(error)
             self._broker.events.warn("replication held up", partition=replica.partition, why=error)
@@ -315,7 +319,7 @@ class Source:
         if answer.error_code == ErrorCode.NONE:
             try:
                 self._begin_at(followed, answer.offset)
-            except (KafkaError, OSError) as error:
+            except (KafkaError, OSError, CorruptBatch) as error:
                 self._in_trouble(followed, error)
 
     def _begin_at(self, followed: _Followed, offset: int) -> None:
