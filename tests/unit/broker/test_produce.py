@@ -22,6 +22,7 @@ from tests.unit.broker.requests import (
     produce_many,
     records_of,
 )
+from tests.unit.broker.standing import a_while, high_watermark_stands
 from tests.unit.broker.world import Client, World, in_world
 
 
@@ -160,3 +161,17 @@ async def test_the_leader_epoch_is_raised_after_an_unclean_end_only(world: World
         await append(world.connect(), batch(1))
         await world.restart(clean=clean)
         assert world.broker.image.topics["t"].partitions[0].leader_epoch == epoch
+
+
+@in_world()
+async def test_acks_all_is_answered_when_the_high_watermark_has_passed(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1))
+    with high_watermark_stands(world, "t") as replica:
+        asked = asyncio.ensure_future(append(client, batch(1)))
+        while replica.log.log_end_offset == replica.high_watermark:
+            await asyncio.sleep(0)
+        await a_while()
+        assert not asked.done()
+    assert await asked == 1
