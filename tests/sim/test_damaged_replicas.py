@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
 from strandline.sim.checker import fetch_one
 from strandline.sim.checks import log
 from strandline.sim.random import Generator
@@ -14,7 +15,8 @@ from strandline.sim.wire_client import Disconnected
 from strandline.sim.workload import create_topic, produce
 from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.storage.segment import Segment
-from strandline.wire.record_batch import BatchHeader, headers_in, records_in
+from strandline.wire.api.k01_fetch import EpochEndOffset, PartitionData
+from strandline.wire.record_batch import HEADER_BYTES, BatchHeader, headers_in, records_in
 from tests.sim import cluster
 from tests.sim.load import Load
 from tests.sim.seeds import seeds
@@ -22,6 +24,7 @@ from tests.sim.test_damage import LEADER_EPOCH, flip_bit
 
 SMALL = {"internal.segment.bytes": "3000", "index.interval.bytes": "500", "min.insync.replicas": "2"}
 BASE_OFFSET = range(8)
+LENGTH_AT = 8
 
 
 def damage(node: SimulatedNode, directory: str, chance: Generator) -> tuple[str, int, BatchHeader]:
@@ -174,4 +177,38 @@ def test_what_is_damaged_and_nowhere_else_is_an_error_and_the_rest_can_be_read(s
         assert await produce(client, "t", 0, [b"goes on"]) == 30
 
     with World(seed) as world:
+        world.run(scenario(world))
+
+
+def answer(*, records: bytes = b"", diverging_epoch: EpochEndOffset | None = None) -> PartitionData:
+    return PartitionData(
+        partition_index=0,
+        error_code=0,
+        high_watermark=0,
+        diverging_epoch=diverging_epoch,
+        aborted_transactions=None,
+        records=records,
+    )
+
+
+def test_what_cannot_be_read_when_a_follower_goes_back_or_appends_holds_up_one_partition() -> None:
+    async def scenario(world: World) -> None:
+        world.add_cluster()
+        await world.start_all()
+        await create_topic(await world.connect_any(), "t", replication_factor=3)
+        await produce(await world.connect_leader("t", 0), "t", 0, [b"x"])
+        await cluster.until(lambda: log.are_in_sync(world, ["t"]))
+        follower = next(node for node in world.nodes.values() if node is not leader_of(world, "t"))
+        source, _, epoch = follower.broker.replication._place[TopicPartition("t", 0)]
+        followed = source._followed[TopicPartition("t", 0)]
+        followed.told = (1, epoch, 1)
+        source._take(followed, answer(records=bytes(HEADER_BYTES)))
+        assert any("replication held up" in line for line in follower.said)
+        flip_bit(follower.disk, followed.replica.log.active.log_path, LENGTH_AT, 7)
+        followed.told = (1, epoch, 1)
+        source._take(followed, answer(diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=0)))
+        assert any("a log is damaged" in line for line in follower.said)
+        await cluster.until(lambda: log.are_in_sync(world, ["t"]) and log.difference(world, ["t"]) is None)
+
+    with World(1) as world:
         world.run(scenario(world))

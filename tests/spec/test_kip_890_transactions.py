@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from strandline.base.errors import ErrorCode
+from strandline.broker.transaction_coordinator import TRANSACTIONS_TOPIC
 from strandline.transactions.transaction import EPOCH_MAX
 from strandline.wire.api.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest, FetchTopic
@@ -18,6 +19,7 @@ from strandline.wire.api.k65_describe_transactions import DescribeTransactionsRe
 from strandline.wire.record_batch import TRANSACTIONAL_FLAG, headers_in, records_in
 from tests.batches import batch, resealed
 from tests.unit.broker.requests import create
+from tests.unit.broker.standing import a_while, high_watermark_stands
 from tests.unit.broker.world import Client, World, in_world
 
 NAME = "x"
@@ -183,6 +185,37 @@ async def test_whoever_begins_anew_fences_the_one_before_and_aborts_its_transact
 
 
 @in_world()
+async def test_whoever_begins_anew_fences_the_one_before_also_where_no_transaction_is_open(
+    world: World,
+) -> None:
+    old = await begun(world)
+    new = Producer(world.connect())
+    assert await new.begin() == ErrorCode.NONE
+    assert await old.send(0) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert await new.send(1) == ErrorCode.NONE
+    assert await new.end(True) == ErrorCode.NONE
+    assert await read(new.client) == [1]
+
+
+@in_world(transaction_state_log_num_partitions="1")
+async def test_markers_and_the_answer_wait_until_the_decision_is_committed(world: World) -> None:
+    """Otherwise a failover of the coordinator could take back what partitions, or the producer, were told."""
+    producer = await begun(world)
+    assert await producer.send(0) == ErrorCode.NONE
+    data = world.broker.replicas.get("t", 0)
+    assert data is not None
+    with high_watermark_stands(world, TRANSACTIONS_TOPIC):
+        ending = asyncio.ensure_future(producer.end(True))
+        await a_while()
+        assert not ending.done()
+        assert data.log.log_end_offset == 1, "no marker"
+    assert await ending == ErrorCode.NONE
+    while data.log.log_end_offset == 1:
+        await asyncio.sleep(0)
+    assert await read(producer.client) == [0]
+
+
+@in_world()
 async def test_used_up_epochs_give_another_producer_id(world: World) -> None:
     producer = await begun(world)
     runtime = world.broker.transactions.shard_of(NAME)
@@ -237,6 +270,7 @@ async def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fen
     await world.broker.transactions.abort_timed_out()
     await asyncio.sleep(0)
     assert await state(client) == "CompleteAbort"
+    assert await producer.send(1) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert await producer.end(True) != ErrorCode.NONE
     assert await read(client) == []
 

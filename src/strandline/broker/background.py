@@ -179,13 +179,24 @@ class Background:
         due = [path for when, path in self._doomed_files if when <= now]
         self._doomed_files = [(when, path) for when, path in self._doomed_files if when > now]
         for path in due:
-            await broker.workers.run(broker.disk.remove, path)
+            broker.files.forget(
+                path
+            )  # an answer may have been sent from it, and an open file takes up its room
+            await self._remove(broker.disk.remove, path)
         directories = broker.replicas.doomed_directories
         due = [path for when, path in directories if when <= now]
         broker.replicas.doomed_directories = [(when, path) for when, path in directories if when > now]
         for path in due:
+            broker.files.forget_in(path)
             if broker.disk.exists(path):
-                await broker.workers.run(broker.disk.remove_directory, path)
+                await self._remove(broker.disk.remove_directory, path)
+
+    async def _remove(self, remove: Callable[[str], None], path: str) -> None:
+        """One that cannot be removed keeps no other; the next start tries again."""
+        try:
+            await self._broker.workers.run(remove, path)
+        except OSError as error:
+            self._broker.events.warn("not removed", path=path, error=error)
 
     # Flushing and checkpoints
 

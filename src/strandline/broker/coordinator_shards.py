@@ -5,6 +5,8 @@
 2. A shard is loaded by replaying its partition, before it answers anything; meanwhile COORDINATOR_LOAD_IN_PROGRESS.
 3. The topic is made when somebody first looks for a coordinator. With its deletion all of its shards end; whoever
    looks for a coordinator then finds a new one that knows nothing.
+4. A shard whose log cannot be read is not loaded, which is said, and its clients are told NOT_COORDINATOR, as by Kafka.
+   It is tried again when something changes about the partition, or when a client asks after a while.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.replica import Replica
 from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig
+from strandline.wire.compiler import DecodeError
+from strandline.wire.record_batch import CorruptBatch
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
@@ -32,6 +36,8 @@ APPEND_ERRORS: Final = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
 }
+
+_TRY_AGAIN_S: Final = 5.0
 
 
 @lru_cache(maxsize=10_000)
@@ -65,6 +71,7 @@ class CoordinatorShards(ABC, Generic[R]):
         self.topic = topic
         self._shards: dict[int, R] = {}
         self._loading: dict[int, asyncio.Task[None]] = {}
+        self._try_again_at: dict[int, float] = {}  # for those that could not be loaded
 
     @abstractmethod
     async def _load_runtime(self, replica: Replica) -> R:
@@ -96,7 +103,7 @@ class CoordinatorShards(ABC, Generic[R]):
         runtime = self._shards.get(partition)
         if runtime is not None:
             return runtime
-        self._check_leads(partition)
+        self._check_loadable(partition)
         if partition not in self._loading:
             self._start_loading(partition)
         raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self.topic}-{partition} is being loaded.")
@@ -105,7 +112,7 @@ class CoordinatorShards(ABC, Generic[R]):
         """The same, waiting for a load that this request itself begins: a small one takes less than a retry."""
         partition = self.partition_of(key)
         if partition not in self._shards and partition not in self._loading:
-            self._check_leads(partition)
+            self._check_loadable(partition)
             await self._start_loading(partition)
         return self.shard_of(key)
 
@@ -123,16 +130,28 @@ class CoordinatorShards(ABC, Generic[R]):
         if self._broker.image.topics[self.topic].partitions[partition].leader != self._broker.node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, "Another broker is the coordinator.")
 
+    def _check_loadable(self, partition: int) -> None:
+        self._check_leads(partition)
+        if self._could_not_be_loaded(partition):
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"{self.topic}-{partition} could not be loaded.")
+
+    def _could_not_be_loaded(self, partition: int) -> bool:
+        """A while ago."""
+        return self._broker.clock.monotonic() < self._try_again_at.get(partition, 0.0)
+
     # Loading
 
     async def prepare(self, partition: int) -> None:
         """Loads a partition that nothing was ever written to, which takes no time, before anyone is sent here."""
         if partition in self._shards or self._broker.replicas.has_data(self.topic, partition):
             return
+        if self._could_not_be_loaded(partition):
+            return
         self._check_leads(partition)
         await (self._loading.get(partition) or self._start_loading(partition))
 
     def _start_loading(self, partition: int) -> asyncio.Task[None]:
+        self._try_again_at.pop(partition, None)
         task = self._broker.tasks.start(self._load(partition))
         self._loading[partition] = task
         return task
@@ -147,34 +166,41 @@ class CoordinatorShards(ABC, Generic[R]):
                 self._start_loading(partition)
 
     async def _load(self, partition: int) -> None:
-        replica: Replica | None = None
         try:
-            while True:
-                replica = await self._broker.replicas.open_led(self.topic, partition)
-                epoch = replica.epoch
-                runtime = await self._load_runtime(replica)
-                if self._is_present(replica) and replica.is_leader and replica.epoch == epoch:
-                    break
-            self._shards[partition] = runtime
+            runtime = self._shards[partition] = await self._loaded(partition)
             self._started(runtime)
-        except (KafkaError, DamagedSegment, OSError) as error:
-            if replica is not None and self._is_present(replica):
-                self._blame_disk(replica, error)
+        except KafkaError as error:
+            self._try_again_at[partition] = self._broker.clock.monotonic() + _TRY_AGAIN_S
             self._broker.events.warn(
                 "coordinator not loaded", topic=self.topic, partition=partition, error=error
             )
         finally:
             self._loading.pop(partition, None)
 
-    def _is_present(self, replica: Replica) -> bool:
-        """Whether the topic has not been deleted since the replica was opened."""
-        return self._broker.replicas.get(*replica.partition) is replica
+    async def _loaded(self, partition: int) -> R:
+        replicas = self._broker.replicas
+        while True:
+            replica = await replicas.open_led(self.topic, partition)
+            replica.check_online()
+            epoch, segments = replica.epoch, list(replica.log.segments)
+            try:
+                runtime = await self._load_runtime(replica)
+            except (OSError, CorruptBatch, DecodeError) as error:
+                is_there = replicas.get(self.topic, partition) is replica
+                if is_there and replica.log.segments == segments:
+                    raise self._not_loadable(replica, error) from error
+                # Compaction has replaced what was being read, and removed it since, or the topic has been deleted.
+            else:
+                is_there = replicas.get(self.topic, partition) is replica
+                if is_there and replica.is_leader and replica.epoch == epoch:
+                    return runtime
 
-    def _blame_disk(self, replica: Replica, error: Exception) -> None:
+    def _not_loadable(self, replica: Replica, error: Exception) -> KafkaError:
+        if isinstance(error, OSError):
+            return self._broker.replicas.disk_error(replica.directory, error)
         if isinstance(error, DamagedSegment):
-            self._broker.damaged_logs.found(replica, error)
-        elif isinstance(error, OSError):
-            self._broker.replicas.disk_error(replica.directory, error)
+            return self._broker.damaged_logs.found(replica, error)
+        return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{replica.partition} cannot be understood: {error}")
 
     def leadership_changed(self, topic: str, partition: int) -> None:
         """What this node no longer leads is coordinated elsewhere; what it leads now is loaded."""

@@ -56,7 +56,9 @@ class ShardRuntime:
         self._committed = CommittedView(shard.offsets)
         self._queued: list[Outcome] = []
         self._queued_count = 0
-        self._end_offset = 0  # of what was appended last
+        self._end_offset = (
+            replica.log.log_end_offset
+        )  # of what was appended last, or found when it was loaded
         self._commit_timeout_s = broker.config.int("offsets.commit.timeout.ms") / 1000
         self.epoch = replica.epoch
 

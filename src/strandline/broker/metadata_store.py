@@ -284,7 +284,10 @@ class MetadataStore:
                 for path in self._log.drop_segments(self._log.segments[:count]):
                     self._disk.remove(path)
         if older is not None and older != snapshot:
-            self._disk.remove(self._snapshot_path(older))
+            self.remove_snapshot(older)
+
+    def remove_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        self._disk.remove(self._snapshot_path(snapshot))
 
     def close(self) -> None:
         self._log.close()

@@ -384,21 +384,29 @@ class QuorumNode:
         """Of an image that has everything committed before `end_offset`; the log before it is dropped."""
         from strandline.broker.metadata_store import render_snapshot
 
+        if self.store.snapshot is not None and end_offset <= self.store.snapshot.offset:
+            return  # nothing is committed since
         snapshot = OffsetAndEpoch(end_offset, self.store.epoch_at(end_offset - 1))
         voters = self.core.history.at(end_offset - 1)
         contents = render_snapshot(records, self._clock.wall_ms(), snapshot.epoch, *voters)
         await self._workers.run(self.store.write_snapshot, snapshot, contents)
         self._adopt(snapshot)
 
-    def _adopt(self, snapshot: OffsetAndEpoch) -> None:
+    def _adopt(self, snapshot: OffsetAndEpoch) -> bool:
+        """Whether it counts now. If a later one has come while this was written, that one stays and this goes."""
+        known = self.store.snapshot
+        if known is not None and known > snapshot:
+            self.store.remove_snapshot(snapshot)
+            return False
         self.store.adopt_snapshot(snapshot)
         self.core.latest_snapshot = snapshot
         self.core.log_start = self.store.start_offset
+        return True
 
     async def _fetch_snapshot(self, effect: m.FetchSnapshot) -> None:
         try:
             contents = await self._peers.download(effect)
-        except (OSError, TimeoutError, KafkaError) as error:
+        except (OSError, KafkaError) as error:
             self.events.warn("snapshot not fetched", error=error)
             await asyncio.sleep(_FETCH_RETRY_S)
             role = self.core.role
@@ -407,7 +415,8 @@ class QuorumNode:
             self._do(self.core.fetch_again())
             return
         await self._workers.run(self.store.write_snapshot, effect.snapshot, contents)
-        self._adopt(effect.snapshot)
+        if not self._adopt(effect.snapshot):
+            return
         version, voters = voters_of_snapshot(contents)
         self.step(m.SnapshotAdopted(snapshot=effect.snapshot, version=version, voters=voters))
         self.addresses.voters_changed()

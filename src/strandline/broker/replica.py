@@ -216,8 +216,6 @@ class Replica:
     def take(self, role: Leader | Follower) -> None:
         """Another role, or the same in another epoch: whoever waits looks again."""
         self.role = role
-        if isinstance(role, Leader):
-            self.log.epochs.assign(role.epoch, self.log.log_end_offset)
         self.wake_all()
 
     def append_fetched(self, records: memoryview, now_ms: int) -> None:

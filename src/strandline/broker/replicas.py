@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
@@ -28,6 +29,9 @@ from strandline.storage.files import FileTable
 from strandline.storage.log import Log
 from strandline.storage.opening import EVERYWHERE, OpenedLog, Opening, open_log
 from strandline.telemetry.events import Events
+
+# Each write that a full disk refuses is answered so; the node's log has a line of it in this many seconds.
+_SAY_FULL_S: Final = 10.0
 
 
 class Replicas:
@@ -59,6 +63,7 @@ class Replicas:
         self.by_topic: dict[str, dict[int, Replica]] = {}
         self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
         self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
+        self._say_full_at: dict[LogDirectory, float] = {}
         self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
         self.on_placed: Callable[[TopicPartition, LogDirectory], None] = lambda partition, directory: None
         self.on_offline: Callable[[], None] = lambda: None
@@ -228,14 +233,9 @@ class Replicas:
         now = self._clock.wall_ms()
         log = Log(self._disk, self._files, path, partition, config, opened, recovery_point, now)
         state = self.state_here(*partition)  # it may have changed while the log was opened
-        if state.leader == self._node_id:
-            try:
-                log.epochs.assign(state.leader_epoch, log.log_end_offset)
-            except OSError as error:
-                if not is_full(error):
-                    raise
-                # Reading goes on with a full disk; the epoch is noted by its first append.
-        replica = Replica(partition, topic_id, config, directory, log, self._role(partition, state, log), now)
+        role = self._role(partition, state, log)
+        _begin_epoch(role, log)
+        replica = Replica(partition, topic_id, config, directory, log, role, now)
         self.by_topic.setdefault(partition.topic, {})[partition.partition] = replica
         return replica
 
@@ -285,7 +285,7 @@ class Replicas:
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
         """What a failed read or write means: a full disk passes, anything else takes the directory offline."""
         if is_full(error):
-            self._events.error("disk full", directory=directory.path)
+            self._say_full(directory)
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"No room is left in {directory.path}.")
         if directory.offline_because is None:
             directory.offline_because = str(error)
@@ -297,6 +297,12 @@ class Replicas:
         return KafkaError(
             ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline: {error}."
         )
+
+    def _say_full(self, directory: LogDirectory) -> None:
+        now = self._clock.monotonic()
+        if now >= self._say_full_at.get(directory, 0.0):
+            self._say_full_at[directory] = now + _SAY_FULL_S
+            self._events.error("disk full", directory=directory.path)
 
     def sync_failed(self, directory: LogDirectory, error: OSError) -> KafkaError:
         """A failed sync may have lost what it was to sync, also when the reason was a full disk."""
@@ -337,7 +343,12 @@ class Replicas:
         elif role.epoch != state.leader_epoch or (
             isinstance(role, Follower) and role.leader_id != state.leader
         ):
-            replica.take(self._role(replica.partition, state, replica.log, replica.high_watermark))
+            given = self._role(replica.partition, state, replica.log, replica.high_watermark)
+            try:
+                _begin_epoch(given, replica.log)
+            except OSError as error:
+                self.disk_error(replica.directory, error)
+            replica.take(given)
         return replica
 
     def partitions_here(self) -> list[TopicPartition]:
@@ -371,10 +382,7 @@ class Replicas:
         delay_ms = self._configs.topic(partition.topic).file_delete_delay_ms
         if replica is not None:
             replica.wake_all()
-            try:
-                replica.log.close()
-            except OSError as error:
-                self._events.warn("closing a deleted partition", partition=partition, error=error)
+            replica.log.release()
         try:
             doomed = directory.set_aside(partition, path, self._random.uuid().hex())
         except OSError as error:
@@ -411,6 +419,16 @@ class Replicas:
                 # Its directory is made when it is first used.
                 found[self.directories[0]].append((partition, 0))
         return found
+
+
+def _begin_epoch(role: Leader | Follower, log: Log) -> None:
+    """Notes where a new leader's epoch begins. A full disk is no reason not to lead: its first append writes it."""
+    if isinstance(role, Leader):
+        try:
+            log.epochs.begin(role.epoch, log.log_end_offset)
+        except OSError as error:
+            if not is_full(error):
+                raise
 
 
 def is_full(error: OSError) -> bool:

@@ -3,7 +3,7 @@
 1. A partition is fetched from the leader that the image names, in the leader epoch of the image, until that changes.
 2. Records are appended as they are, at the offsets they have; the next request, from the new end, acknowledges them.
 3. Where the logs part the follower goes back to the point that the leader names, by epochs (KIP-101, 279, 595), and
-   never below what is committed unless the leader was elected uncleanly.
+   however far that is: below what is committed only if the leader was elected uncleanly, or lost it, and that is said.
 4. One partition's trouble does not hold up the others: it is left out for a moment and tried again.
 """
 
@@ -17,7 +17,7 @@ from strandline.base.ids import TopicPartition
 from strandline.broker.peers import Peer
 from strandline.broker.replica import Replica
 from strandline.partition.follower import Follower, truncation_point
-from strandline.rpc.channel import ChannelClosed
+from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k01_fetch import (
     FetchPartition,
     FetchRequest,
@@ -26,26 +26,30 @@ from strandline.wire.api.k01_fetch import (
     PartitionData,
     ReplicaState,
 )
+from strandline.wire.record_batch import CorruptBatch
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 FETCH_VERSION: Final = 18
 _SLACK_S: Final = 5.0
-# How long a partition with trouble is left out: mostly its leader has not heard of its election yet.
+# How long a partition is left out that its leader refuses: mostly that one has not heard of its election yet.
 _HOLD_S: Final = 0.02
 _THROTTLED_S: Final = 0.2
+# The same if what came could not be written: a full disk, for instance.
+_TROUBLE_S: Final = 0.5
 
 
 class _Followed:
     """A partition that is fetched, with what the leader was told of it last."""
 
-    __slots__ = ("held_until", "replica", "told")
+    __slots__ = ("held_until", "replica", "told", "trouble")
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
         self.told: tuple[int, int, int, int] | None = None  # end, epoch, high watermark, start
         self.held_until = 0.0
+        self.trouble = ""  # why it could not be written, as it was said
 
 
 class Source:
@@ -101,7 +105,7 @@ class Source:
                 await self._more.wait()
             try:
                 await self._fetch_once()
-            except (OSError, TimeoutError, ChannelClosed):
+            except OSError:
                 self._reset_session()
                 await asyncio.sleep(min(backoff_s, 0.05))
             except KafkaError as error:
@@ -207,7 +211,7 @@ class Source:
         state = None if topic is None else topic.partitions.get(replica.partition.partition)
         if state is not None and self._broker.node_id in state.in_sync:
             return False
-        self._hold(followed, "", _THROTTLED_S)
+        self._hold(followed, _THROTTLED_S)
         return True
 
     # What came
@@ -231,38 +235,56 @@ class Source:
                 replica.told_high_watermark(data.high_watermark)
                 if data.log_start_offset > replica.log.log_start_offset:
                     replica.log.advance_start(min(data.log_start_offset, replica.log.log_end_offset))
-        except KafkaError as error:
-            self._hold(followed, str(error))
-        except OSError as error:
-            self._hold(followed, str(self._broker.replicas.disk_error(replica.directory, error)))
+                followed.trouble = ""
+        except (KafkaError, OSError, CorruptBatch) as error:
+            self._in_trouble(followed, error)
 
     def _refused(self, followed: _Followed, data: PartitionData) -> None:
         replica = followed.replica
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._broker.tasks.start(self._begin_anew(followed))
-            self._hold(followed, "")
+            self._hold(followed)
             return
         # The leader or this node does not know of the other's epoch yet: the image will tell.
-        self._hold(followed, "")
+        self._hold(followed)
         if data.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
             replica.wake_all()
 
-    def _hold(self, followed: _Followed, why: str, seconds: float = _HOLD_S) -> None:
+    def _in_trouble(self, followed: _Followed, error: KafkaError | OSError | CorruptBatch) -> None:
+        """What goes wrong with a partition here is its own trouble (rule 4), and is said once while it lasts."""
+        replica = followed.replica
+        if isinstance(error, OSError):
+            error = self._broker.replicas.disk_error(replica.directory, error)
+        elif isinstance(error, DamagedSegment):
+            error = self._broker.damaged_logs.found(replica, error)
+        if followed.trouble != str(error):
+            followed.trouble = str(error)
+            self._broker.events.warn("replication held up", partition=replica.partition, why=error)
+        self._hold(followed, _TROUBLE_S)
+
+    def _hold(self, followed: _Followed, seconds: float = _HOLD_S) -> None:
         self._forget(followed)
         followed.held_until = self._broker.clock.monotonic() + seconds
-        if why:
-            self._broker.events.warn("replication held up", partition=followed.replica.partition, why=why)
         asyncio.get_running_loop().call_later(seconds * 1.1, self._ask_now)
 
     def _go_back(self, followed: _Followed, epoch: int, end_offset: int) -> None:
         replica = followed.replica
         log = replica.log
         target = truncation_point(log.epochs.entries, log.log_end_offset, epoch, end_offset)
-        self._broker.events.info(
-            "truncated", partition=replica.partition, end=log.log_end_offset, to=target, epoch=epoch
+        events = self._broker.events
+        say = events.warn if target < replica.high_watermark else events.info
+        say(
+            "truncated",
+            partition=replica.partition,
+            end=log.log_end_offset,
+            to=target,
+            epoch=epoch,
+            high_watermark=replica.high_watermark,
         )
-        log.truncate_to(max(target, log.log_start_offset))
-        self._was_cut(followed)
+        try:
+            log.truncate_to(max(target, log.log_start_offset))
+        finally:
+            self._was_cut(followed)
 
     async def _begin_anew(self, followed: _Followed) -> None:
         """The leader no longer has what comes next here: begin where its log begins."""
@@ -290,16 +312,26 @@ class Source:
         )
         try:
             response = await self._connect().call(request, 9, _SLACK_S)
-        except (OSError, TimeoutError, ChannelClosed):
+        except OSError:
             return
         answer = response.topics[0].partitions[0]
-        if answer.error_code == ErrorCode.NONE and isinstance(replica.role, Follower):
-            if answer.offset > replica.log.log_end_offset:
-                self._broker.events.warn("replica begins anew", partition=replica.partition, at=answer.offset)
-                replica.log.restart_at(answer.offset)
-                replica.log.epochs.clear()
+        if self._followed.get(replica.partition) is not followed:
+            return  # meanwhile it was deleted, or has another leader
+        if answer.error_code == ErrorCode.NONE:
+            try:
+                self._begin_at(followed, answer.offset)
+            except (KafkaError, OSError, CorruptBatch) as error:
+                self._in_trouble(followed, error)
+
+    def _begin_at(self, followed: _Followed, offset: int) -> None:
+        replica = followed.replica
+        try:
+            if offset > replica.log.log_end_offset:
+                self._broker.events.warn("replica begins anew", partition=replica.partition, at=offset)
+                replica.log.restart_at(offset)
             else:
-                replica.log.advance_start(answer.offset)
+                replica.log.advance_start(offset)
+        finally:
             self._was_cut(followed)
 
     def _was_cut(self, followed: _Followed) -> None:

@@ -10,12 +10,17 @@ UNDEFINED_OFFSET = -1
 
 
 class LeaderEpochs:
-    """(epoch, start offset), both strictly ascending, written to the checkpoint on every change."""
+    """(epoch, start offset), both strictly ascending, written to the checkpoint on every change.
+
+    A leader's own epoch counts from the moment it begins, also where a full disk keeps it from being written: otherwise
+    a follower with records of an epoch between the last one here and its own would not be seen to have left this log.
+    """
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
-        self._path = path
+        self.path = path
         self.entries: list[tuple[int, int]] = []
+        self.is_saved = True
         if disk.exists(path):
             self.entries = checkpoints.parse_epochs(disk.read(path))
 
@@ -25,10 +30,22 @@ class LeaderEpochs:
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Notes that `epoch` began at `start_offset`; entries that contradict it are dropped."""
-        if epoch < 0 or (self.entries and self.entries[-1][0] == epoch):
-            return
+        if self.latest_epoch == epoch:
+            if not self.is_saved:
+                self._set(self.entries)
+        elif epoch >= 0:
+            self._set(self._with(epoch, start_offset))
+
+    def begin(self, epoch: int, start_offset: int) -> None:
+        """The same for the epoch that this node leads. If it cannot be written, which raises, it counts nevertheless:
+        before the first record of it is appended it is written."""
+        if self.latest_epoch != epoch:
+            self._have(self._with(epoch, start_offset))
+        self.assign(epoch, start_offset)
+
+    def _with(self, epoch: int, start_offset: int) -> list[tuple[int, int]]:
         kept = [(e, o) for e, o in self.entries if e < epoch and o < start_offset]
-        self._set([*kept, (epoch, start_offset)])
+        return [*kept, (epoch, start_offset)]
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The largest epoch at or below `epoch` and where it ended; both undefined if there is none such."""
@@ -52,8 +69,10 @@ class LeaderEpochs:
         return found
 
     def truncate_from_end(self, end_offset: int) -> None:
+        """The log was cut, so what it no longer has is forgotten even if that cannot be written, which raises."""
         kept = [(e, o) for e, o in self.entries if o < end_offset]
         if len(kept) != len(self.entries):
+            self._have(kept)
             self._set(kept)
 
     def truncate_from_start(self, start_offset: int) -> None:
@@ -64,9 +83,15 @@ class LeaderEpochs:
             self._set([(before[-1][0], start_offset), *after])
 
     def clear(self) -> None:
+        """The same for a log that begins anew."""
         if self.entries:
+            self._have([])
             self._set([])
 
+    def _have(self, entries: list[tuple[int, int]]) -> None:
+        """They count from now on; before the next append they are written."""
+        self.entries, self.is_saved = entries, False
+
     def _set(self, entries: list[tuple[int, int]]) -> None:
-        self._disk.write_whole(self._path, checkpoints.render_epochs(entries), sync=False)
-        self.entries = entries
+        self._disk.write_whole(self.path, checkpoints.render_epochs(entries), sync=False)
+        self.entries, self.is_saved = entries, True

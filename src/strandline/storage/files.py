@@ -31,6 +31,11 @@ class FileTable:
         if file is not None:
             file.close()
 
+    def forget_in(self, directory: str) -> None:
+        """Before the directory is removed."""
+        for path in [path for path in self._open if path.startswith(f"{directory}/")]:
+            self.forget(path)
+
     def close(self) -> None:
         while self._open:
             self._open.popitem()[1].close()

@@ -11,6 +11,7 @@ Rules:
 
 from __future__ import annotations
 
+import errno
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -132,7 +133,7 @@ class Log:
         size = header.length + 12
         last_offset = base_offset + header.last_offset_delta
         segment = self._segment_for(size, last_offset, header.max_timestamp, now_ms)
-        if leader_epoch > self.epochs.latest_epoch:
+        if leader_epoch > self.epochs.latest_epoch or not self.epochs.is_saved:
             self.epochs.assign(leader_epoch, base_offset)
         prefix = PREFIX.pack(base_offset, header.length, leader_epoch)
         parts = (prefix, batch[PREFIX_BYTES:])
@@ -148,7 +149,7 @@ class Log:
         """Appends a leader's batch as it is, offsets and epoch included."""
         assert header.base_offset >= self.log_end_offset, "replicated batches arrive in order"
         segment = self._segment_for(header.size, header.last_offset, header.max_timestamp, now_ms)
-        if header.leader_epoch > self.epochs.latest_epoch:
+        if header.leader_epoch > self.epochs.latest_epoch or not self.epochs.is_saved:
             self.epochs.assign(header.leader_epoch, header.base_offset)
         if aborted is None:
             interval = self.config.index_interval_bytes
@@ -338,6 +339,7 @@ class Log:
             return
         self.active.truncate_to(offset)
         self._forget_above(self.active.end_offset())
+        self.epochs.truncate_from_end(self.log_end_offset)
 
     def rebuild_producers(self, new_producers: Callable[[], ProducerTable]) -> None:
         """After a cut: producer state is a function of the log."""
@@ -353,9 +355,17 @@ class Log:
                 self._disk.remove(path)
         self.segments.clear()
         self._bases.clear()
-        self._add_segment(offset, self._active_since_ms)
+        self._add_segment_after_removal(offset)
         self.log_start_offset = offset
         self._forget_above(offset)
+        self.epochs.clear()
+
+    def _add_segment_after_removal(self, base_offset: int) -> None:
+        """If it fails, only a start can make a log of what is left: the error is none of those that pass."""
+        try:
+            self._add_segment(base_offset, self._active_since_ms)
+        except OSError as error:
+            raise OSError(errno.EIO, f"{self.directory} is left without a segment: {error}") from error
 
     def cut_segments_from(self, offset: int) -> None:
         """Removes the segment that holds `offset` and all behind it without reading them: they are damaged."""
@@ -370,14 +380,14 @@ class Log:
                 self._disk.remove(path)
         del self.segments[number:]
         del self._bases[number:]
-        self._add_segment(end_offset, self._active_since_ms)
+        self._add_segment_after_removal(end_offset)
         self._forget_above(end_offset)
+        self.epochs.truncate_from_end(end_offset)
 
     def _forget_above(self, end_offset: int) -> None:
         self.log_end_offset = end_offset
         self.log_start_offset = min(self.log_start_offset, end_offset)
         self.recovery_point = min(self.recovery_point, end_offset)
-        self.epochs.truncate_from_end(end_offset)
         for name in self._disk.names(self.directory):
             offset = names.base_offset_of(name)
             if offset is not None and offset > end_offset and name.endswith(names.SNAPSHOT):
@@ -455,6 +465,9 @@ class Log:
             self.active.save_indexes()
 
     def moved_to(self, directory: str) -> None:
+        """The directory has been renamed. Whatever is still done to this log must not reach what has its name next."""
+        self.directory = directory
+        self.epochs.path = f"{directory}/{names.LEADER_EPOCHS}"
         for segment in self.segments:
             segment.moved_to(directory)
 
@@ -468,6 +481,10 @@ class Log:
         if self.config.preallocate:
             self.active.file().truncate(self.active.size)
         self._save_indexes()
+        self.release()
+
+    def release(self) -> None:
+        """Closes the files. A partition that is deleted needs no more, and a file that stays open takes up its room."""
         for segment in self.segments:
             segment.close_indexes()
             self._files.forget(segment.log_path)

@@ -152,6 +152,9 @@ class Segment:
         """The partition's directory has been renamed; answers under way still send from it."""
         self.directory = directory
         self.log_path = self.path(names.LOG)
+        self.offset_index.path = self.path(names.OFFSET_INDEX)
+        self.time_index.path = self.path(names.TIME_INDEX)
+        self.transaction_index.path = self.path(names.TRANSACTION_INDEX)
 
     def takes_offset(self, offset: int) -> bool:
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
@@ -247,13 +250,14 @@ class Segment:
 
     def walk(self, position: int = 0) -> Iterator[Place]:
         """Batches from a batch boundary on, headers only."""
-        file = self._files.get(self.log_path)
         end = self.size
         chunk = b""
         chunk_at = position
         while end - position >= _PLACE_BYTES:
             if position + _PLACE_BYTES > chunk_at + len(chunk):
                 chunk_at = position
+                # Opened for each chunk: while the caller had the last place, the file may have been closed or renamed.
+                file = self._files.get(self.log_path)
                 chunk = file.read_at(position, min(_WALK_BYTES, end - position))
                 if position + _PLACE_BYTES > self.size:
                     return  # it has been cut since the walk began
@@ -352,9 +356,8 @@ class Segment:
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """Position and whole header of each batch from a batch boundary on."""
-        file = self._files.get(self.log_path)
         while self.size - position >= HEADER_BYTES:
-            head = file.read_at(position, HEADER_BYTES)
+            head = self._files.get(self.log_path).read_at(position, HEADER_BYTES)
             if len(head) < HEADER_BYTES:
                 raise self._damaged(position, len(head))
             header = read_header(head)

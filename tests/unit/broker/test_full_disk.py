@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from contextlib import suppress
+
 from strandline.base.errors import ErrorCode
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
@@ -30,6 +34,14 @@ from tests.unit.broker.world import Client, World, in_world
 def disk_of(world: World) -> WatchedDisk:
     assert isinstance(world.disk, WatchedDisk)
     return world.disk
+
+
+def open_files() -> list[str]:
+    found = []
+    for fd in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{fd}"))
+    return found
 
 
 async def count(client: Client, topic: str = "t") -> int:
@@ -145,6 +157,24 @@ async def test_retention_makes_room_on_a_full_disk(world: World) -> None:
     left = [path.name for path in (world.data / "t-0").iterdir() if path.suffix in (".log", ".deleted")]
     assert left == ["00000000000000000004.log"]
     assert fetched(await client.call(fetch((0, 4)), 12))[0].log_start_offset == 4
+
+
+@in_world(disk=WatchedDisk, log_segment_delete_delay_ms="1000")
+async def test_deleting_a_topic_frees_its_room_on_a_full_disk(world: World) -> None:
+    """A file that is open takes up room after its removal: neither the log nor an answer under way keeps one."""
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1, producer_id=1, epoch=0, sequence=0))
+    disk_of(world).fail("write", ".snapshot", errno.ENOSPC)
+    replica = world.broker.replicas.get("t", 0)
+    assert replica is not None
+    assert await delete_topic(client) == ErrorCode.NONE
+    assert [name for name in open_files() if "t-0" in name] == []
+    replica.log.active.file()
+    world.clock.ms += 2000
+    await world.broker.background.remove_deleted()
+    assert [name for name in open_files() if "t-0" in name] == []
+    assert list(world.data.glob("t-0*")) == []
 
 
 @in_world(disk=WatchedDisk)

@@ -10,7 +10,6 @@ import pytest
 from strandline.base.errors import ErrorCode
 from strandline.broker.coordinator_shards import java_hash
 from strandline.broker.group_coordinator import OFFSETS_TOPIC, GroupCoordinator
-from strandline.broker.replica import Replica
 from strandline.groups.rebalance_times import BEGUN, COMPLETED
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from strandline.wire.api.k16_list_groups import ListGroupsRequest
@@ -18,6 +17,7 @@ from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
 from strandline.wire.schema import Request
 from tests.group_requests import commit, consumer_join, fetch_offsets, fitted, heartbeat, join, leave, sync
 from tests.unit.broker.requests import create
+from tests.unit.broker.standing import a_while, high_watermark_stands
 from tests.unit.broker.world import Client, World, in_world
 
 HOUR_MS = 3_600_000
@@ -183,23 +183,51 @@ async def test_offsets_go_with_their_topic(world: World) -> None:
 async def test_a_commit_that_is_not_replicated_is_not_shown_and_times_out(world: World) -> None:
     client = await ready(world)
     await call(client, commit("g", {0: 5}), 9)
-    frozen = world.broker.replicas.get(OFFSETS_TOPIC, 0)
-    assert frozen is not None
-    original = Replica.high_watermark
-    mark = frozen.high_watermark
-    Replica.high_watermark = property(  # type: ignore[method-assign, assignment]
-        lambda self: mark if self is frozen else original.fget(self)  # type: ignore[attr-defined]
-    )
-    try:
+    with high_watermark_stands(world, OFFSETS_TOPIC):
         other = world.connect()
         asked = asyncio.ensure_future(call(other, commit("g", {0: 6}), 9))
-        await asyncio.sleep(0.01)
+        await a_while()
         assert not asked.done()
         assert (await offsets(client))[0] == 5
         assert code_of(await asked) == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    finally:
-        Replica.high_watermark = original  # type: ignore[method-assign]
     assert (await offsets(client))[0] == 6
+
+
+@in_world(offsets_topic_num_partitions="1")
+async def test_an_answer_that_rests_on_what_is_not_committed_waits_for_it(world: World) -> None:
+    """Whoever asks again what it is assigned has nothing written; a failover could take back what it is told."""
+    client, other = await ready(world), world.connect()
+    member, generation = await formed(client)
+    with high_watermark_stands(world, OFFSETS_TOPIC) as replica:
+        written = commit("g", {0: 6}, member=member, generation=generation)
+        committing = asyncio.ensure_future(call(client, written, 9))
+        while replica.log.log_end_offset == replica.high_watermark:
+            await asyncio.sleep(0)
+        asked = asyncio.ensure_future(call(other, sync("g", member, generation, {}), 5))
+        await a_while()
+        assert not asked.done()
+    assert (await asked).assignment == b"a"
+    await committing
+
+
+@in_world(offsets_topic_num_partitions="1")
+async def test_an_answer_that_rests_on_what_was_found_and_is_not_committed_waits_for_it(world: World) -> None:
+    """What a new leader finds at the end of its log may be there alone."""
+    client, other = await ready(world), world.connect()
+    member, generation = await formed(client)
+    groups = world.broker.groups
+    with high_watermark_stands(world, OFFSETS_TOPIC) as replica:
+        written = commit("g", {0: 6}, member=member, generation=generation)
+        committing = asyncio.ensure_future(call(client, written, 9))
+        while replica.log.log_end_offset == replica.high_watermark:
+            await asyncio.sleep(0)
+        groups._shards.pop(0).stop()
+        await groups._start_loading(0)
+        asked = asyncio.ensure_future(call(other, sync("g", member, generation, {}), 5))
+        await a_while()
+        assert not asked.done()
+    assert (await asked).assignment == b"a"
+    assert code_of(await committing) == ErrorCode.NOT_COORDINATOR
 
 
 @in_world(offsets_topic_num_partitions="1")

@@ -6,7 +6,10 @@ import asyncio
 import json
 
 from strandline.base.errors import ErrorCode
+from strandline.broker.metadata_store import render_snapshot, snapshot_name
+from strandline.controller import image_records
 from strandline.controller.controller import Controller
+from strandline.quorum.messages import OffsetAndEpoch
 from strandline.wire.api.k03_metadata import MetadataRequest
 from strandline.wire.api.k19_create_topics import CreateTopicsRequest
 from strandline.wire.record_batch import headers_in
@@ -237,3 +240,27 @@ async def test_what_a_crash_left_of_a_deleted_topic_is_removed_by_the_next_start
     await world.restart(clean=False)
     await world.broker.background.remove_deleted()
     assert not [path for path in world.data.iterdir() if path.name.startswith("t-0")]
+
+
+@in_world()
+async def test_a_snapshot_that_is_written_while_a_later_one_is_fetched_does_not_replace_it(
+    world: World,
+) -> None:
+    quorum = world.broker.quorum
+    for name in ("a", "b"):
+        await create(world.connect(), name)
+    records = image_records.records_of(world.broker.image)
+    world.workers.hold()
+    making = asyncio.ensure_future(quorum.make_snapshot(records, quorum.applied_offset - 1))
+    await turns()
+    later = OffsetAndEpoch(quorum.applied_offset, quorum.core.epoch)
+    quorum.store.write_snapshot(later, render_snapshot(records, 0, later.epoch))
+    quorum._adopt(later)
+    world.workers.go_on()
+    await making
+    assert quorum.store.snapshot == later
+    await quorum.make_snapshot(records, quorum.applied_offset)
+    snapshots = [path.name for path in (world.data / "__cluster_metadata-0").glob("*.checkpoint")]
+    assert snapshots == [snapshot_name(later)]
+    await world.restart(clean=True)
+    assert set(world.broker.image.topics) == {"a", "b"}

@@ -33,6 +33,7 @@ from tests.unit.broker.requests import (
     produce_many,
     records_of,
 )
+from tests.unit.broker.standing import a_while, high_watermark_stands
 from tests.unit.broker.world import Client, World, in_world
 
 
@@ -204,3 +205,17 @@ def test_the_answer_that_is_written_by_hand_is_what_its_schema_says(version: int
         )
     )
     assert by_hand == encode(expected, version)
+
+
+@in_world()
+async def test_acks_all_is_answered_when_the_high_watermark_has_passed(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1))
+    with high_watermark_stands(world, "t") as replica:
+        asked = asyncio.ensure_future(append(client, batch(1)))
+        while replica.log.log_end_offset == replica.high_watermark:
+            await asyncio.sleep(0)
+        await a_while()
+        assert not asked.done()
+    assert await asked == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from strandline.storage import retention
 from strandline.storage.log import Log
 from strandline.storage.segment import Segment
 from tests.batches import NOW_MS, batch
+from tests.disks import WatchedDisk
 from tests.unit.storage.logs import Store, append, contents, topic_config
 
 EACH = len(batch(2))
@@ -222,3 +224,45 @@ def test_the_size_of_a_log_is_right_whatever_was_done_to_it(tmp_path: Path) -> N
     check()
     log.restart_at(100)
     check()
+
+
+def test_what_is_done_to_a_log_whose_directory_was_renamed_is_done_there(tmp_path: Path) -> None:
+    """A topic of the same name may have been made again, and has the old name."""
+    store = two_each(tmp_path / "t-0", index_interval_bytes=0)
+    log = filled(store)
+    log.release()
+    doomed = tmp_path / "t-0.deleted"
+    (tmp_path / "t-0").rename(doomed)
+    log.moved_to(str(doomed))
+    log.truncate_to(14)
+    append(log, batch(2), epoch=9)
+    log.restart_at(50)
+    append(log, batch(2), epoch=10)
+    log.close()
+    assert not (tmp_path / "t-0").exists()
+    assert (doomed / "leader-epoch-checkpoint").read_bytes() == b"0\n1\n10 50\n"
+
+
+def test_a_cut_log_without_room_for_its_epochs_forgets_them_nevertheless(tmp_path: Path) -> None:
+    disk = WatchedDisk()
+    store = Store(tmp_path, disk, segment_bytes=2 * EACH)
+    log = filled(store)
+    assert log.epochs.entries == [(0, 0), (1, 6), (2, 12), (3, 18)]
+    disk.fail("write", "leader-epoch-checkpoint", errno.ENOSPC)
+    with pytest.raises(OSError, match="No space"):
+        log.truncate_to(14)
+    assert (log.log_end_offset, log.epochs.entries) == (14, [(0, 0), (1, 6), (2, 12)])
+    with pytest.raises(OSError, match="No space"):
+        append(log, batch(2), epoch=2)
+    disk.heal()
+    append(log, batch(2), epoch=2)
+    assert store.open(clean=True).epochs.entries == [(0, 0), (1, 6), (2, 12)]
+
+
+def test_a_log_that_is_left_without_a_segment_says_that_this_does_not_pass(tmp_path: Path) -> None:
+    disk = WatchedDisk()
+    log = filled(Store(tmp_path, disk, segment_bytes=2 * EACH, preallocate=True))
+    disk.room = 0
+    with pytest.raises(OSError, match="without a segment") as failed:
+        log.restart_at(100)
+    assert failed.value.errno == errno.EIO

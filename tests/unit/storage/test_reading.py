@@ -140,3 +140,19 @@ def test_a_damaged_length_is_an_error_and_never_walked_over(tmp_path: Path, leng
         list(log.segments[0].headers())
     with pytest.raises(CorruptBatch):
         log.offset_by_time(NOW_MS + 40, 0)
+
+
+@pytest.mark.parametrize("is_compacted", [True, False])
+def test_a_walk_survives_that_the_file_is_closed_or_replaced_between_two_of_its_steps(
+    tmp_path: Path, is_compacted: bool
+) -> None:
+    """Whoever loads a coordinator lets others run now and then: files are closed to make room, segments compacted."""
+    store = Store(tmp_path)
+    log = filled(store, 300)
+    walks = [log.places(0), iter(log.segments[0].headers())]
+    firsts = [next(walk) for walk in walks]
+    if is_compacted:
+        log.segments[0].rename_for_deletion()
+    else:
+        store.files.close()
+    assert [len([first, *walk]) for first, walk in zip(firsts, walks, strict=True)] == [300, 300]

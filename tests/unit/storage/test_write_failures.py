@@ -105,12 +105,16 @@ def test_full_disk_while_preallocating_leaves_a_log_that_goes_on(tmp_path: Path)
     assert contents(log) == [(0, 1), (2, 3), (4, 5), (6, 7)]
 
 
-def test_full_disk_when_an_epoch_begins_refuses_the_append(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_elected", [True, False])
+def test_full_disk_when_an_epoch_begins_refuses_the_append(tmp_path: Path, is_elected: bool) -> None:
     disk = WatchedDisk()
     store = Store(tmp_path, disk)
     log = store.open()
     append(log, batch(1), epoch=0)
     disk.room = 3
+    if is_elected:
+        with pytest.raises(OSError, match="No space"):
+            log.epochs.begin(1, 1)
     with pytest.raises(OSError, match="No space"):
         append(log, batch(1), epoch=1)
     disk.room = None
