@@ -59,7 +59,7 @@ class Peer:
             await within(CONNECT_SECONDS_MAX, channel.open(self._network, self.host, self.port))
             if self._is_closed:
                 raise ChannelClosed("the connection is no longer wanted")
-        except BaseException:
+        except (Exception, asyncio.CancelledError):
             channel.close()  # it may have been connected just before the waiting ended
             raise
         finally:
