@@ -109,7 +109,10 @@ class Cluster:
             node.wait_until_ready()
         # A client drops a broker that is missing in another's answer, and what it had asked of it fails.
         expected = {node.node_id for node in self.brokers}
-        wait_until(lambda: all(_brokers_known_to(node) == expected for node in self.brokers))
+        wait_until(
+            lambda: all(_brokers_known_to(node) == expected for node in self.brokers),
+            said=f"the brokers have not found one another within {READY_SECONDS_MAX:g} s",
+        )
 
     def stop(self) -> None:
         """One after the other: each hands over what it leads while there is somebody to take it.
@@ -205,11 +208,15 @@ def cluster(*, nodes: int = 3, controllers: int | None = None, **settings: str) 
 running_cluster = cluster
 
 
-def wait_until(condition: object, seconds: float = READY_SECONDS_MAX) -> None:
-    """Polls a condition; TimeoutError if it does not come true."""
+def wait_until(
+    condition: object,
+    seconds: float = READY_SECONDS_MAX,
+    said: str = "the condition did not come true",
+) -> None:
+    """Polls a condition; TimeoutError, which says so, if it does not come true."""
     assert callable(condition)
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError("the condition did not come true")
+            raise TimeoutError(said)
         time.sleep(0.01)
