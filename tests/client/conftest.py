@@ -29,10 +29,14 @@ QUICK_GROUPS = {
     "group.min.session.timeout.ms": "2500",
 }
 
-BOTH = [
-    "strandline",
-    pytest.param("apache", marks=[pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]),
-]
+# Rules are kept, and everybody may do everything all the same.
+KEEPS_ACLS = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+
+APACHE_ONLY = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
+BOTH = ["strandline", pytest.param("apache", marks=APACHE_ONLY)]
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +56,7 @@ def apache_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         jars=require(KAFKA_JARS),
         directory=directory,
         jvm_options=QUICK_START,
-        settings={"auto.create.topics.enable": "false", **QUICK_GROUPS},
+        settings={"auto.create.topics.enable": "false", **QUICK_GROUPS, **KEEPS_ACLS},
     ) as kafka:
         yield kafka
 
@@ -62,6 +66,12 @@ def server(request: pytest.FixtureRequest) -> Server:
     """The broker: topics are not created by use."""
     found: Server = request.getfixturevalue(f"{request.param}_server")
     return found
+
+
+@pytest.fixture(params=[pytest.param("apache", marks=APACHE_ONLY)])
+def apache_bootstrap(apache_server: Server) -> str:
+    """For what Strandline does not have yet."""
+    return apache_server.bootstrap
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -17,6 +18,7 @@ from strandline.client.admin import (
     NewTopic,
     PartialFailureError,
 )
+from strandline.client.admin_access import Acl, AclFilter, QuotaEntity, ScramCredential
 from strandline.client.admin_configs import ConfigSource, Operation, ResourceType
 from strandline.client.admin_topics import EARLIEST, LATEST, MAX_TIMESTAMP
 from strandline.client.errors import (
@@ -27,6 +29,7 @@ from strandline.client.errors import (
     UnknownTopicError,
     UnsupportedVersionError,
 )
+from strandline.wire.api.k51_alter_user_scram_credentials import ScramCredentialUpsertion
 from tests.client.reading import create, run
 
 T = TypeVar("T")
@@ -34,7 +37,7 @@ T = TypeVar("T")
 
 async def eventually(ask: Callable[[], Awaitable[T]], expected: T) -> None:
     """Brokers answer for metadata from images that follow the controller's a moment later."""
-    for _ in range(200):
+    for _ in range(3000):  # a minute
         found = await ask()
         if found == expected:
             return
@@ -224,5 +227,61 @@ def test_what_a_broker_does_not_have_is_said_at_once(bootstrap: str, topic: str)
                 if name == "elect":
                     assert isinstance(found, dict)
                     assert [error.name for error in found.values() if error] in ([], ["ELECTION_NOT_NEEDED"])
+
+    run(main())
+
+
+def test_rules_quotas_and_credentials_are_made_described_and_removed(apache_bootstrap: str) -> None:
+    rule = Acl(resource_type=2, resource_name="orders", principal="User:alice", operation=3)
+    of_alice = AclFilter(principal="User:alice")
+    user: QuotaEntity = (("user", "alice"),)
+    secret = ScramCredentialUpsertion(
+        name="alice", mechanism=1, iterations=4096, salt=b"salt", salted_password=b"x" * 32
+    )
+
+    async def main() -> None:
+        async with Admin(bootstrap_servers=apache_bootstrap) as admin:
+            await admin.create_acls([rule])
+            await eventually(lambda: admin.describe_acls(of_alice), [rule])
+            assert await admin.delete_acls([of_alice]) == [rule]
+            await eventually(lambda: admin.describe_acls(of_alice), [])
+            with pytest.raises(KafkaError):
+                await admin.create_acls([replace(rule, operation=99)])
+
+            await admin.alter_client_quotas({user: {"producer_byte_rate": 1000.0}})
+            await eventually(
+                lambda: admin.describe_client_quotas(["user"]), {user: {"producer_byte_rate": 1000.0}}
+            )
+            await admin.alter_client_quotas({user: {"producer_byte_rate": None}})
+            await eventually(lambda: admin.describe_client_quotas(["user"]), {})
+
+            await admin.alter_scram_credentials(upsertions=[secret])
+            await eventually(admin.describe_scram_credentials, {"alice": (ScramCredential(1, 4096),)})
+            await admin.alter_scram_credentials(deletions=[("alice", 1)])
+            await eventually(admin.describe_scram_credentials, {})
+            with pytest.raises(KafkaError) as refused:
+                await admin.alter_scram_credentials(deletions=[("alice", 1)])
+            assert refused.value.code == ErrorCode.RESOURCE_NOT_FOUND
+
+    run(main())
+
+
+def test_partitions_are_moved_and_what_does_not_move_cannot_be_called_back(
+    bootstrap: str, topic: str
+) -> None:
+    async def main() -> None:
+        await create(bootstrap, topic)
+        where = TopicPartition(topic, 0)
+        async with Admin(bootstrap_servers=bootstrap) as admin:
+            (node,) = (await admin.describe_cluster()).nodes
+            await admin.reassign_partitions({where: [node.node_id]})
+            await eventually(lambda: admin.list_reassignments([where]), {})
+            for refused, code in (
+                ([node.node_id + 1], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+                (None, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
+            ):
+                with pytest.raises(KafkaError) as caught:
+                    await admin.reassign_partitions({where: refused})
+                assert caught.value.code == code
 
     run(main())

@@ -6,6 +6,7 @@ out and answered with an error all the same (kfake calls that `afterApply`), the
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -13,16 +14,17 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.client.connections import NodeConnection
-from strandline.client.errors import KafkaError
+from strandline.client.errors import KafkaError, UnsupportedVersionError
 from strandline.client.producer_batch import RecordMetadata
 from strandline.sim.workload import create_topic
-from strandline.sim.world import SimulatedNode, World
+from strandline.sim.world import CLIENT_HOST, SimulatedNode, World
 from strandline.wire.api.k00_produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceResponse,
 )
+from strandline.wire.schema import Request
 from tests.sim.seeds import seeds
 from tests.sim.test_client_producer import PARTITIONS, check_log, outcomes, producer_for, send_many
 
@@ -127,3 +129,52 @@ def test_no_record_is_doubled_or_out_of_order_whatever_answers_say(
         counts = world.run(scenario(world, world.add_node()))
     assert counts["refused"] > 5
     assert counts["lied"] > 5
+
+
+def test_a_broker_that_speaks_no_version_of_a_request_fails_its_records_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(world: World, node: SimulatedNode) -> None:
+        await node.start()
+        await create_topic(await world.connect(node), "t", partitions=PARTITIONS)
+        producer = producer_for(world, node)
+        await producer.start()
+        real = NodeConnection.version
+        is_old = True
+
+        def version(self: NodeConnection, request: type[Request], *, at_most: int | None = None) -> int:
+            return real(self, request, at_most=-1 if is_old and request is ProduceRequest else at_most)
+
+        monkeypatch.setattr(NodeConnection, "version", version)
+        begun_at = world.loop.time()
+        for _ in range(10):  # more than may be in flight: none of these was
+            with pytest.raises(UnsupportedVersionError):
+                await (await producer.send("t", b"v", partition=0))
+        assert world.loop.time() - begun_at < 10
+        is_old = False
+        await (await producer.send("t", b"v", partition=0))
+        await producer.close()
+
+    with World(0) as world:
+        world.run(scenario(world, world.add_node()))
+
+
+def test_a_broker_whose_connection_is_closed_while_it_opens_is_connected_to_again() -> None:
+    async def scenario(world: World, node: SimulatedNode) -> None:
+        await node.start()
+        await create_topic(await world.connect(node), "t", partitions=PARTITIONS)
+        producer = producer_for(world, node, **{"delivery.timeout.ms": 60_000})
+        await producer.start()
+        await (await producer.send("t", b"v", partition=0))
+        close_all = producer._cluster.connections.keep_only
+        close_all(set())
+        world.network.cut(CLIENT_HOST, node.host)
+        promise = await producer.send("t", b"v", partition=0)
+        await asyncio.sleep(1)
+        close_all(set())
+        world.network.heal()
+        await promise
+        await producer.close()
+
+    with World(0) as world:
+        world.run(scenario(world, world.add_node()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from strandline.client.sync import Admin
 from strandline.pipeline.document import SpecError
-from strandline.pipeline.explaining import explain
+from strandline.pipeline.explaining import explain, in_words
 from strandline.pipeline.reading import load
 from strandline.pipeline.validating import analyse, validate
 from tests.unit.pipeline.specs import SPEC
@@ -101,7 +102,9 @@ def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Adm
 
 def test_a_plan_is_explained(spark: Any, tmp_path: Path) -> None:
     spec = written(tmp_path, SPEC)
-    lines = explain(spec, analyse(spark, spec)).splitlines()
+    explained = explain(spec, analyse(spark, spec))
+    assert explained["stages"][0]["columns"]["amount"] == "decimal(9,2)"
+    lines = in_words(json.loads(json.dumps(explained))).splitlines()
     assert "  orders: stream of topic orders as json" in lines
     assert "      amount decimal(9,2)" in lines
     assert "query topics (append mode): exactly once, one transaction per batch for all of these" in lines

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from strandline.testing.clusters import free_ports
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse
 from tests.compat.wire import WireClient
 from tests.system.commands import bootstrap_of, command, one_node, properties
@@ -127,8 +128,38 @@ def test_a_port_that_is_taken_stops_with_a_sentence(tmp_path: Path) -> None:
         }
         with command("server", "--config", properties(tmp_path / "p", settings)) as running:
             assert running.wait() == 2
-            assert "in use" in " ".join(running.err)
-            assert "Traceback" not in " ".join(running.err)
+            complaint = " ".join(running.err)
+            assert f"127.0.0.1:{port}: Address already in use" in complaint
+            assert "--port 0" in complaint
+            assert "Traceback" not in complaint
+
+
+def test_a_broker_of_another_cluster_says_what_to_do(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    controller = {
+        "process.roles": "controller",
+        "listeners": f"CONTROLLER://127.0.0.1:{port}",
+        "controller.quorum.voters": f"1@127.0.0.1:{port}",
+    }
+    broker = {
+        **controller,
+        "process.roles": "broker",
+        "node.id": "2",
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+    }
+    settings = one_node(tmp_path / "controller") | controller
+    del settings["advertised.listeners"]
+    config = properties(tmp_path / "q", one_node(tmp_path / "broker") | broker)
+    with command("format", "--config", config) as formatted:
+        assert formatted.wait() == 0, formatted.err
+    with command("server", "--config", properties(tmp_path / "p", settings)) as first:
+        first.wait_for("ready")
+        with command("server", "--config", config) as second:
+            assert second.wait() == 2
+            complaint = " ".join(second.err)
+        assert "the controllers refuse broker 2 (INCONSISTENT_CLUSTER_ID)" in complaint
+        assert "strandline format --cluster-id" in complaint
+        assert "Traceback" not in complaint
 
 
 def has_ipv6() -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from strandline.testing import BrokerProcess
+from strandline.testing.clusters import wait_until
 
 
 def write(bootstrap: str, count: int) -> None:
@@ -109,3 +110,25 @@ def test_interrupt_ends_as_cleanly(tmp_path: Path) -> None:
         assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
     finally:
         broker.kill()
+
+
+def test_a_node_whose_parent_dies_while_it_starts_does_not_outlive_it(tmp_path: Path) -> None:
+    """It would wait for the others of its cluster for ever."""
+    script = """
+import os, sys
+from pathlib import Path
+from strandline.testing import Cluster
+
+node = Cluster(Path(sys.argv[1]), 3, {}).node(1)
+node.launch()
+print(node.pid, flush=True)
+os._exit(0)
+"""
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    pid = int(subprocess.check_output(command, text=True, timeout=60, stderr=subprocess.DEVNULL))
+    log = tmp_path / "node-1.stderr"
+    try:
+        wait_until(lambda: log.exists() and "stopped before it was ready" in log.read_text(), 90)
+    except TimeoutError:
+        os.kill(pid, signal.SIGKILL)
+        raise

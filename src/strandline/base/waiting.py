@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -17,3 +17,8 @@ async def within(seconds: float | None, work: Awaitable[T]) -> T:
     """The result of `work`; TimeoutError, and `work` cancelled, if it takes longer than so many seconds."""
     async with asyncio.timeout(seconds):
         return await work
+
+
+async def all_ended(*tasks: asyncio.Task[Any]) -> None:
+    """Waits until they are done, however they end: their errors, and that they were cancelled, are for their owners."""
+    await asyncio.gather(*(asyncio.shield(task) for task in tasks), return_exceptions=True)

@@ -47,6 +47,7 @@ from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
 from strandline.ports.workers import Workers
+from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
@@ -112,6 +113,7 @@ class Broker:
         self.checkpoints = Checkpoints(ports.disk, ports.workers)
         self.background = Background(self)
         self.cleaner = Cleaner(self)
+        self._directories: list[LogDirectory] = []
         self._listeners: list[OpenListener] = []
         self._waiter_key = 0
         self.cluster_id = ""
@@ -120,11 +122,21 @@ class Broker:
         self.replicas: Replicas
         self.lifecycle: Lifecycle
         self._is_following = False  # replicas follow the image
+        self._is_abandoned = False
 
     # Starting and stopping
 
     async def start(self) -> None:
-        directories = take_directories(self)
+        """Returns when clients can be served. A start that fails gives back what it took."""
+        try:
+            await self._start()
+        except (Exception, asyncio.CancelledError):
+            await self.abandon()
+            raise
+
+    async def _start(self) -> None:
+        directories = self._directories
+        take_directories(self, directories)
         online = [directory for directory in directories if directory.offline_because is None]
         self.cluster_id = online[0].cluster_id
         self.replicas = Replicas(
@@ -205,6 +217,42 @@ class Broker:
         """A clean shutdown: what is written is synced, and the next start needs to check nothing."""
         if self.config.is_broker:
             await self.lifecycle.shut_down()
+        await self._stop_working()
+        clean = await close_logs(self)
+        await self.background.checkpoint_recovery_points()
+        await self.background.checkpoint_high_watermarks()
+        await self.background.checkpoint_log_starts()
+        clean = await self._close_metadata() and clean
+        self.files.close()
+        marked = 0
+        for directory in self._directories:
+            if clean and directory.offline_because is None and self.replicas.is_repaired(directory):
+                try:
+                    directory.mark_clean(self.broker_epoch)
+                    marked += 1
+                except OSError as error:
+                    self.replicas.disk_error(directory, error)
+            directory.release()
+        self.events.info("stopped", node=self.node_id, clean=marked == len(self._directories))
+
+    async def abandon(self) -> None:
+        """After a start that failed, or instead of `stop` when the state cannot be trusted: gives back what was taken.
+
+        Nothing is marked as clean, so the next start checks the logs.
+        """
+        if self._is_abandoned:
+            return
+        self._is_abandoned = True
+        try:
+            await self._stop_working()
+            if hasattr(self, "quorum"):
+                await self._close_metadata()
+            self.files.close()
+        finally:
+            for directory in self._directories:
+                directory.release()
+
+    async def _stop_working(self) -> None:
         for listener in self._listeners:
             listener.close()
         self.connections.close_all()
@@ -215,22 +263,6 @@ class Broker:
             self.controller_runtime.stop()
         await self.tasks.close()
         self.controllers.stop()
-        clean = await close_logs(self)
-        await self.background.checkpoint_recovery_points()
-        await self.background.checkpoint_high_watermarks()
-        await self.background.checkpoint_log_starts()
-        clean = await self._close_metadata() and clean
-        self.files.close()
-        marked = 0
-        for directory in self.replicas.directories:
-            if clean and directory.offline_because is None and self.replicas.is_repaired(directory):
-                try:
-                    directory.mark_clean(self.broker_epoch)
-                    marked += 1
-                except OSError as error:
-                    self.replicas.disk_error(directory, error)
-            directory.release()
-        self.events.info("stopped", node=self.node_id, clean=marked == len(self.replicas.directories))
 
     async def _close_metadata(self) -> bool:
         try:

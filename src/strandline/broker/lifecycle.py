@@ -23,11 +23,15 @@ _EAGER_S: Final = 0.02
 # Kafka's is the same: 5 minutes at most, decided by no setting.
 _SHUTDOWN_S: Final = 300.0
 _NO_CONTROLLER_S: Final = 2.0
-_FATAL: Final = (
-    ErrorCode.INCONSISTENT_CLUSTER_ID,
-    ErrorCode.UNSUPPORTED_VERSION,
-    ErrorCode.INVALID_REGISTRATION,
-)
+# What a cluster refuses for good, and what to do about it.
+_FATAL: Final = {
+    ErrorCode.INCONSISTENT_CLUSTER_ID: "the log directories belong to another cluster: point controller.quorum.voters "
+    "or controller.quorum.bootstrap.servers to the controllers of that one, or give the node empty directories and run "
+    "`strandline format --cluster-id ID` with the id of this one",
+    ErrorCode.UNSUPPORTED_VERSION: "the cluster uses features that this version does not have: run the version that "
+    "the other nodes run",
+    ErrorCode.INVALID_REGISTRATION: "the controller's log says what it does not like about this node",
+}
 
 
 class CannotJoin(Exception):
@@ -78,7 +82,9 @@ class Lifecycle:
                     self.epoch = response.broker_epoch
                     return
             if code in _FATAL:
-                raise CannotJoin(f"the controller refuses broker {broker.node_id}: {error_name(code)}")
+                raise CannotJoin(
+                    f"the controllers refuse broker {broker.node_id} ({error_name(code)}): {_FATAL[ErrorCode(code)]}"
+                )
             if said != error_name(code):
                 said = error_name(code)
                 broker.events.warn("registration is not taken yet", error=said)

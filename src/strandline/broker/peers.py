@@ -26,6 +26,7 @@ class Peer:
         self.port = port
         self._channel: Channel | None = None
         self._connecting: asyncio.Future[None] | None = None
+        self._is_closed = False
         self.on_lost: Callable[[], None] | None = None
 
     async def call(self, message: Request, version: int, seconds: float) -> Any:
@@ -47,6 +48,8 @@ class Peer:
         while True:
             if self._channel is not None and self._channel.is_open:
                 return self._channel
+            if self._is_closed:
+                raise ChannelClosed("the connection is no longer wanted")
             if self._connecting is None:
                 break
             await asyncio.shield(self._connecting)
@@ -54,6 +57,11 @@ class Peer:
         channel = Channel(self._client_id)
         try:
             await within(CONNECT_SECONDS_MAX, channel.open(self._network, self.host, self.port))
+            if self._is_closed:
+                raise ChannelClosed("the connection is no longer wanted")
+        except (Exception, asyncio.CancelledError):
+            channel.close()  # it may have been connected just before the waiting ended
+            raise
         finally:
             self._connecting.set_result(None)
             self._connecting = None
@@ -68,6 +76,8 @@ class Peer:
                 self.on_lost()
 
     def close(self) -> None:
+        """For good: whoever has a new address for the node makes a new peer."""
+        self._is_closed = True
         self.on_lost = None
         if self._channel is not None:
             self._channel.close()

@@ -51,9 +51,13 @@ def metadata_directory(config: BrokerConfig) -> str:
     return config.optional_text("metadata.log.dir") or config.log_dirs[0]
 
 
-def take_directories(broker: Broker) -> list[LogDirectory]:
-    """Those of log.dirs. The others serve while some cannot be read; without its metadata log there is no node."""
-    directories = [LogDirectory(broker.disk, path, broker.node_id) for path in broker.config.log_dirs]
+def take_directories(broker: Broker, directories: list[LogDirectory]) -> None:
+    """Those of log.dirs. The others serve while some cannot be read; without its metadata log there is no node.
+
+    Each goes into `directories` as soon as it is taken, so that it can be given back if another is refused.
+    """
+    for path in broker.config.log_dirs:
+        directories.append(LogDirectory(broker.disk, path, broker.node_id))
     for directory in directories:
         for note in directory.notes:
             broker.events.warn("repaired", what=note)
@@ -68,7 +72,6 @@ def take_directories(broker: Broker) -> list[LogDirectory]:
             error=directory.offline_because,
             advice="mend it and start the node again; if it is lost, take it out of log.dirs",
         )
-    return directories
 
 
 def _directory_id(broker: Broker, directories: Sequence[LogDirectory]) -> bytes:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from strandline.base.ids import TopicPartition
-from strandline.cli.serving import fail, given_settings
+from strandline.cli.serving import fail, given_settings, reason
 from strandline.client.errors import KafkaError
 from strandline.client.metadata import PartitionInfo
 from strandline.client.sync import Admin
@@ -35,13 +35,24 @@ def up_cluster(options: argparse.Namespace) -> int:
             "--host: nodes of `up --nodes` listen on 127.0.0.1; for other addresses run `server` on each"
         )
     home = Path(tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data)
-    asked = threading.Event()
     try:
         settings = given_settings(options.set)
         home.mkdir(parents=True, exist_ok=True)
         cluster = Cluster(home, options.nodes, settings, first_port=options.port)
-    except (ValueError, InvalidConfig, UnusableDirectory) as error:
+        _run(cluster, options)
+    except OSError as error:
+        return fail(f"the cluster cannot run: {reason(error)}")
+    except (ValueError, InvalidConfig, UnusableDirectory, RuntimeError, KafkaError) as error:
         return fail(str(error))
+    finally:
+        if options.ephemeral:
+            shutil.rmtree(home, ignore_errors=True)
+    return 0
+
+
+def _run(cluster: Cluster, options: argparse.Namespace) -> None:
+    """Until a signal asks it to stop."""
+    asked = threading.Event()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if asked.is_set():
@@ -54,14 +65,9 @@ def up_cluster(options: argparse.Namespace) -> int:
     try:
         cluster.start()
         _stay(cluster, options, asked, began)
-    except RuntimeError as error:
-        return fail(str(error))
     finally:
         print("stopping", flush=True)
         cluster.stop()
-        if options.ephemeral:
-            shutil.rmtree(home, ignore_errors=True)
-    return 0
 
 
 def _stay(cluster: Cluster, options: argparse.Namespace, asked: threading.Event, began: float) -> None:

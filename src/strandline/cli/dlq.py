@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
+_CLEAR_LINE = "\x1b[K"
+
 
 def add_commands(
     commands: Any, formatter: type[argparse.HelpFormatter]
@@ -60,6 +62,7 @@ def dlq(options: argparse.Namespace) -> int:
             from_beginning=options.from_beginning,
             transactional_id=options.transactional_id,
             call_seconds_max=options.timeout,
+            on_progress=_show if sys.stderr.isatty() else lambda count: None,
         )
 
     try:
@@ -67,6 +70,9 @@ def dlq(options: argparse.Namespace) -> int:
     except KafkaError as error:
         print(f"strandline: {error}", file=sys.stderr)
         return 1
+    finally:
+        if sys.stderr.isatty():
+            print("\r", end=_CLEAR_LINE, file=sys.stderr, flush=True)
     if options.json:
         print(
             json.dumps(
@@ -84,3 +90,7 @@ def dlq(options: argparse.Namespace) -> int:
     for (to, why), count in Counter((letter.to, letter.error) for letter in letters).most_common(20):
         print(f"  {count:>6}  to {to}  {why[:200]}")
     return 0
+
+
+def _show(count: int) -> None:
+    print(f"\r{count} letters", end="", file=sys.stderr, flush=True)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
 
+from strandline.broker.lifecycle import CannotJoin
 from strandline.config import BrokerConfig, InvalidConfig, MalformedProperties, parse_properties
 from strandline.node import launcher, loop
 from strandline.node.launcher import RunningNode
 from strandline.storage.directory import UnusableDirectory
+
+_PORT_IN_USE = (
+    "; stop what listens there, or choose another port (`up` has --port, and --port 0 takes a free one)"
+)
 
 
 def up(options: argparse.Namespace) -> int:
@@ -73,10 +79,11 @@ def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: obje
         events.warn("configuration", key=warning.key, advice=warning.message)
     try:
         loop.run(launcher.serve(config, events, on_ready))  # type: ignore[arg-type]
-    except UnusableDirectory as error:
+    except (UnusableDirectory, CannotJoin) as error:
         return fail(str(error))
     except OSError as error:
-        return fail(f"the node cannot start: {error.strerror or error}")
+        advice = _PORT_IN_USE if error.errno == errno.EADDRINUSE else ""
+        return fail(f"the node cannot start: {reason(error)}{advice}")
     return 0
 
 
@@ -97,6 +104,13 @@ def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str]) -> N
 
 def _say_ready(node: RunningNode) -> None:
     print(f"ready bootstrap.servers={node.bootstrap}", flush=True)
+
+
+def reason(error: OSError) -> str:
+    """Without the number, and with the file where there is one."""
+    if error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def fail(message: str) -> int:

@@ -6,13 +6,11 @@ import argparse
 import json
 import sys
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import chain
 from multiprocessing import get_context
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ def add_commands(
     sim = commands.add_parser("sim", help="simulate clusters under faults", formatter_class=formatter)
     actions = sim.add_subparsers(dest="action", required=True, metavar="ACTION")
     listed = actions.add_parser("list", help="name the scenarios", formatter_class=formatter)
+    listed.add_argument("--json", action="store_true", help="print a JSON object for each scenario")
     run = actions.add_parser(
         "run",
         help="search for violations with many seeds",
@@ -38,10 +37,10 @@ def add_commands(
         formatter_class=formatter,
     )
     run.add_argument("scenario", nargs="*", metavar="SCENARIO", help="names or .toml files (default: all)")
-    run.add_argument("--seeds", type=int, default=100, metavar="COUNT", help="how many (default: 100)")
+    run.add_argument("--seeds", type=_count, default=100, metavar="COUNT", help="how many (default: 100)")
     run.add_argument("--first", type=int, default=0, metavar="SEED", help="where to begin (default: 0)")
     run.add_argument("--seconds", type=float, metavar="SECONDS", help="begin no run after that many seconds")
-    run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    run.add_argument("--workers", type=_count, default=1, metavar="N", help="processes (default: 1)")
     run.add_argument("--json", action="store_true", help="print a JSON object for each run")
     replay = actions.add_parser(
         "replay", help="run one seed again, and tell what happened", formatter_class=formatter
@@ -54,13 +53,20 @@ def add_commands(
     return {"sim": sim, "sim list": listed, "sim run": run, "sim replay": replay}
 
 
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{count} is too few: at least 1")
+    return count
+
+
 def sim(options: argparse.Namespace) -> int:
     from strandline.sim.plans import InvalidPlan, load, shipped
 
     try:
         if options.action == "list":
             for plan in shipped().values():
-                print(f"{plan.name:<14} {plan.speed:<5} {', '.join(plan.workloads):<26} {plan.about}")
+                print(_as_json(plan) if options.json else _as_line(plan))
             return 0
         if options.action == "run":
             plans = [load(name) for name in options.scenario] or list(shipped().values())
@@ -69,6 +75,16 @@ def sim(options: argparse.Namespace) -> int:
     except InvalidPlan as error:
         print(f"strandline: {error}", file=sys.stderr)
         return 2
+
+
+def _as_line(plan: Plan) -> str:
+    return f"{plan.name:<14} {plan.speed:<5} {', '.join(plan.workloads):<26} {plan.about}"
+
+
+def _as_json(plan: Plan) -> str:
+    return json.dumps(
+        {"name": plan.name, "speed": plan.speed, "workloads": plan.workloads, "about": plan.about}
+    )
 
 
 def _jobs(plans: list[Plan], options: argparse.Namespace) -> Iterator[tuple[Plan, int]]:
@@ -140,13 +156,12 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
 
 
 def _replay(plan: Plan, options: argparse.Namespace) -> int:
-    from strandline.sim.faults import Event, events_from
+    from strandline.sim.faults import Event
+    from strandline.sim.plans import load_events
     from strandline.sim.shrinking import shrink
     from strandline.sim.trial import as_json, run
 
-    given: list[Event] | None = None
-    if options.faults:
-        given = events_from(tomllib.loads(Path(options.faults).read_text())["event"])
+    given = load_events(options.faults) if options.faults else None
     outcome = run(plan, options.seed, given)
     if options.json:
         print(json.dumps(as_json(outcome)))

@@ -10,9 +10,9 @@ from typing import Literal
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
 from strandline.client.admin_calls import AdminCalls, by_topic, check, failure, outcome
-from strandline.client.connections import Node
+from strandline.client.connections import VERSIONS_REQUEST, Node
 from strandline.client.errors import KafkaError
-from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
+from strandline.wire.api.k18_api_versions import ApiVersionsResponse
 from strandline.wire.api.k35_describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
@@ -127,8 +127,7 @@ class ClusterAdmin(AdminCalls):
         deadline = self._deadline(timeout)
 
         async def once() -> Features:
-            request = ApiVersionsRequest(client_software_name="strandline", client_software_version="0.1.0")
-            answer = await self._ask_any(request, ApiVersionsResponse, deadline)
+            answer = await self._ask_any(VERSIONS_REQUEST, ApiVersionsResponse, deadline)
             check(answer.error_code, None, "features")
             return Features(
                 finalized={each.name: each.max_version_level for each in answer.finalized_features},

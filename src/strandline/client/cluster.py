@@ -117,9 +117,6 @@ class Cluster:
             self.request_update()
         self._wanted[name] = self.now()
 
-    def remove_topic(self, name: str) -> None:
-        self._wanted.pop(name, None)
-
     def set_topics(self, names: list[str]) -> None:
         """Exactly these topics, as a consumer's subscription needs them."""
         self._wanted = {name: self._wanted[name] for name in names if name in self._wanted}

@@ -18,8 +18,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+from strandline import __version__
 from strandline.base.errors import ErrorCode
-from strandline.base.waiting import within
+from strandline.base.waiting import all_ended, within
 from strandline.client.backoff import Backoff
 from strandline.client.config import ClientConfig
 from strandline.client.errors import (
@@ -35,8 +36,9 @@ from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from strandline.wire.schema import Request, Response
 
-SOFTWARE_NAME: Final = "strandline"
-SOFTWARE_VERSION: Final = "0.1.0"
+VERSIONS_REQUEST: Final = ApiVersionsRequest(
+    client_software_name="strandline", client_software_version=__version__
+)
 
 R = TypeVar("R", bound=Response)
 
@@ -125,14 +127,18 @@ class NodeConnection:
         """Connects and agrees on versions, unless that is done. Concurrent callers share one attempt."""
         while not self.is_open:
             if self._is_closed:
-                raise ClosedError(None, "the client is closed")
+                raise ConnectionFailedError(None, f"{self.node}: the connection was closed")
             if self._opening is None:
                 if self.retry_seconds > 0:
                     raise ConnectionFailedError(None, f"{self.node}: {self._failure}")
                 self._opening = asyncio.get_running_loop().create_task(self._open())
                 # Its error reaches those who wait; if they all went away nobody misses it.
                 self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())
-            await asyncio.shield(self._opening)
+            opening = self._opening
+            # Not `await opening`: `close` cancels it, and that must not look as if the caller were cancelled.
+            await all_ended(opening)
+            if not opening.cancelled():
+                opening.result()
 
     async def call(
         self, request: Request, cls: type[R], *, version: int | None = None, seconds: float | None = None
@@ -263,27 +269,23 @@ class NodeConnection:
         return channel
 
     async def _agree_on_versions(self, channel: Channel) -> None:
-        request = ApiVersionsRequest(
-            client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION
-        )
         version: int | None = ApiVersionsRequest.VERSIONS.high
         while version is not None:
-            answer = await self._ask_versions(channel, request, version)
+            answer = await self._ask_versions(channel, version)
             version = None
             if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
                 # The broker answers in version 0 and says there what it speaks (KIP-511).
-                theirs = [each.max_version for each in answer.api_keys if each.api_key == request.API_KEY]
+                asked = ApiVersionsRequest.API_KEY
+                theirs = [each.max_version for each in answer.api_keys if each.api_key == asked]
                 version = min(theirs[0], ApiVersionsRequest.VERSIONS.high) if theirs else 0
             elif answer.error_code != ErrorCode.NONE:
                 raise error_for(answer.error_code, f"{self.node} refuses to say which versions it speaks")
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
         self.finalized_features = {each.name: each.max_version_level for each in answer.finalized_features}
 
-    async def _ask_versions(
-        self, channel: Channel, request: ApiVersionsRequest, version: int
-    ) -> ApiVersionsResponse:
+    async def _ask_versions(self, channel: Channel, version: int) -> ApiVersionsResponse:
         try:
-            answer = await within(self._request_seconds, channel.request(request, version))
+            answer = await within(self._request_seconds, channel.request(VERSIONS_REQUEST, version))
         except ChannelClosed as error:
             raise ConnectionFailedError(None, str(error)) from error
         return cast(ApiVersionsResponse, answer)
@@ -355,10 +357,13 @@ class Connections:
         self._world = world
         self._config = config
         self._connections: dict[tuple[int, str], NodeConnection] = {}
+        self._is_closed = False
         self.on_lost: Callable[[Node], None] | None = None
 
     def to(self, node: Node, purpose: str = "data") -> NodeConnection:
         """The connection to a node; a new one when its address has changed."""
+        if self._is_closed:
+            raise ClosedError(None, "the client is closed")
         key = (node.node_id, purpose)
         found = self._connections.get(key)
         if found is not None and (found.node.host, found.node.port) == (node.host, node.port):
@@ -385,6 +390,7 @@ class Connections:
             self._connections.pop(key).close()
 
     def close(self) -> None:
+        self._is_closed = True
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from strandline.base.ids import TopicPartition
-from strandline.base.waiting import within
+from strandline.base.waiting import all_ended, within
 from strandline.client.cluster import Cluster
 from strandline.client.errors import ConfigError, KafkaError
 from strandline.client.offsets_committed import CommittedOffsets, Membership, Offsets
@@ -35,7 +35,8 @@ class Commits:
         self._interval = config.seconds("auto.commit.interval.ms")
         self._due_at = cluster.now() + self._interval
         self._automatic: asyncio.Task[None] | None = None
-        self._last: asyncio.Task[None] | None = None
+        self._under_way: dict[asyncio.Task[None], None] = {}  # asynchronous ones
+        self._turn = asyncio.Lock()  # in the order in which they ask for it
         self._told: dict[TopicPartition, OffsetAndMetadata] = {}  # by automatic commits
 
     async def commit(self, offsets: Offsets, deadline: float) -> None:
@@ -58,19 +59,20 @@ class Commits:
         return await self.committed.fetch(partitions, deadline)
 
     def commit_async(self, offsets: Offsets) -> asyncio.Task[None]:
-        before = self._last
-        task = asyncio.get_running_loop().create_task(self._commit_after(before, dict(offsets)))
-        # Its error is for whoever awaits it; who does not has said that it does not matter.
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._last = task
+        task = asyncio.get_running_loop().create_task(self._commit_in_turn(dict(offsets)))
+        self._under_way[task] = None
+        task.add_done_callback(self._ended)
         return task
 
-    async def _commit_after(self, before: asyncio.Task[None] | None, offsets: Offsets) -> None:
-        if before is not None and not before.done():
-            with suppress(KafkaError):
-                await asyncio.shield(before)
-        seconds = self._cluster.config.seconds("default.api.timeout.ms")
-        await self.commit(offsets, self._cluster.now() + seconds)
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._under_way[task]
+        if not task.cancelled():
+            task.exception()  # for whoever awaits it; who does not has said that it does not matter
+
+    async def _commit_in_turn(self, offsets: Offsets) -> None:
+        async with self._turn:
+            seconds = self._cluster.config.seconds("default.api.timeout.ms")
+            await self.commit(offsets, self._cluster.now() + seconds)
 
     def commit_if_due(self, consumed: Callable[[], Offsets]) -> None:
         """Called by each poll, before it gives anything."""
@@ -94,17 +96,19 @@ class Commits:
 
     async def commit_before_revocation(self, offsets: Offsets, deadline: float) -> None:
         """Does nothing unless commits are automatic. An error leaves the offsets to whoever has the partitions next."""
-        if self._last is not None and not self._last.done():
-            with suppress(KafkaError, TimeoutError):
-                left = max(0.0, deadline - self._cluster.now())
-                await within(left, asyncio.shield(self._last))
+        await self._settle(deadline)
         self._told.clear()
         if self._is_automatic and offsets:
             with suppress(KafkaError):
                 await self.commit(offsets, deadline)
 
     async def close(self, deadline: float) -> None:
-        """Waits for what is under way."""
-        if self._last is not None and not self._last.done():
-            with suppress(KafkaError, TimeoutError, asyncio.CancelledError):
-                await within(max(0.0, deadline - self._cluster.now()), self._last)
+        """Waits for what is under way, and gives it up at the deadline."""
+        await self._settle(deadline)
+        for task in list(self._under_way):
+            task.cancel()
+
+    async def _settle(self, deadline: float) -> None:
+        """Waits until the asynchronous commits have ended, however they do, or the deadline is over."""
+        with suppress(TimeoutError):
+            await within(max(0.0, deadline - self._cluster.now()), all_ended(*self._under_way))

@@ -7,7 +7,7 @@ go. Offsets are committed after the records are acknowledged, or with them in a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -54,11 +54,13 @@ async def redrive(
     from_beginning: bool = False,
     transactional_id: str | None = None,
     call_seconds_max: float = 30.0,
+    on_progress: Callable[[int], None] = lambda count: None,
     world: ClientWorld | None = None,
 ) -> list[Redriven]:
     """Puts the letters of `<topic>.dlq` back; what it did, or with `is_dry_run` what it would do.
 
     No call to the cluster takes longer than `call_seconds_max`, and delivery no longer than delivery.timeout.ms.
+    `on_progress` hears how many letters are done, each time that some are.
     """
     source = dead_letter_topic(topic)
     found: list[Redriven] = []
@@ -93,6 +95,7 @@ async def redrive(
                 if not is_dry_run:
                     await _put_back(consumer, producer, where, letters, to, transactional_id is not None)
                 found += [_told(record, redriven(record, to)) for record in letters]
+                on_progress(len(found))
     return found
 
 

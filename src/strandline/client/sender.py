@@ -251,8 +251,9 @@ class Sender:
             await connection.open()
         except KafkaError:
             self._cluster.request_update()
-        lane.is_opening = False
-        self.wake()
+        finally:
+            lane.is_opening = False
+            self.wake()
 
     def _pause(self, lane: _Lane, until: float) -> None:
         lane.resume_at = until
@@ -362,23 +363,22 @@ class Sender:
             topics.setdefault(queue.topic, []).append(
                 PartitionProduceData(index=queue.partition, records=payload)
             )
-        request, version = self._request(connection, topics)
-        self._count_sent(batches)
         try:
+            request, version = self._request(connection, topics)
+            self._count_sent(batches)
             if not self._settings.acks:
                 connection.send_unanswered(request, version)
                 for batch in batches:
                     self._delivery.acknowledge(batch, Acknowledged(-1, -1))
                 return
-            lane.in_flight += 1
             sent_at = self._clock.monotonic()
             connection.send_to(
                 request,
                 lambda answer, error: self._answered(lane, batches, sent_at, answer, error),
                 version=version,
             )
+            lane.in_flight += 1
         except KafkaError as error:
-            lane.in_flight -= bool(self._settings.acks)
             self._delivery.all_failed(batches, error)
 
     def _request(

@@ -19,6 +19,7 @@ from strandline.node.network import TcpNetwork
 from strandline.node.process import RealProcess, raise_open_file_limit
 from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
+from strandline.ports.process import Process
 from strandline.quorum.voters import VoterSet
 from strandline.storage import checkpoints, names
 from strandline.storage.directory import (
@@ -33,7 +34,7 @@ from strandline.telemetry.events import Events
 _REPLICAS_BY_DEFAULT = "3"
 # Files that are not logs: sockets, indexes being mapped, and some room.
 _OTHER_FILES_SHARE = 4
-# Set for a node that has no reason to outlive the process that started it.
+# Set for a node that has no reason to outlive the process that started it, whose id it is.
 STOPS_WITH_PARENT = "STRANDLINE_STOPS_WITH_PARENT"
 _PARENT_CHECK_SECONDS = 0.5
 
@@ -118,7 +119,8 @@ def cluster_id_of(path: str) -> str:
 class RunningNode:
     """A broker on this process's loop."""
 
-    def __init__(self, config: BrokerConfig, events: Events) -> None:
+    def __init__(self, config: BrokerConfig, events: Events, process: Process | None = None) -> None:
+        """`process` is what ends when the broker's state cannot be trusted; without it, this whole process."""
         self._workers = ThreadWorkers()
         limit = raise_open_file_limit()
         ports = Ports(
@@ -127,7 +129,7 @@ class RunningNode:
             random=RealRandom(),
             workers=self._workers,
             network=TcpNetwork(),
-            process=RealProcess(),
+            process=process or RealProcess(),
             open_files_max=max(64, limit - limit // _OTHER_FILES_SHARE),
         )
         self.broker = Broker(ports, config, events)
@@ -135,6 +137,15 @@ class RunningNode:
         self._events = events
 
     async def start(self) -> None:
+        try:
+            self._prepare_directories()
+            await self.broker.start()
+        except BaseException:
+            self._workers.close()
+            raise
+
+    def _prepare_directories(self) -> None:
+        """Formats them if they are new and this node is alone; raises UnusableDirectory if somebody has to decide."""
         directories = directories_of(self._config)
         missing = [path for path in directories if is_unformatted(RealDisk(), path)]
         if missing and len(missing) < len(directories):
@@ -152,9 +163,6 @@ class RunningNode:
                 "each node of the cluster, with the same id; a controller without controller.quorum.voters "
                 "also needs --standalone, --initial-controllers or --no-initial-controllers"
             )
-        await self.broker.start()
-        gc.collect()
-        gc.freeze()
 
     @property
     def bootstrap(self) -> str:
@@ -166,8 +174,17 @@ class RunningNode:
         return f"{host}:{endpoint.port}"
 
     async def stop(self) -> None:
-        await self.broker.stop()
-        self._workers.close()
+        try:
+            await self.broker.stop()
+        finally:
+            self._workers.close()
+
+    async def abandon(self) -> None:
+        """Ends without order, as far as that is possible within a process that goes on."""
+        try:
+            await self.broker.abandon()
+        finally:
+            self._workers.close()
 
 
 def stderr_events(*, node: int, as_json: bool = False, level: str = "info") -> Events:
@@ -187,33 +204,39 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
 
+    def stop() -> None:
+        asked.set()
+        starting.cancel()  # nothing to do with one that has started
+
     def on_signal() -> None:
         if asked.is_set():
             events.warn("stopped at once, on the second signal")
             os._exit(130)
-        asked.set()
-        starting.cancel()  # nothing to do with one that has started
+        stop()
 
     starting = loop.create_task(node.start())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    watching = loop.create_task(_watch_parent(stop))
     try:
         await starting
     except asyncio.CancelledError:
         events.info("stopped before it was ready: the next start checks the logs", node=config.node_id)
         return
+    # What is there now stays: collections need not look at it again. This process is the node's own.
+    gc.collect()
+    gc.freeze()
     on_ready(node)
-    watching = loop.create_task(_watch_parent(asked))
     await asked.wait()
     watching.cancel()
     events.info("stopping", node=config.node_id)
     await node.stop()
 
 
-async def _watch_parent(asked: asyncio.Event) -> None:
-    """A node that a test or `strandline up` started ends with whoever started it, however that ended."""
-    if STOPS_WITH_PARENT in os.environ:
-        parent = os.getppid()
-        while os.getppid() == parent:
+async def _watch_parent(stop: Callable[[], None]) -> None:
+    """A node that a test or `strandline up` started ends with whoever started it, however and whenever that ended."""
+    parent = os.environ.get(STOPS_WITH_PARENT)
+    if parent is not None:
+        while os.getppid() == int(parent):
             await asyncio.sleep(_PARENT_CHECK_SECONDS)
-        asked.set()
+        stop()

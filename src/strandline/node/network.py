@@ -276,7 +276,10 @@ class TcpNetwork:
         addresses = await loop.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        bound = _bind(cast(list[Address], [found for found in addresses if _is_usable(found[0])]), port)
+        try:
+            bound = _bind(cast(list[Address], [found for found in addresses if _is_usable(found[0])]), port)
+        except OSError as error:
+            raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from error
         return TcpListener(
             [
                 await loop.create_server(lambda: self._connection(accept()), sock=sock, backlog=1024)

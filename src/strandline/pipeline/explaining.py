@@ -1,11 +1,12 @@
-"""A spec in words: its stages with their columns, its topics, and what is exactly once."""
+"""What a spec comes to: its stages with their columns, its topics, and what is exactly once."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from strandline.pipeline.plan import Plan
-from strandline.pipeline.queries import TOPICS, query_names
+from strandline.pipeline.queries import query_names
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Finish, Sink, Source, Spec, Transform
 from strandline.pipeline.topics import dead_letter_topics, retry_topics
 
@@ -13,30 +14,47 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def explain(spec: Spec, plan: Plan | None = None) -> str:
-    """With a plan also the columns of every stage as Spark sees them."""
+def explain(spec: Spec, plan: Plan | None = None) -> dict[str, Any]:
+    """As values that JSON has; with a plan also the columns of every stage as Spark sees them."""
     stages = plan.stages if plan is not None else {}
+    return {
+        "pipeline": spec.name,
+        "brokers": spec.brokers,
+        "trigger": _trigger(spec),
+        "checkpoint": spec.checkpoint,
+        "commit_group": spec.commit_group,
+        "spark": spec.master,
+        "stages": [
+            *(_stage(each.name, _source(each), each.finish, stages) for each in spec.sources),
+            *(_stage(each.name, _transform(each), each.finish, stages) for each in spec.transforms),
+        ],
+        "queries": [
+            {"name": name, **(_topics(spec) if sink is None else _other(sink))}
+            for name, sink in query_names(spec).items()
+        ],
+    }
+
+
+def in_words(explained: dict[str, Any]) -> str:
+    """The same for people."""
     lines = [
-        f"pipeline {spec.name}",
-        f"  brokers       {spec.brokers}",
-        f"  trigger       {_trigger(spec)}",
-        f"  checkpoint    {spec.checkpoint}",
-        f"  commit group  {spec.commit_group or 'none: lag tools do not see this pipeline'}",
-        f"  spark         {spec.master}",
+        f"pipeline {explained['pipeline']}",
+        f"  brokers       {explained['brokers']}",
+        f"  trigger       {explained['trigger']}",
+        f"  checkpoint    {explained['checkpoint']}",
+        f"  commit group  {explained['commit_group'] or 'none: lag tools do not see this pipeline'}",
+        f"  spark         {explained['spark']}",
         "",
         "stages",
     ]
-    for source in spec.sources:
-        lines += [
-            f"  {source.name}: {_source(source)}",
-            *_finish(source.finish),
-            *_columns(stages.get(source.name)),
-        ]
-    for transform in spec.transforms:
-        lines += [f"  {transform.name}: {_transform(transform)}", *_finish(transform.finish)]
-        lines += _columns(stages.get(transform.name))
-    for name, sink in query_names(spec).items():
-        lines += ["", *(_topics(spec) if sink is None else _other(spec, name, sink))]
+    for stage in explained["stages"]:
+        lines.append(f"  {stage['name']}: {stage['what']}")
+        lines += [f"      {each}" for each in stage["details"]]
+        lines += [f"      {name} {kind}" for name, kind in stage["columns"].items()]
+    for query in explained["queries"]:
+        mode = f" ({query['mode']} mode)" if "mode" in query else ""
+        lines += ["", f"query {query['name']}{mode}: {query['promise']}"]
+        lines += [f"  {each['from']} -> {each['to']}" for each in query["writes"]]
     return "\n".join(lines)
 
 
@@ -44,6 +62,15 @@ def _trigger(spec: Spec) -> str:
     if spec.trigger.every is not None:
         return f"every {spec.trigger.every}, until it is stopped"
     return "once, in one batch" if spec.trigger.is_once else "everything that is there now, in batches"
+
+
+def _stage(name: str, what: str, finish: Finish, stages: Mapping[str, DataFrame]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "what": what,
+        "details": _finish(finish),
+        "columns": _columns(stages.get(name)),
+    }
 
 
 def _source(source: Source) -> str:
@@ -63,38 +90,38 @@ def _transform(transform: Transform) -> str:
 
 def _finish(finish: Finish) -> list[str]:
     lines = [
-        f"      rule {rule.name}: {' '.join(rule.check.split())}{', tried again' if rule.is_retried else ''}"
+        f"rule {rule.name}: {' '.join(rule.check.split())}{', tried again' if rule.is_retried else ''}"
         for rule in finish.rules
     ]
     if finish.watermark is not None:
-        lines.append(f"      watermark {finish.watermark[1]} behind {finish.watermark[0]}")
+        lines.append(f"watermark {finish.watermark[1]} behind {finish.watermark[0]}")
     if finish.dedupe:
-        lines.append(f"      one row per {', '.join(finish.dedupe)} within the watermark")
+        lines.append(f"one row per {', '.join(finish.dedupe)} within the watermark")
     return lines
 
 
-def _columns(rows: DataFrame | None) -> list[str]:
-    if rows is None:
-        return []
-    own = [field for field in rows.schema.fields if not field.name.startswith("_")]
-    return [f"      {field.name} {field.dataType.simpleString()}" for field in own]
+def _columns(rows: DataFrame | None) -> dict[str, str]:
+    fields = [] if rows is None else rows.schema.fields
+    return {field.name: field.dataType.simpleString() for field in fields if not field.name.startswith("_")}
 
 
-def _topics(spec: Spec) -> list[str]:
-    lines = [f"query {TOPICS} ({spec.mode} mode): exactly once, one transaction per batch for all of these"]
-    for sink in spec.sinks:
-        if sink.kind == TOPIC_SINK:
-            key = f", key {' '.join(sink.key.split())}" if sink.key is not None else ""
-            lines.append(f"  {sink.stage} -> topic {sink.target}{key}")
-    lines += [f"  to try again -> topic {topic}" for topic in retry_topics(spec)]
-    lines += [f"  dead letters -> topic {topic}" for topic in dead_letter_topics(spec)]
-    return lines
+def _topics(spec: Spec) -> dict[str, Any]:
+    writes = [_write(sink) for sink in spec.sinks if sink.kind == TOPIC_SINK]
+    writes += [{"from": "to try again", "to": f"topic {topic}"} for topic in retry_topics(spec)]
+    writes += [{"from": "dead letters", "to": f"topic {topic}"} for topic in dead_letter_topics(spec)]
+    promise = "exactly once, one transaction per batch for all of these"
+    return {"mode": spec.mode, "promise": promise, "writes": writes}
 
 
-def _other(spec: Spec, name: str, sink: Sink) -> list[str]:
+def _write(sink: Sink) -> dict[str, str]:
+    key = f", key {' '.join(sink.key.split())}" if sink.key is not None else ""
+    return {"from": sink.stage, "to": f"{sink.kind} {sink.target}{key}"}
+
+
+def _other(sink: Sink) -> dict[str, Any]:
     promise = {
         TABLE_SINK: "exactly once, one version of the table per batch",
         "parquet": "exactly once by Spark's file sink, in batches of its own",
         "console": "shown again after a restart",
     }.get(sink.kind, "what the format's own sink promises, in batches of its own")
-    return [f"query {name}: {promise}", f"  {sink.stage} -> {sink.kind} {sink.target}"]
+    return {"promise": promise, "writes": [_write(sink)]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,8 +90,10 @@ class RunningQuery:
 
     def stop(self) -> None:
         """At once, if it runs still."""
-        self.query.stop()
-        self.close()
+        try:
+            self.query.stop()
+        finally:
+            self.close()
 
     def stop_between_batches(self) -> None:
         """Called until the query has ended. One that writes into topics ends itself when its next batch comes; of
@@ -122,7 +125,7 @@ def start_queries(spark: SparkSession, spec: Spec, stopping: threading.Event) ->
     for each in spec.sinks:
         check_package(spark, spec, each)
     running: list[RunningQuery] = []
-    try:
+    with ExitStack() as started:
         for name, sink in query_names(spec).items():
             # Several queries read the same topics; the group shows the progress of the first.
             plan = Plan(spark, spec, commit_group=spec.commit_group if not running else None)
@@ -133,10 +136,8 @@ def start_queries(spark: SparkSession, spec: Spec, stopping: threading.Event) ->
                 if sink.kind == TABLE_SINK
                 else _start_sink(spec, plan, name, sink)
             )
-    except BaseException:
-        for started in running:
-            started.stop()
-        raise
+            started.callback(running[-1].stop)
+        started.pop_all()
     return running
 
 

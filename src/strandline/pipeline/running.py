@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,22 +56,30 @@ class Runner:
 
     def run(self) -> Event:
         """The last event. Raises PipelineFailedError if a query failed, SpecError if the spec cannot run."""
-        spec = self._spec
         with self._state.locked():
             self._tell({"event": "starting"})
-            check_topics(spec)
-            for topic in create_topics(spec):
-                self._tell({"event": "topic created", "topic": topic})
-            spark = self._given_spark or session_of(spec)
             try:
-                self._queries = start_queries(spark, spec, self._stopping)
-                self._tell({"event": "started", "queries": [each.name for each in self._queries]})
-                return self._watch(spark)
-            finally:
-                for each in self._queries:
-                    each.stop()
-                if self._given_spark is None:
-                    spark.stop()
+                return self._run()
+            except PipelineFailedError:
+                raise  # it has been told, with its query
+            except BaseException as error:
+                self._tell({"event": "failed", "error": reason_of(error), **self._totals()})
+                raise
+
+    def _run(self) -> Event:
+        spec = self._spec
+        check_topics(spec)
+        for topic in create_topics(spec):
+            self._tell({"event": "topic created", "topic": topic})
+        with ExitStack() as ends:  # each of them, whatever another one raises
+            spark = self._given_spark or session_of(spec)
+            if self._given_spark is None:
+                ends.callback(spark.stop)
+            self._queries = start_queries(spark, spec, self._stopping)
+            for each in self._queries:
+                ends.callback(each.stop)
+            self._tell({"event": "started", "queries": [each.name for each in self._queries]})
+            return self._watch(spark)
 
     def _watch(self, spark: SparkSession) -> Event:
         is_stopping = False

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 from strandline.ports.network import Connection, Network
 from strandline.rpc.frames import BadFrame, FrameReader
@@ -25,8 +25,6 @@ from strandline.wire.headers import (
 from strandline.wire.schema import Request, Response
 
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
-
-R = TypeVar("R", bound=Response)
 
 _responses: dict[type[Request], type[Response]] = {}
 
@@ -170,9 +168,3 @@ class Channel:
         if self._connection is not None:
             self._connection.abort()
             self._connection = None
-
-
-def answer_of(response: object, cls: type[R]) -> R:
-    """The response as what it is; for callers that know which they asked for."""
-    assert isinstance(response, cls)
-    return response

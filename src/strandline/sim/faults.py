@@ -14,7 +14,7 @@ import errno
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from strandline.sim.life import NodeHalted
 from strandline.sim.random import Generator
@@ -274,7 +274,3 @@ KINDS: Final[dict[str, Callable[[Faults, SimulatedNode, Event], Awaitable[bool]]
     "power-cut": Faults.power_cut,
     "sync-fails": Faults.sync_fails,
 }
-
-
-def events_from(tables: Iterable[dict[str, Any]]) -> list[Event]:
-    return [Event(**table) for table in tables]

@@ -24,7 +24,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from strandline.sim.faults import KINDS, FaultPlan
+from strandline.sim.faults import KINDS, Event, FaultPlan
 
 SPEEDS: Final = ("fast", "slow", "rare")
 WORKLOADS: Final = ("log", "transactions", "loops", "groups")
@@ -74,11 +74,31 @@ def load(name: str) -> Plan:
     return known[name]
 
 
-def parse(name: str, text: str) -> Plan:
+def load_events(path: str) -> list[Event]:
+    """Faults from a file, as `Event.as_toml` writes them."""
     try:
-        found = tomllib.loads(text)
+        tables = _toml(path, Path(path).read_text()).get("event")
+    except OSError as error:
+        raise InvalidPlan(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        events = [Event(**table) for table in tables or ()]
+    except TypeError as error:
+        raise InvalidPlan(f"{path}: an [[event]] has kind, at, seconds, node and number: {error}") from error
+    if not events:
+        raise InvalidPlan(f"{path} has no [[event]]; it has to hold what `sim replay --shrink` printed")
+    _check_names(f"{path}: kind", [event.kind for event in events], tuple(KINDS))
+    return events
+
+
+def _toml(name: str, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidPlan(f"{name}: {error}") from error
+
+
+def parse(name: str, text: str) -> Plan:
+    found = _toml(name, text)
     _check_keys(name, found, _KEYS)
     faults = found.get("faults", {})
     _check_keys(f"{name}: faults", faults, _FAULT_KEYS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
@@ -51,6 +52,7 @@ class ClusterView:
         self._options = options
         self._admin: Admin | None = None
         self._consumer: Consumer | None = None
+        self._clients = ExitStack()
 
     def __enter__(self) -> ClusterView:
         return self
@@ -59,21 +61,19 @@ class ClusterView:
         self.close()
 
     def close(self) -> None:
-        for client in (self._admin, self._consumer):
-            if client is not None:
-                client.close()
         self._admin = self._consumer = None
+        self._clients.close()  # the other one too if one of them raises
 
     @property
     def admin(self) -> Admin:
         if self._admin is None:
-            self._admin = Admin(admin_settings(self._options.consumer))
+            self._admin = self._clients.enter_context(Admin(admin_settings(self._options.consumer)))
         return self._admin
 
     @property
     def consumer(self) -> Consumer:
         if self._consumer is None:
-            self._consumer = Consumer(consumer_settings(self._options.consumer))
+            self._consumer = self._clients.enter_context(Consumer(consumer_settings(self._options.consumer)))
         return self._consumer
 
     # Partitions

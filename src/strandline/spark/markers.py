@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
@@ -32,28 +33,31 @@ class MarkerLog:
     """Read by the driver only, and only for one sink; what was read once is not read again."""
 
     def __init__(self, settings: Mapping[str, str], name: str) -> None:
-        self._admin = Admin(admin_settings(settings))
-        self._create_topic()
-        self._consumer = Consumer(
-            {
-                **admin_settings(settings),
-                "isolation.level": "read_committed",
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "allow.auto.create.topics": False,
-            }
-        )
-        # The consumer waits where a broker does not know of a topic yet that another has just created.
-        count = len(self._consumer.partitions_for(TOPIC))
         self._key = name.encode()
-        self.where = TopicPartition(TOPIC, partition_for_key(self._key, count))
-        self._consumer.assign([self.where])
-        self._consumer.seek_to_beginning(self.where)
         self._last: Marker | None = None
+        with ExitStack() as opened:
+            self._admin = opened.enter_context(Admin(admin_settings(settings)))
+            self._create_topic()
+            self._consumer = opened.enter_context(
+                Consumer(
+                    {
+                        **admin_settings(settings),
+                        "isolation.level": "read_committed",
+                        "auto.offset.reset": "earliest",
+                        "enable.auto.commit": False,
+                        "allow.auto.create.topics": False,
+                    }
+                )
+            )
+            # The consumer waits where a broker does not know of a topic yet that another has just created.
+            count = len(self._consumer.partitions_for(TOPIC))
+            self.where = TopicPartition(TOPIC, partition_for_key(self._key, count))
+            self._consumer.assign([self.where])
+            self._consumer.seek_to_beginning(self.where)
+            self._clients = opened.pop_all()
 
     def close(self) -> None:
-        self._consumer.close()
-        self._admin.close()
+        self._clients.close()
 
     def last(self) -> Marker | None:
         """The marker that was committed last."""

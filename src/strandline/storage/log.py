@@ -228,10 +228,6 @@ class Log:
 
     # Reading
 
-    def segment_of(self, offset: int) -> Segment:
-        """The segment that holds `offset`, or would."""
-        return self.segments[max(bisect_right(self._bases, offset) - 1, 0)]
-
     def read(self, offset: int, upper_offset: int, size_max: int, *, whole_first_batch: bool) -> Slice | None:
         """Up to `size_max` bytes of batches from `offset` on, all below `upper_offset`; None if there are none.
 

@@ -16,10 +16,11 @@ The pytest plugin (installed with the package) offers the fixtures `strandline_b
 from __future__ import annotations
 
 from strandline.testing.clusters import Cluster, ClusterNode, cluster, running_cluster
-from strandline.testing.embedded import EmbeddedBroker, broker
+from strandline.testing.embedded import BrokerHalted, EmbeddedBroker, broker
 from strandline.testing.process import BrokerProcess, running_broker
 
 __all__ = [
+    "BrokerHalted",
     "BrokerProcess",
     "Cluster",
     "ClusterNode",

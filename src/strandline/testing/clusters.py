@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from strandline.base.ids import uuid_text
@@ -110,12 +109,19 @@ class Cluster:
             node.wait_until_ready()
         # A client drops a broker that is missing in another's answer, and what it had asked of it fails.
         expected = {node.node_id for node in self.brokers}
-        wait_until(lambda: all(_brokers_known_to(node) == expected for node in self.brokers))
+        wait_until(
+            lambda: all(_brokers_known_to(node) == expected for node in self.brokers),
+            said=f"the brokers have not found one another within {READY_SECONDS_MAX:g} s",
+        )
 
     def stop(self) -> None:
-        """One after the other: each hands over what it leads while there is somebody to take it."""
-        for node in self.nodes:
-            node.stop()
+        """One after the other: each hands over what it leads while there is somebody to take it.
+
+        One that does not stop is killed and told of when the others are stopped.
+        """
+        with ExitStack() as stops:
+            for node in reversed(self.nodes):  # the last one that is put on it comes first
+                stops.callback(node.stop)
 
 
 def _brokers_known_to(node: ClusterNode) -> set[int]:
@@ -190,24 +196,27 @@ def free_ports(count: int) -> list[int]:
 @contextmanager
 def cluster(*, nodes: int = 3, controllers: int | None = None, **settings: str) -> Iterator[Cluster]:
     """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`."""
-    home = Path(tempfile.mkdtemp(prefix="strandline-cluster-"))
-    started = Cluster(home, nodes, by_kafka_names(settings), controllers)
-    try:
-        started.start()
-        yield started
-    finally:
-        started.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="strandline-cluster-", ignore_cleanup_errors=True) as home:
+        started = Cluster(Path(home), nodes, by_kafka_names(settings), controllers)
+        try:
+            started.start()
+            yield started
+        finally:
+            started.stop()
 
 
 running_cluster = cluster
 
 
-def wait_until(condition: object, seconds: float = READY_SECONDS_MAX) -> None:
-    """Polls a condition; TimeoutError if it does not come true."""
+def wait_until(
+    condition: object,
+    seconds: float = READY_SECONDS_MAX,
+    said: str = "the condition did not come true",
+) -> None:
+    """Polls a condition; TimeoutError, which says so, if it does not come true."""
     assert callable(condition)
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError("the condition did not come true")
+            raise TimeoutError(said)
         time.sleep(0.01)

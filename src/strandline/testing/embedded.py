@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
+from strandline.base.waiting import all_ended
 from strandline.config import BrokerConfig
 from strandline.node import launcher
 
@@ -19,24 +22,69 @@ class EmbeddedBroker:
     data_dir: Path
 
 
+class BrokerHalted(Exception):
+    """The broker found that its own state cannot be trusted; the text says why. A server's process ends then."""
+
+
 @asynccontextmanager
 async def broker(*, data_dir: Path | None = None, **settings: str) -> AsyncIterator[EmbeddedBroker]:
     """A broker on a free port of the loopback interface; settings by Kafka's names, with `_` for `.`.
 
-    Without `data_dir` its data is gone at the end.
+    Without `data_dir` its data is gone at the end. If the broker halts, the body is cancelled and BrokerHalted raised.
     """
     where = data_dir or Path(tempfile.mkdtemp(prefix="strandline-test-"))
-    given = launcher.embedded_settings(port=0, data=str(where), host="127.0.0.1") | by_kafka_names(settings)
-    node = launcher.RunningNode(
-        BrokerConfig(given), launcher.stderr_events(node=int(given["node.id"]), level="warn")
-    )
-    await node.start()
+    process = _ProcessOfTheTest()
     try:
-        yield EmbeddedBroker(bootstrap=node.bootstrap, data_dir=where)
+        given = launcher.embedded_settings(port=0, data=str(where), host="127.0.0.1")
+        given |= by_kafka_names(settings)
+        events = launcher.stderr_events(node=int(given["node.id"]), level="warn")
+        node = process.node = launcher.RunningNode(BrokerConfig(given), events, process)
+        await node.start()
+        try:
+            yield EmbeddedBroker(bootstrap=node.bootstrap, data_dir=where)
+        finally:
+            if process.halted_because is None:
+                await node.stop()
     finally:
-        await node.stop()
+        if process.halted_because is not None:
+            await process.end()
         if data_dir is None:
             shutil.rmtree(where, ignore_errors=True)
+        if process.halted_because is not None:
+            raise BrokerHalted(process.halted_because)
+
+
+class _ProcessOfTheTest:
+    """What an embedded broker takes for its process: to end that would end the test run without a word."""
+
+    node: launcher.RunningNode
+
+    def __init__(self) -> None:
+        self.halted_because: str | None = None
+        self._loop = asyncio.get_running_loop()
+        self._body = asyncio.current_task()
+        self._is_cancelled = False
+        self._abandoning: asyncio.Task[None] | None = None
+
+    def halt(self, reason: str) -> NoReturn:
+        if self.halted_because is None:
+            self.halted_because = reason
+            self._loop.call_soon_threadsafe(self._halted)
+        raise BrokerHalted(reason)
+
+    def _halted(self) -> None:
+        if self._abandoning is None and self._body is not None:
+            # Cancelling is not enough: the body of a fixture runs in another task, and sees the broker go away.
+            self._abandoning = self._loop.create_task(self.node.abandon())
+            self._is_cancelled = self._body.cancel()
+
+    async def end(self) -> None:
+        """The body has ended, by itself or because of the halt."""
+        if self._abandoning is None:
+            self._abandoning = self._loop.create_task(self.node.abandon())
+        await all_ended(self._abandoning)
+        if self._is_cancelled and self._body is not None:
+            self._body.uncancel()
 
 
 def by_kafka_names(settings: dict[str, str]) -> dict[str, str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 from strandline.node import launcher
 from strandline.testing.embedded import by_kafka_names
 
-READY_SECONDS_MAX = 20
+READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
 
 
@@ -59,17 +59,24 @@ class BrokerProcess:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**os.environ, launcher.STOPS_WITH_PARENT: "1"},
+                env={**os.environ, launcher.STOPS_WITH_PARENT: str(os.getpid())},
                 start_new_session=True,  # a Ctrl-C is for whoever started it, who stops it in order
             )
 
     def wait_until_ready(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        # Reading has no limit of its own; a process that is killed ends it.
+        limit = threading.Timer(READY_SECONDS_MAX, self._process.kill)
+        limit.start()
+        try:
+            line = self._process.stdout.readline()
+        finally:
+            limit.cancel()
         if not line.startswith("ready"):
-            self._process.wait(READY_SECONDS_MAX)
-            raise RuntimeError(f"the broker did not start:\n{self.log_text}")
+            was_slow = self._process.wait(STOP_SECONDS_MAX) == -signal.SIGKILL
+            why = f"was not ready within {READY_SECONDS_MAX} s" if was_slow else "did not start"
+            raise RuntimeError(f"the broker {why}:\n{self.log_text}")
         self.bootstrap = line.strip().partition("=")[2]
         # A restart keeps the port, so that clients find the broker again.
         port = self.bootstrap.rpartition(":")[2]
@@ -100,26 +107,25 @@ class BrokerProcess:
         if number != signal.SIGTERM or not self._was_asked:
             process.send_signal(number)
         self._was_asked = False
+        self._process = None
         try:
-            status = process.wait(STOP_SECONDS_MAX)
+            return process.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             raise RuntimeError(f"the broker did not stop:\n{self.log_text}") from None
-        if process.stdout is not None:
-            process.stdout.close()
-        self._process = None
-        return status
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 @contextmanager
 def running_broker(*, data_dir: Path | None = None, **settings: str) -> Iterator[BrokerProcess]:
     """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`."""
-    home = Path(tempfile.mkdtemp(prefix="strandline-test-"))
-    process = BrokerProcess(data_dir or home / "data", by_kafka_names(settings))
-    try:
-        process.start()
-        yield process
-    finally:
-        process.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="strandline-test-", ignore_cleanup_errors=True) as home:
+        process = BrokerProcess(data_dir or Path(home) / "data", by_kafka_names(settings))
+        try:
+            process.start()
+            yield process
+        finally:
+            process.stop()

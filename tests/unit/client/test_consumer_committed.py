@@ -12,9 +12,11 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.backoff import Backoff
 from strandline.client.config import ClientConfig
+from strandline.client.consumer_commits import Commits
 from strandline.client.errors import CommitFailedError, KafkaError, KafkaTimeoutError
 from strandline.client.offsets_committed import CommittedOffsets, Membership
 from strandline.client.subscription import OffsetAndMetadata
+from strandline.telemetry.counters import Counters
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -107,3 +109,33 @@ def test_a_coordinator_that_moved_is_asked_again() -> None:
     coordinator = Coordinator(ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     commit(coordinator, [Membership(3, "m")])
     assert coordinator.epochs == [3, 3, 3]
+
+
+def test_cancelling_one_asynchronous_commit_leaves_the_others_and_their_order() -> None:
+    async def main() -> None:
+        cluster: Any = SimpleNamespace(
+            config=ClientConfig.consumer(bootstrap_servers="127.0.0.1:1", group_id="g"),
+            now=asyncio.get_running_loop().time,
+        )
+        commits = Commits(cluster, Membership, Counters())
+        begun: list[int] = []
+        may_end = asyncio.Event()
+
+        async def commit(offsets: dict[TopicPartition, OffsetAndMetadata], _deadline: float) -> None:
+            begun.append(offsets[PLACE].offset)
+            await may_end.wait()
+
+        commits.committed = SimpleNamespace(commit=commit)  # type: ignore[assignment]
+        tasks = [commits.commit_async({PLACE: OffsetAndMetadata(offset)}) for offset in range(4)]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert begun == [0], "what comes behind a cancelled one still waits for what comes before it"
+        tasks[0].cancel()
+        may_end.set()
+        await commits.commit_before_revocation({}, cluster.now() + 60)
+        assert begun == [0, 2, 3]
+        assert [task.cancelled() for task in tasks] == [True, True, False, False]
+
+    asyncio.run(main())

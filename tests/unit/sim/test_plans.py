@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strandline.sim.faults import Event, events_from
-from strandline.sim.plans import InvalidPlan, load, parse, shipped
+from strandline.sim.faults import Event
+from strandline.sim.plans import InvalidPlan, load, load_events, parse, shipped
 from strandline.sim.shrinking import shrink
 from strandline.sim.trial import events_of
 
@@ -52,11 +52,30 @@ def test_a_seed_decides_on_the_faults() -> None:
     assert events_of(plan, 7) != events_of(plan, 8)
 
 
-def test_faults_that_were_printed_can_be_given_back() -> None:
-    import tomllib
-
+def test_faults_that_were_printed_can_be_given_back(tmp_path: Path) -> None:
     events = events_of(shipped()["kills"], 3)
-    assert events_from(tomllib.loads("".join(map(Event.as_toml, events)))["event"]) == events
+    path = tmp_path / "faults.toml"
+    path.write_text("".join(map(Event.as_toml, events)))
+    assert load_events(str(path)) == events
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "cannot be read"),
+        ("[[event", "faults.toml: "),
+        ("", r"has no \[\[event\]\]"),
+        ("event = 3", "has kind, at, seconds, node and number"),
+        ('[[event]]\nkind = "kill"', "has kind, at, seconds, node and number"),
+        (Event(kind="fire", at=0.0, seconds=0.0, node=1).as_toml(), "there is no fire; there are kill"),
+    ],
+)
+def test_faults_that_cannot_be_used_say_why(text: str | None, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "faults.toml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InvalidPlan, match=said):
+        load_events(str(path))
 
 
 def test_shrinking_leaves_what_the_failure_needs() -> None:

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import subprocess
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
+from strandline.broker.broker import Broker
+from strandline.broker.quorum_node import QuorumNode
+from strandline.broker.topic_creation import TopicCreation
 from strandline.config import InvalidConfig
 from strandline.storage.directory import UnusableDirectory
-from strandline.testing import broker, running_broker
+from strandline.testing import (
+    BrokerHalted,
+    BrokerProcess,
+    Cluster,
+    ClusterNode,
+    broker,
+    process,
+    running_broker,
+)
 from strandline.testing.embedded import by_kafka_names
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
 from tests.compat.wire import WireClient
@@ -81,6 +96,37 @@ def test_a_process_that_does_not_start_says_why() -> None:
         pass
 
 
+def test_a_process_that_is_never_ready_is_not_waited_for_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Silent(BrokerProcess):
+        def launch(self) -> None:
+            self._process = subprocess.Popen(["sleep", "60"], stdout=subprocess.PIPE, text=True)
+
+    monkeypatch.setattr(process, "READY_SECONDS_MAX", 0.1)
+    silent = Silent(tmp_path / "data")
+    with pytest.raises(RuntimeError, match=r"not ready within 0\.1 s"):
+        silent.start()
+    silent.stop()
+
+
+def test_a_node_that_does_not_stop_keeps_no_other_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(tmp_path, 3, {})
+    stopped = []
+
+    def stop(node: ClusterNode) -> None:
+        stopped.append(node.node_id)
+        if node.node_id == 2:
+            raise RuntimeError("the broker did not stop")
+
+    monkeypatch.setattr(ClusterNode, "stop", stop)
+    with pytest.raises(RuntimeError):
+        cluster.stop()
+    assert stopped == [1, 2, 3]
+
+
 def test_names_of_settings_have_underscores_for_dots() -> None:
     assert by_kafka_names({"log_retention_ms": "5", "a.b": "c"}) == {"log.retention.ms": "5", "a.b": "c"}
 
@@ -126,3 +172,61 @@ def test_real_clients_work_with_an_embedded_broker_from_another_thread() -> None
             assert await asyncio.to_thread(producer.flush, 20) == 0
 
     asyncio.run(main())
+
+
+def test_a_broker_whose_port_is_taken_gives_its_directory_back(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with broker() as other:
+            taken = f"PLAINTEXT://{other.bootstrap}"
+            with pytest.raises(OSError, match="in use"):
+                async with broker(data_dir=tmp_path / "a", listeners=f"{taken},CONTROLLER://127.0.0.1:0"):
+                    pass
+        async with broker(data_dir=tmp_path / "a") as b:
+            assert await asyncio.to_thread(topics_of, b.bootstrap, "t") == 1
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+
+
+def test_a_stopped_broker_is_collected() -> None:
+    left: list[weakref.ref[Broker]] = []
+    made = Broker.__init__
+
+    def remember(self: Broker, *arguments: Any) -> None:
+        made(self, *arguments)
+        left.append(weakref.ref(self))
+
+    async def main() -> None:
+        async with broker() as b:
+            await asyncio.to_thread(topics_of, b.bootstrap, "t")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Broker, "__init__", remember)
+        asyncio.run(main())
+    gc.collect()
+    assert [found() for found in left] == [None]
+
+
+@pytest.mark.parametrize("moment", ["while it serves", "while it starts"])
+def test_a_broker_that_halts_fails_its_test_and_not_the_whole_run(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise AssertionError("an offset went back")
+
+    async def main() -> None:
+        if moment == "while it starts":
+            monkeypatch.setattr(QuorumNode, "_write_one", broken)
+        async with broker(data_dir=tmp_path / "a") as b:
+            monkeypatch.setattr(TopicCreation, "_ask_the_controller", broken)
+            await asyncio.to_thread(topics_of, b.bootstrap, "t")
+
+    with pytest.raises(BrokerHalted, match="an offset went back"):
+        asyncio.run(main())
+    monkeypatch.undo()
+
+    async def again() -> None:
+        async with broker(data_dir=tmp_path / "a"):
+            pass
+
+    asyncio.run(again())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from typing import Any
 
@@ -16,12 +17,13 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark: columns are left out")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
     return parser
 
 
 def call(options: argparse.Namespace) -> int:
     from strandline.pipeline.document import SpecError
-    from strandline.pipeline.explaining import explain
+    from strandline.pipeline.explaining import explain, in_words
     from strandline.pipeline.reading import load
     from strandline.pipeline.session import session_of
     from strandline.pipeline.validating import analyse
@@ -29,14 +31,15 @@ def call(options: argparse.Namespace) -> int:
     try:
         spec = load(options.spec)
         if options.no_spark:
-            print(explain(spec))
-            return 0
-        spark = session_of(spec)
-        try:
-            print(explain(spec, analyse(spark, spec)))
-        finally:
-            spark.stop()
+            explained = explain(spec)
+        else:
+            spark = session_of(spec)
+            try:
+                explained = explain(spec, analyse(spark, spec))
+            finally:
+                spark.stop()
     except SpecError as error:
         print(error, file=sys.stderr)
         return 1
+    print(json.dumps(explained) if options.json else in_words(explained))
     return 0

@@ -55,7 +55,15 @@ def call(options: argparse.Namespace) -> int:
         metrics = Metrics(spec.name)
         with ExitStack() as stack:
             if options.metrics_port is not None:
-                port = stack.enter_context(serving(metrics, options.metrics_port))
+                try:
+                    port = stack.enter_context(serving(metrics, options.metrics_port))
+                except OSError as error:
+                    print(
+                        f"strandline: --metrics-port {options.metrics_port}: {error.strerror}; choose another, or 0 "
+                        "for a free one",
+                        file=sys.stderr,
+                    )
+                    return 1
                 print(f"metrics are at port {port}, /metrics", file=sys.stderr)
             runner.run()
     except (SpecError, PipelineFailedError, AlreadyRunningError, NotLocalError) as error:

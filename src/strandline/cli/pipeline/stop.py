@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from typing import Any
 
@@ -19,6 +20,7 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
     parser.add_argument(
         "--timeout", type=float, default=300.0, metavar="SECONDS", help="how long to wait (default: 300)"
     )
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
     return parser
 
 
@@ -34,14 +36,17 @@ def call(options: argparse.Namespace) -> int:
     except (SpecError, NotLocalError) as error:
         print(error, file=sys.stderr)
         return 1
-    if has_ended is None:
-        print(f"pipeline {spec.name} does not run", file=sys.stderr)
-        return 1
-    if not has_ended:
+    did = {
+        True: "has ended",
+        False: f"has not ended within {options.timeout:g} s; it is still asked to",
+        None: "does not run",
+    }[has_ended]
+    if options.json:
         print(
-            f"pipeline {spec.name} has not ended within {options.timeout:g} s; it is still asked to",
-            file=sys.stderr,
+            json.dumps(
+                {"pipeline": spec.name, "was_running": has_ended is not None, "has_ended": bool(has_ended)}
+            )
         )
-        return 1
-    print(f"pipeline {spec.name} has ended")
-    return 0
+    else:
+        print(f"pipeline {spec.name} {did}", file=sys.stdout if has_ended else sys.stderr)
+    return 0 if has_ended else 1

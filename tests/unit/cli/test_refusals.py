@@ -1,0 +1,105 @@
+"""What the commands say when they cannot do what was asked: a sentence, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strandline.cli.main import main
+from strandline.client.errors import ConnectionFailedError
+from strandline.testing.clusters import Cluster
+from tests.unit.pipeline.specs import SPEC
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where commands make temporary directories."""
+    found = tmp_path / "temporary"
+    found.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(found))
+    return found
+
+
+@pytest.fixture
+def own_signals() -> Iterator[None]:
+    """A command that stays listens to signals; afterwards they are the test run's again."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def test_a_cluster_that_is_refused_leaves_no_directory(
+    temporary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["up", "--nodes", "3", "--ephemeral", "--set", "num.partitions=0"]) == 2
+    assert "num.partitions" in capsys.readouterr().err
+    assert list(temporary.iterdir()) == []
+    (tmp_path / "file").touch()
+    assert main(["up", "--nodes", "3", "--data", str(tmp_path / "file" / "data")]) == 2
+    assert f"{tmp_path}/file/data: Not a directory" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("own_signals")
+def test_a_cluster_that_does_not_answer_is_stopped_and_told_of(
+    temporary: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: Cluster) -> None:
+        raise ConnectionFailedError(None, "broker 1 at 127.0.0.1:9: not connected")
+
+    monkeypatch.setattr(Cluster, "start", start)
+    assert main(["up", "--nodes", "3", "--ephemeral", "--port", "0"]) == 2
+    assert "broker 1 at 127.0.0.1:9: not connected" in capsys.readouterr().err
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_simulation_of_faults_that_are_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", "replay", "7", "--scenario", "kills", "--faults", "none.toml"]) == 2
+    assert "none.toml cannot be read" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["sim", "run", "--workers", "0"])
+    assert "--workers: 0 is too few" in capsys.readouterr().err
+
+
+def test_scenarios_are_listed_for_programs_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", "list", "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert "kills" in [each["name"] for each in found]
+
+
+def test_pipelines_are_explained_and_stopped_for_programs_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    assert main(["pipeline", "explain", str(path), "--no-spark", "--json"]) == 0
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)["stages"]] == ["orders", "big"]
+    assert main(["pipeline", "stop", str(path), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "pipeline": "orders",
+        "was_running": False,
+        "has_ended": False,
+    }
+
+
+def test_a_port_for_metrics_that_is_in_use_is_told(
+    tmp_path: Path, taken_port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    assert main(["pipeline", "run", str(path), "--metrics-port", str(taken_port)]) == 1
+    assert f"--metrics-port {taken_port}: Address already in use" in capsys.readouterr().err

@@ -1,0 +1,62 @@
+"""How a run ends that does not go well: others learn why, and everything that was started is stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strandline.pipeline import running
+from strandline.pipeline.controlling import status
+from strandline.pipeline.document import Mistake, SpecError
+from strandline.pipeline.reading import load
+from strandline.pipeline.spec import Spec
+from tests.unit.pipeline.specs import SPEC
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Spec:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    return load(path)
+
+
+def test_a_run_that_is_refused_has_failed_and_says_why(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Spec) -> None:
+        raise SpecError([Mistake(file=spec.file, line=2, text="brokers: nobody answers")])
+
+    monkeypatch.setattr(running, "check_topics", refuse)
+    events: list[dict[str, Any]] = []
+    with pytest.raises(SpecError):
+        running.run(spec, on_event=events.append)
+    assert [event["event"] for event in events] == ["starting", "failed"]
+    found = status(spec)
+    assert found["state"] == "failed"
+    assert found["error"] == f"{spec.file}:2: brokers: nobody answers"
+
+
+class Query:
+    def __init__(self, name: str, stopped: list[str]) -> None:
+        self.name = name
+        self._stopped = stopped
+
+    def stop(self) -> None:
+        self._stopped.append(self.name)
+        raise RuntimeError(f"{self.name} does not stop")
+
+
+def test_queries_and_session_are_stopped_even_if_one_of_them_fails(
+    spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped: list[str] = []
+    monkeypatch.setattr(running, "check_topics", lambda _: None)
+    monkeypatch.setattr(running, "create_topics", lambda _: [])
+    monkeypatch.setattr(running, "session_of", lambda _: Query("spark", stopped))
+    monkeypatch.setattr(running, "start_queries", lambda *_: [Query("a", stopped), Query("b", stopped)])
+    monkeypatch.setattr(running.Runner, "totals", lambda _: {})
+    monkeypatch.setattr(running.Runner, "_watch", lambda *_: {"event": "finished"})
+    with pytest.raises(RuntimeError):
+        running.run(spec)
+    assert sorted(stopped) == ["a", "b", "spark"]
+    assert status(spec)["state"] == "failed"
