@@ -23,6 +23,7 @@ from strandline.wire.api.k21_delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
+from strandline.wire.record_batch import records_in
 from tests.sim import cluster, scenarios
 
 FETCH_WITH_HINTS, PRODUCE_WITH_HINTS = 16, 10
@@ -97,6 +98,16 @@ def log_start(node: SimulatedNode) -> int:
     return replica.log.log_start_offset
 
 
+def held(node: SimulatedNode) -> dict[int, bytes | None]:
+    """The records in a replica's log, by offset."""
+    replica = node.broker.replicas.get("t", 0)
+    assert replica is not None
+    log = replica.log
+    batches = [segment.read_batch(place) for segment, place in log.places(log.log_start_offset)]
+    records = [record for batch in batches for record in records_in(batch)]
+    return {record.offset: record.value for record in records if record.offset >= log.log_start_offset}
+
+
 def test_records_are_deleted_when_every_replica_has_heard_of_it() -> None:
     async def scenario(world: World) -> None:
         leader, others = await nodes_with_topic(world)
@@ -114,6 +125,30 @@ def test_records_are_deleted_when_every_replica_has_heard_of_it() -> None:
         answer = await deleting
         assert (answer.error_code, answer.low_watermark) == (ErrorCode.NONE, 6)
         assert [log_start(node) for node in others] == [6, 6]
+
+    scenarios.run(scenario, 1)
+
+
+def test_a_replica_that_begins_inside_a_batch_has_all_of_it_that_counts() -> None:
+    """The leader's log begins in the middle of a batch: a follower that comes later begins there too, with the rest."""
+
+    async def scenario(world: World) -> None:
+        leader, others = await nodes_with_topic(world)
+        client = await world.connect(leader)
+        late = others[0]
+        late.kill()
+        assert await produce(client, "t", 0, [b"%d" % number for number in range(10)]) == 10
+        assert (await delete(client, 15, 100_000)).error_code == ErrorCode.NONE
+        await late.start()
+        await cluster.until(lambda: late.node_id in leader.broker.image.topics["t"].partitions[0].in_sync)
+        expected = {15 + number: b"%d" % (5 + number) for number in range(5)}
+        assert (log_start(late), held(late)) == (15, expected)
+        late.kill()
+        await late.start()
+        await cluster.until(lambda: late.broker.replicas.get("t", 0) is not None)
+        # That is not on its device yet: the leader tells it again.
+        await cluster.until(lambda: log_start(late) == 15)
+        assert held(late) == expected
 
     scenarios.run(scenario, 1)
 

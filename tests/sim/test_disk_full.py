@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+
 import pytest
 
 from strandline.base.errors import ErrorCode
@@ -10,7 +13,7 @@ from strandline.sim.clock import EPOCH_MS
 from strandline.sim.workload import Refused, batch_of, create_topic, new_producer_id, produce, produce_request
 from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.wire.api.k00_produce import ProduceResponse
-from tests.sim import scenarios
+from tests.sim import cluster, scenarios
 from tests.sim.scenarios import leave_room
 from tests.sim.seeds import seeds
 
@@ -142,6 +145,24 @@ def test_a_partition_whose_directory_could_not_be_made_is_made_when_there_is_roo
 
     with World(1) as world:
         world.run(scenario(world, world.add_node()))
+
+
+def test_a_follower_whose_directory_could_not_be_made_follows_when_there_is_room() -> None:
+    async def scenario(world: World) -> None:
+        nodes = world.add_cluster(3)
+        await world.start_all()
+        nodes[2].faults.fail("write", f"{DATA}/t-0/*", errno.ENOSPC)
+        await create_topic(await world.connect(nodes[0]), "t", replication_factor=3)
+        await cluster.until(lambda: any("replica not opened" in line for line in nodes[2].said))
+        await asyncio.sleep(60)
+        assert nodes[2].node_id not in nodes[0].broker.image.topics["t"].partitions[0].in_sync
+        nodes[2].faults.heal()
+        await cluster.until(
+            lambda: nodes[2].node_id in nodes[0].broker.image.topics["t"].partitions[0].in_sync
+        )
+        assert sum("replica not opened" in line for line in nodes[2].said) < 5
+
+    scenarios.run(scenario, 2)
 
 
 def test_logs_can_be_read_after_a_kill_on_a_disk_without_room_for_another_epoch() -> None:

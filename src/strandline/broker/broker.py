@@ -56,6 +56,7 @@ from strandline.wire.schema import Request
 
 # Between two tries of what a full disk refuses.
 _AGAIN_S: Final = 0.5
+_OPEN_AGAIN_S: Final = 5.0  # there may be many
 
 
 class Ports(NamedTuple):
@@ -115,6 +116,7 @@ class Broker:
         self.cleaner = Cleaner(self)
         self._directories: list[LogDirectory] = []
         self._listeners: list[OpenListener] = []
+        self._unopened: set[TopicPartition] = set()  # followers that are tried again after a while
         self._waiter_key = 0
         self.cluster_id = ""
         self.controller_runtime: ControllerRuntime | None = None
@@ -315,11 +317,23 @@ class Broker:
         if self.replicas.follows(topic, index):
             self.tasks.start(self._open_and_follow(topic, index))
 
-    async def _open_and_follow(self, topic: str, index: int) -> None:
+    async def _open_and_follow(self, topic: str, index: int, *, is_again: bool = False) -> None:
         try:
             self.replication.place(await self.replicas.open(topic, index))
         except KafkaError as error:
-            self.events.warn("replica not opened", topic=topic, partition=index, error=error)
+            place = TopicPartition(topic, index)
+            if not is_again:
+                self.events.warn("replica not opened", topic=topic, partition=index, error=error)
+                if place in self._unopened:
+                    return
+            self._unopened.add(place)
+            await asyncio.sleep(_OPEN_AGAIN_S)  # there may be room on the disk by then
+            if self.replicas.follows(topic, index):
+                self.tasks.start(self._open_and_follow(topic, index, is_again=True))
+            else:
+                self._unopened.discard(place)
+        else:
+            self._unopened.discard(TopicPartition(topic, index))
 
     def _directory_failed(self) -> None:
         """Others should lead what was in it: the controller hears of it with a heartbeat at once."""

@@ -223,7 +223,8 @@ class Replica:
         log = self.log
         for position, header in headers_in(records):
             batch = records[position : position + header.size]
-            if header.base_offset < log.log_end_offset:
+            begins_inside = self._begins_inside(header)
+            if header.base_offset < log.log_end_offset and not begins_inside:
                 continue  # the leader sends whole batches, and the first may begin before what was asked
             if checksum(batch) != header.crc:
                 raise KafkaError(
@@ -231,12 +232,24 @@ class Replica:
                 )
             if header.leader_epoch > self.role.epoch:
                 return  # of a leader that this replica does not know yet (KAFKA-18723)
+            start = log.log_end_offset
+            if begins_inside:
+                log.restart_at(header.base_offset)
+                self.after_cut()
             aborted = None
             if header.producer_id >= 0 and header.is_control and (marker := read_marker(bytes(batch))):
                 aborted = self.producers.aborted_by(header.producer_id, marker, header.base_offset)
             log.append_replicated(batch, header, now_ms, aborted)
             if header.producer_id >= 0:
                 self.producers.replay(header, bytes(batch) if header.is_control else None)
+            if begins_inside:
+                log.advance_start(start)
+
+    def _begins_inside(self, header: BatchHeader) -> bool:
+        """Whether the leader's log begins in the middle of this batch: one that begins there takes it whole."""
+        log = self.log
+        end = log.log_end_offset
+        return log.log_start_offset == end and header.base_offset < end <= header.last_offset
 
     def after_cut(self) -> None:
         """The log was cut: what is known of it besides its records follows."""

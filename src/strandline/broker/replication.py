@@ -232,6 +232,8 @@ class Source:
                     if self._broker.follower_throttle.lists(replica, self._broker.node_id):
                         self._broker.follower_throttle.note(len(data.records))
                     replica.append_fetched(memoryview(data.records), self._broker.clock.wall_ms())
+                    if replica.has_unsaved_cut:
+                        self._save_soon(followed)
                 replica.told_high_watermark(data.high_watermark)
                 if data.log_start_offset > replica.log.log_start_offset:
                     replica.log.advance_start(min(data.log_start_offset, replica.log.log_end_offset))
@@ -339,8 +341,12 @@ class Source:
         if not followed.replica.has_unsaved_cut:
             followed.told = None
         else:
-            self._forget(followed)
-            self._broker.tasks.start(self._save_cut(followed.replica))
+            self._save_soon(followed)
+
+    def _save_soon(self, followed: _Followed) -> None:
+        """It is fetched again when the cut is on the device."""
+        self._forget(followed)
+        self._broker.tasks.start(self._save_cut(followed.replica))
 
     async def _save_cut(self, replica: Replica) -> None:
         await self._broker.save_cut(replica)

@@ -400,6 +400,8 @@ def _is_news(read: Read) -> bool:
         or read.preferred >= 0
         or read.high_watermark != read.partition.told_high_watermark
         or read.log_start != read.partition.told_log_start
+        # A follower that was told, and says otherwise, has not taken it: it was held up, say.
+        or read.high_watermark > read.partition.known_high_watermark
     )
 
 
