@@ -204,10 +204,12 @@ def test_what_cannot_be_read_when_a_follower_goes_back_or_appends_holds_up_one_p
         followed.told = (1, epoch, 1)
         source._take(followed, answer(records=bytes(HEADER_BYTES)))
         assert any("replication held up" in line for line in follower.said)
+        followed.replica.told_high_watermark(1)
         flip_bit(follower.disk, followed.replica.log.active.log_path, LENGTH_AT, 7)
         followed.told = (1, epoch, 1)
         source._take(followed, answer(diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=0)))
         assert any("a log is damaged" in line for line in follower.said)
+        assert any("warn  truncated" in line for line in follower.said), "it was committed"
         await cluster.until(lambda: log.are_in_sync(world, ["t"]) and log.difference(world, ["t"]) is None)
 
     with World(1) as world:
