@@ -112,6 +112,7 @@ class TransactionCoordinator(CoordinatorShards[TransactionRuntime]):
                 lambda _: shard.plan_add(transactional_id, identity, partitions, 2, runtime.now())
             )
             return [ErrorCode.NONE] * len(partitions)
+        await runtime.settled()  # what is said must not rest on what a failover could take back
         missing = set(shard.missing(transactional_id, identity, partitions))
         return [ErrorCode.TRANSACTION_ABORTABLE if p in missing else ErrorCode.NONE for p in partitions]
 
