@@ -104,7 +104,7 @@ def unclean_election_everywhere(patch: Patch) -> Test:
 
 
 def nobody_is_eligible(patch: Patch) -> Test:
-    patch.setattr(PartitionChange, "_eligible", lambda self, in_sync, factor: ((), ()))
+    patch.setattr(PartitionChange, "_eligible", lambda self, replicas, in_sync, factor: ())
     return kip_966.test_eligible_leader_is_elected_when_nobody_is_in_sync
 
 
