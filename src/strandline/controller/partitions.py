@@ -141,12 +141,16 @@ class PartitionChange:
 def _complete_reassignment(
     replicas: tuple[int, ...], removing: tuple[int, ...], adding: tuple[int, ...], in_sync: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """A reassignment is done when all replicas that are added are in sync, and someone stays."""
+    """A reassignment is done when all replicas that are added are in sync, and someone stays.
+
+    One that leaves fewer replicas waits for all that stay: before that, the set may need those that go.
+    """
     if not adding and not removing:
         return replicas, removing, adding, in_sync
     staying = tuple(r for r in replicas if r not in removing)
     still_in_sync = tuple(r for r in in_sync if r not in removing)
-    if not set(adding) <= set(in_sync) or not still_in_sync:
+    awaited = staying if len(adding) < len(removing) else adding
+    if not set(awaited) <= set(still_in_sync) or not still_in_sync:
         return replicas, removing, adding, in_sync
     return staying, (), (), still_in_sync
 

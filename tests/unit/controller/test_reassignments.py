@@ -61,3 +61,12 @@ def test_going_back_to_the_replicas_that_were_is_done_at_once() -> None:
     reassign(cluster, 3, 4)
     assert reassign(cluster, 1, 2) == ErrorCode.NONE
     assert (partition.replicas, partition.adding, partition.removing) == ((1, 2), (), ())
+
+
+def test_one_that_leaves_fewer_replicas_waits_for_all_that_stay() -> None:
+    cluster, partition = cluster_of(3, 1, 2, 3, min_insync_replicas="2")
+    cluster.ask_in_sync("t", 1, 2)
+    assert reassign(cluster, 2, 3) == ErrorCode.NONE
+    assert (partition.in_sync, partition.leader, partition.removing) == ((1, 2), 1, (1,))
+    cluster.ask_in_sync("t", 1, 2, 3)
+    assert (partition.replicas, partition.in_sync, partition.removing) == ((2, 3), (2, 3), ())
