@@ -69,7 +69,8 @@ class PartitionChange:
             if is_unclean:
                 in_sync = (leader,)
                 eligible = ()
-                record.leader_recovery_state = RECOVERING
+                if partition.recovery_state != RECOVERING:
+                    record.leader_recovery_state = RECOVERING
         elif not set(partition.replicas) <= set(replicas):
             # A replica is taken away: its requests must be refused from now on, which the new epoch does.
             record.leader = leader
@@ -85,7 +86,7 @@ class PartitionChange:
         _set_if_changed(record, "last_known_elr", last_known, partition.last_known_leaders)
         directories = self._directories(replicas)
         _set_if_changed(record, "directories", directories, partition.directories)
-        if self.recovery_state is not None:
+        if self.recovery_state not in (None, partition.recovery_state):
             record.leader_recovery_state = self.recovery_state
         unchanged = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.index)
         return None if record == unchanged else record
