@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strandline.controller import configs
+from strandline.controller import configs, partitions
 from strandline.controller.partitions import UNCLEAN, PartitionChange
 from strandline.partition import follower, leader
 from strandline.partition.leader import Leader
@@ -23,6 +23,7 @@ from tests.spec import test_kip_853_voters as kip_853
 from tests.spec import test_kip_966_elections as kip_966
 from tests.spec import test_raft_elections as raft_elections
 from tests.spec import test_raft_log as raft_log
+from tests.unit.controller import test_reassignments as reassignments
 
 Patch = pytest.MonkeyPatch
 Test = Callable[[], None]
@@ -124,6 +125,30 @@ def unclean_ends_stay_eligible(patch: Patch) -> Test:
     return kip_966.test_replica_that_ended_uncleanly_is_not_eligible
 
 
+def last_known_leaders_stay_known(patch: Patch) -> Test:
+    original = PartitionChange.record
+
+    def record(self: PartitionChange) -> Any:
+        changed = original(self)
+        if changed is not None and changed.last_known_elr == ():
+            changed.last_known_elr = None
+        return changed
+
+    patch.setattr(PartitionChange, "record", record)
+    return kip_966.test_last_known_leader_is_forgotten_when_another_leads
+
+
+def reassignments_do_not_wait_for_who_stays(patch: Patch) -> Test:
+    def complete(replicas: Any, removing: Any, adding: Any, in_sync: Any) -> Any:
+        def left(nodes: Any) -> Any:
+            return tuple(node for node in nodes if node not in removing)
+
+        return left(replicas), (), (), left(in_sync)
+
+    patch.setattr(partitions, "_complete_reassignment", complete)
+    return reassignments.test_one_that_leaves_fewer_replicas_waits_for_all_that_stay
+
+
 def changes_overlap(patch: Patch) -> Test:
     patch.setattr(VoterChanges, "_refusal", lambda self, role: None)
     return kip_853.test_4_1_one_change_at_a_time
@@ -219,6 +244,8 @@ MUTANTS = (
     nobody_is_eligible,
     who_was_eligible_stays_so_under_another_minimum,
     unclean_ends_stay_eligible,
+    last_known_leaders_stay_known,
+    reassignments_do_not_wait_for_who_stays,
 )
 
 
