@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strandline.controller import configs
+from strandline.controller import configs, partitions
 from strandline.controller.partitions import UNCLEAN, PartitionChange
 from strandline.partition import follower, leader
 from strandline.partition.leader import Leader
@@ -23,6 +23,7 @@ from tests.spec import test_kip_853_voters as kip_853
 from tests.spec import test_kip_966_elections as kip_966
 from tests.spec import test_raft_elections as raft_elections
 from tests.spec import test_raft_log as raft_log
+from tests.unit.controller import test_reassignments as reassignments
 
 Patch = pytest.MonkeyPatch
 Test = Callable[[], None]
@@ -104,7 +105,7 @@ def unclean_election_everywhere(patch: Patch) -> Test:
 
 
 def nobody_is_eligible(patch: Patch) -> Test:
-    patch.setattr(PartitionChange, "_eligible", lambda self, in_sync, factor: ((), ()))
+    patch.setattr(PartitionChange, "_eligible", lambda self, replicas, in_sync, factor: ())
     return kip_966.test_eligible_leader_is_elected_when_nobody_is_in_sync
 
 
@@ -122,6 +123,30 @@ def unclean_ends_stay_eligible(patch: Patch) -> Test:
 
     patch.setattr(PartitionChange, "record", record)
     return kip_966.test_replica_that_ended_uncleanly_is_not_eligible
+
+
+def last_known_leaders_stay_known(patch: Patch) -> Test:
+    original = PartitionChange.record
+
+    def record(self: PartitionChange) -> Any:
+        changed = original(self)
+        if changed is not None and changed.last_known_elr == ():
+            changed.last_known_elr = None
+        return changed
+
+    patch.setattr(PartitionChange, "record", record)
+    return kip_966.test_last_known_leader_is_forgotten_when_another_leads
+
+
+def reassignments_do_not_wait_for_who_stays(patch: Patch) -> Test:
+    def complete(replicas: Any, removing: Any, adding: Any, in_sync: Any) -> Any:
+        def left(nodes: Any) -> Any:
+            return tuple(node for node in nodes if node not in removing)
+
+        return left(replicas), (), (), left(in_sync)
+
+    patch.setattr(partitions, "_complete_reassignment", complete)
+    return reassignments.test_one_that_leaves_fewer_replicas_waits_for_all_that_stay
 
 
 def changes_overlap(patch: Patch) -> Test:
@@ -219,6 +244,8 @@ MUTANTS = (
     nobody_is_eligible,
     who_was_eligible_stays_so_under_another_minimum,
     unclean_ends_stay_eligible,
+    last_known_leaders_stay_known,
+    reassignments_do_not_wait_for_who_stays,
 )
 
 

@@ -63,6 +63,13 @@ def test_whoever_leaves_a_set_below_the_minimum_becomes_eligible() -> None:
     assert (record.leader, record.isr, record.eligible_leader_replicas) == (3, (3,), (2,))
 
 
+def test_all_who_leave_at_once_are_eligible() -> None:
+    """Each of them has what was committed, which is nothing more from now on."""
+    record = change(partition((1, 2, 3), 1), {1, 2, 3}, (1,))
+    assert record is not None
+    assert record.eligible_leader_replicas == (2, 3)
+
+
 def test_eligible_leader_is_elected_when_nobody_is_in_sync() -> None:
     """It was in sync when the set fell below the minimum, after which nothing was committed."""
     record = change(partition((3,), 3, eligible=(2,)), {2}, ())
@@ -100,6 +107,30 @@ def test_last_known_leader_leads_again_when_nobody_else_may() -> None:
     back = change(partition((), NO_LEADER, last_known=(3,)), {3})
     assert back is not None
     assert (back.leader, back.isr) == (3, (3,))
+
+
+def test_last_known_leader_is_forgotten_when_another_leads() -> None:
+    """Otherwise a short end of the one that leads now would bring back the other, which ended uncleanly before."""
+    elected = change(partition((), NO_LEADER, eligible=(2, 3), last_known=(3,)), {2})
+    assert elected is not None
+    assert (elected.leader, elected.isr, elected.last_known_elr) == (2, (2,), ())
+    ended = change(partition((2,), 2), {3}, (), unclean=frozenset({2}))
+    assert ended is not None
+    assert (ended.leader, ended.last_known_elr) == (NO_LEADER, (2,))
+
+
+def test_last_known_leader_that_is_no_replica_any_more_does_not_lead() -> None:
+    record = PartitionChange(
+        topic_id=bytes(16),
+        index=0,
+        partition=partition((), NO_LEADER, last_known=(3,)),
+        is_alive=lambda replica: True,
+        min_in_sync=2,
+        election=UNCLEAN,
+        replicas=(1, 2),
+    ).record()
+    assert record is not None
+    assert record.leader == 1
 
 
 def test_last_known_leader_with_another_disk_is_forgotten() -> None:

@@ -14,7 +14,9 @@ from strandline.base.errors import KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.broker.replica import Replica
 from strandline.broker.replicas import is_full
+from strandline.controller.controller import Controller
 from strandline.controller.image_records import records_of
+from strandline.controller.plans import Planned
 from strandline.storage import retention
 from strandline.storage.directory import LogDirectory
 
@@ -39,6 +41,7 @@ class Background:
         start(self._every(lambda: 1000, self.snapshot_metadata))
         seconds = self._broker.config.int("leader.imbalance.check.interval.seconds")
         start(self._every(lambda: seconds * 1000, self.return_leaders))
+        start(self._every(self._ms("unclean.leader.election.interval.ms"), self.elect_uncleanly))
         start(self._every(self._idle_check_ms, self.close_idle))
 
     def start(self) -> None:
@@ -91,15 +94,26 @@ class Background:
     async def return_leaders(self) -> None:
         """Leadership goes back to preferred replicas (auto.leader.rebalance.enable)."""
         broker = self._broker
-        runtime = broker.controller_runtime
-        if runtime is None or not runtime.is_active or not broker.config.flag("auto.leader.rebalance.enable"):
-            return
+        if broker.config.flag("auto.leader.rebalance.enable"):
+            moved = await self._elect(Controller.plan_preferred_leaders)
+            if moved:
+                broker.events.info("preferred leaders elected", partitions=moved)
+
+    async def elect_uncleanly(self) -> None:
+        """Where nobody in sync is left and the topic has come to allow any leader (unclean.leader.election.enable)."""
+        elected = await self._elect(Controller.plan_unclean_leaders)
+        if elected:
+            self._broker.events.warn("leaders elected that may lack records", partitions=elected)
+
+    async def _elect(self, plan: Callable[[Controller], Planned[int]]) -> int:
+        """How many partitions got another leader; none where another node decides."""
+        runtime = self._broker.controller_runtime
+        if runtime is None or not runtime.is_active:
+            return 0
         try:
-            moved = await runtime.commit(runtime.machine.plan_preferred_leaders)
+            return await runtime.commit(lambda: plan(runtime.machine))
         except KafkaError:
-            return
-        if moved:
-            broker.events.info("preferred leaders elected", partitions=moved)
+            return 0
 
     async def snapshot_metadata(self) -> None:
         """When the metadata log has grown enough since the last snapshot, or something is new and that one is old."""

@@ -105,8 +105,10 @@ class MarkerSending:
             if state is not None:
                 by_leader.setdefault(state.leader, []).append(partition)
         self._left = []
-        for leader, partitions in by_leader.items():
-            codes = await self._send(leader, partitions)
+        sends = [self._send(*each) for each in by_leader.items()]
+        # All at once: a leader that hangs must not hold up what others can have. One alone needs no task of its own.
+        answers = [await sends[0]] if len(sends) == 1 else await asyncio.gather(*sends)
+        for partitions, codes in zip(by_leader.values(), answers, strict=True):
             for partition, code in zip(partitions, codes, strict=True):
                 if code == ErrorCode.TRANSACTION_COORDINATOR_FENCED:
                     raise KafkaError(code)

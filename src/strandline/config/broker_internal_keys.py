@@ -77,7 +77,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("share.coordinator.state.topic.prune.interval.ms", INT, 300_000, at_least(1), LOW).internal(
         "How often the state topic of share groups is cut."
     ),
-    accepted("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1), MEDIUM).internal(
+    active("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1), MEDIUM).internal(
         "How often the controller looks for partitions that need an unclean election."
     ),
     accepted("unstable.api.versions.enable", BOOLEAN, False, None, HIGH).internal(

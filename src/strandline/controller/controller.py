@@ -112,6 +112,9 @@ class Controller:
     def plan_preferred_leaders(self) -> Planned[int]:
         return elections.plan_preferred_leaders(self.image, self._rules)
 
+    def plan_unclean_leaders(self) -> Planned[int]:
+        return elections.plan_unclean_leaders(self.image, self._rules)
+
     def plan_alter_reassignments(
         self, request: AlterPartitionReassignmentsRequest
     ) -> Planned[AlterPartitionReassignmentsResponse]:

@@ -1,4 +1,4 @@
-"""Plans for ElectLeaders and for the automatic return to preferred leaders."""
+"""Plans for ElectLeaders, for the automatic return to preferred leaders, and for leaders where nobody in sync lives."""
 
 from __future__ import annotations
 
@@ -108,4 +108,20 @@ def plan_preferred_leaders(image: ClusterImage, rules: TopicRules) -> Planned[in
             record = _change(image, topic, index, PREFERRED, rules)
             if record is not None and record.leader == first:
                 records.append(record)
+    return Planned(records=tuple(records), response=len(records))
+
+
+def plan_unclean_leaders(image: ClusterImage, rules: TopicRules) -> Planned[int]:
+    """Leaders for partitions that have none and may have any, some at a time; how many got one.
+
+    Most get theirs when a broker comes or goes: this is for topics that have come to allow it since.
+    """
+    records: list[Message] = []
+    for topic in image.topics.values():
+        offline = [index for index, state in topic.partitions.items() if state.leader == NO_LEADER]
+        if not offline or not rules.allows_unclean(topic.name):
+            continue
+        changes = (_change(image, topic, index, UNCLEAN, rules) for index in offline)
+        records += [record for record in changes if record is not None and record.leader >= 0]
+    records = records[:AUTOMATIC_ELECTIONS_MAX]
     return Planned(records=tuple(records), response=len(records))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.controller.brokers import TopicRules, can_lead, candidates, check_epoch
-from strandline.controller.image import ClusterImage, PartitionState
-from strandline.controller.partitions import PartitionChange
+from strandline.controller.image import NO_LEADER_CHANGE, ClusterImage, PartitionState
+from strandline.controller.partitions import RECOVERING, PartitionChange
 from strandline.controller.plans import Planned
 from strandline.wire.api.k56_alter_partition import (
     AlterPartitionRequest,
@@ -14,7 +16,11 @@ from strandline.wire.api.k56_alter_partition import (
     ResponsePartitionData,
     ResponseTopicData,
 )
+from strandline.wire.records.metadata import PartitionChangeRecord
 from strandline.wire.schema import Message
+
+# Of a broker whose epoch the asker does not tell.
+_ANY_EPOCH: Final = -1
 
 
 def plan_alter_partition(
@@ -25,12 +31,14 @@ def plan_alter_partition(
     topics = []
     for topic in request.topics:
         answers = []
-        known = image.topics_by_id.get(topic.topic_id)
         for asked in topic.partitions:
-            partition = None if known is None else known.partitions.get(asked.partition_index)
             try:
-                if known is None or partition is None:
+                known = image.topics_by_id.get(topic.topic_id)
+                if known is None:
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+                partition = known.partitions.get(asked.partition_index)
+                if partition is None:
+                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 in_sync = _check(image, request, asked, partition, version)
                 record = PartitionChange(
                     topic_id=known.topic_id,
@@ -40,11 +48,11 @@ def plan_alter_partition(
                     min_in_sync=rules.min_in_sync(known.name),
                     uses_eligible=rules.uses_eligible(),
                     in_sync=in_sync,
-                    recovery_state=asked.leader_recovery_state if asked.leader_recovery_state == 0 else None,
+                    recovery_state=asked.leader_recovery_state,
                 ).record()
                 if record is not None:
                     records.append(record)
-                answers.append(_answer(asked, partition, in_sync, bumped=record is not None))
+                answers.append(_answer(asked, partition, record))
             except KafkaError as error:
                 answers.append(_refused(asked, error.code))
         topics.append(ResponseTopicData(topic_id=topic.topic_id, partitions=tuple(answers)))
@@ -67,33 +75,50 @@ def _check(
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     if asked.partition_epoch < partition.partition_epoch:
         raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION)
-    if version >= 3:
-        in_sync = tuple(broker.broker_id for broker in asked.new_isr_with_epochs)
-    else:
-        in_sync = asked.new_isr
-    if request.broker_id not in in_sync or not set(in_sync) <= set(partition.replicas):
+    members = {broker.broker_id: broker.broker_epoch for broker in asked.new_isr_with_epochs}
+    if version < 3:
+        members = dict.fromkeys(asked.new_isr, _ANY_EPOCH)
+    if request.broker_id not in members or not set(members) <= set(partition.replicas):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    for broker in asked.new_isr_with_epochs:
-        known = image.brokers.get(broker.broker_id)
-        stale = known is not None and broker.broker_epoch not in (-1, known.epoch)
-        if known is None or stale or not can_lead(image, partition, broker.broker_id):
-            if broker.broker_id in partition.in_sync and known is not None and not stale:
+    if asked.leader_recovery_state == RECOVERING and (
+        len(members) > 1 or partition.recovery_state != RECOVERING
+    ):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST
+        )  # a leader recovers alone, and only after an unclean election
+    for broker_id, epoch in members.items():
+        known = image.brokers.get(broker_id)
+        stale = known is not None and epoch not in (_ANY_EPOCH, known.epoch)
+        if known is None or stale or not can_lead(image, partition, broker_id):
+            if broker_id in partition.in_sync and known is not None and not stale:
                 continue  # it is there already; fencing takes it out
             raise KafkaError(ErrorCode.INELIGIBLE_REPLICA)
-    return in_sync
+    return tuple(members)
 
 
 def _answer(
-    asked: PartitionData, partition: PartitionState, in_sync: tuple[int, ...], *, bumped: bool
+    asked: PartitionData, partition: PartitionState, record: PartitionChangeRecord | None
 ) -> ResponsePartitionData:
+    """The partition as it is now. If the change ended a reassignment its asker may lead no more."""
+    leader_epoch, in_sync, partition_epoch = (
+        partition.leader_epoch,
+        partition.in_sync,
+        partition.partition_epoch,
+    )
+    if record is not None:
+        if record.leader not in (NO_LEADER_CHANGE, partition.leader):
+            return _refused(asked, ErrorCode.NEW_LEADER_ELECTED)
+        leader_epoch += record.leader != NO_LEADER_CHANGE
+        in_sync = in_sync if record.isr is None else record.isr
+        partition_epoch += 1
     return ResponsePartitionData(
         partition_index=asked.partition_index,
         error_code=ErrorCode.NONE,
         leader_id=partition.leader,
-        leader_epoch=partition.leader_epoch,
+        leader_epoch=leader_epoch,
         isr=in_sync,
         leader_recovery_state=asked.leader_recovery_state,
-        partition_epoch=partition.partition_epoch + (1 if bumped else 0),
+        partition_epoch=partition_epoch,
     )
 
 

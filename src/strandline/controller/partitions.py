@@ -5,7 +5,7 @@
    then the last known leader. Any other replica only where the topic allows unclean election.
 2. A replica that leaves the in-sync set while it is below the minimum becomes eligible; the list is forgotten when the
    set is large enough again. A broker that ended uncleanly is neither in sync nor eligible until it has caught up; it
-   is still the last known leader, unless it has come back with another disk.
+   is still the last known leader, unless it has come back with another disk, until anybody leads again.
 3. Where eligible leader replicas are off (eligible.leader.replicas.version 0) nobody is eligible, and the last replica
    stays in sync even when it is gone: only it may lead.
 4. Every change of leader raises the leader epoch, also one that elects the same broker again.
@@ -57,8 +57,9 @@ class PartitionChange:
         replicas, removing, adding, in_sync = _complete_reassignment(replicas, removing, adding, in_sync)
         if not self.uses_eligible and not in_sync:
             in_sync = tuple(r for r in partition.in_sync if r in replicas)
-        eligible, last_known = self._eligible(in_sync, len(replicas) - len(adding))
-        leader, is_unclean = self._elect(replicas, in_sync, eligible)
+        eligible = self._eligible(replicas, in_sync, len(replicas) - len(adding))
+        last_known = self._last_known(replicas)
+        leader, is_unclean = self._elect(replicas, in_sync, eligible, last_known)
         record = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.index)
         if leader != partition.leader:
             record.leader = leader
@@ -67,12 +68,15 @@ class PartitionChange:
                 eligible = tuple(r for r in eligible if r != leader)
             if is_unclean:
                 in_sync = (leader,)
-                eligible = last_known = ()
-                record.leader_recovery_state = RECOVERING
+                eligible = ()
+                if partition.recovery_state != RECOVERING:
+                    record.leader_recovery_state = RECOVERING
         elif not set(partition.replicas) <= set(replicas):
             # A replica is taken away: its requests must be refused from now on, which the new epoch does.
             record.leader = leader
-        if not in_sync and leader == NO_LEADER and partition.leader not in (NO_LEADER, *self.lost):
+        if leader != NO_LEADER:
+            last_known = ()  # whoever led before may lose from now on what this one is given
+        elif not in_sync and partition.leader not in (NO_LEADER, *self.lost):
             last_known = (partition.leader,)
         _set_if_changed(record, "isr", in_sync, partition.in_sync)
         _set_if_changed(record, "replicas", replicas, partition.replicas)
@@ -82,30 +86,32 @@ class PartitionChange:
         _set_if_changed(record, "last_known_elr", last_known, partition.last_known_leaders)
         directories = self._directories(replicas)
         _set_if_changed(record, "directories", directories, partition.directories)
-        if self.recovery_state is not None:
+        if self.recovery_state not in (None, partition.recovery_state):
             record.leader_recovery_state = self.recovery_state
         unchanged = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.index)
         return None if record == unchanged else record
 
-    def _eligible(self, in_sync: tuple[int, ...], factor: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _eligible(self, replicas: tuple[int, ...], in_sync: tuple[int, ...], factor: int) -> tuple[int, ...]:
         partition = self.partition
-        needed = min(self.min_in_sync, factor)
-        if len(in_sync) >= needed or not self.uses_eligible:
-            return (), ()
-        was = [
-            *partition.eligible_leaders,
-            *(r for r in partition.in_sync if r not in partition.eligible_leaders),
-        ]
-        candidates = [r for r in was if r not in in_sync and r not in self.unclean_shutdown]
-        eligible = tuple(candidates[: needed - len(in_sync)])
-        return eligible, self._last_known()
+        if len(in_sync) >= min(self.min_in_sync, factor) or not self.uses_eligible:
+            return ()
+        return tuple(
+            replica
+            for replica in dict.fromkeys((*partition.eligible_leaders, *partition.in_sync))
+            if replica in replicas and replica not in in_sync and replica not in self.unclean_shutdown
+        )
 
-    def _last_known(self) -> tuple[int, ...]:
+    def _last_known(self, replicas: tuple[int, ...]) -> tuple[int, ...]:
         """Who led last, when it was the last in sync: the best that is left if nobody is eligible."""
-        return tuple(r for r in self.partition.last_known_leaders if r not in self.lost)
+        known = self.partition.last_known_leaders if self.uses_eligible else ()
+        return tuple(r for r in known if r in replicas and r not in self.lost)
 
     def _elect(
-        self, replicas: Sequence[int], in_sync: tuple[int, ...], eligible: tuple[int, ...]
+        self,
+        replicas: Sequence[int],
+        in_sync: tuple[int, ...],
+        eligible: tuple[int, ...],
+        last_known: tuple[int, ...],
     ) -> tuple[int, bool]:
         """The leader, and whether electing it may lose what was committed."""
         valid = [
@@ -118,7 +124,6 @@ class PartitionChange:
             return current, False
         if valid:
             return valid[0], False
-        last_known = self._last_known() if self.uses_eligible else ()
         if not in_sync and not eligible and len(last_known) == 1 and self.is_alive(last_known[0]):
             return last_known[0], True
         if self.election == UNCLEAN:
@@ -137,12 +142,16 @@ class PartitionChange:
 def _complete_reassignment(
     replicas: tuple[int, ...], removing: tuple[int, ...], adding: tuple[int, ...], in_sync: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """A reassignment is done when all replicas that are added are in sync, and someone stays."""
+    """A reassignment is done when all replicas that are added are in sync, and someone stays.
+
+    One that leaves fewer replicas waits for all that stay: before that, the set may need those that go.
+    """
     if not adding and not removing:
         return replicas, removing, adding, in_sync
     staying = tuple(r for r in replicas if r not in removing)
     still_in_sync = tuple(r for r in in_sync if r not in removing)
-    if not set(adding) <= set(in_sync) or not still_in_sync:
+    awaited = staying if len(adding) < len(removing) else adding
+    if not set(awaited) <= set(still_in_sync) or not still_in_sync:
         return replicas, removing, adding, in_sync
     return staying, (), (), still_in_sync
 

@@ -1,7 +1,8 @@
 """Plans for moving partitions: AlterPartitionReassignments, and what ListPartitionReassignments answers (KIP-455).
 
-A reassignment adds the new replicas beside the old ones; when all that are added are in sync the old ones go. It can be
-cancelled as long as it is not done: the replicas that were added go again.
+A reassignment adds the new replicas beside the old ones; when all that are added are in sync the old ones go. As long
+as it is not done it can be cancelled: the replicas that were added go again. It can also be given another target: then
+all that are not in that one go, and again not before those that are added are in sync.
 """
 
 from __future__ import annotations
@@ -89,10 +90,10 @@ def _reassign(
         return change.record()
     _check_target(image, partition, target.replicas, allows_other_factor)
     settled = tuple(r for r in partition.replicas if r not in partition.adding)
-    change.replicas = (*target.replicas, *(r for r in settled if r not in target.replicas))
     change.adding = tuple(r for r in target.replicas if r not in settled)
-    change.removing = tuple(r for r in settled if r not in target.replicas)
-    change.in_sync = tuple(r for r in partition.in_sync if r in change.replicas)
+    # Also those that the reassignment before has added: by now they may be the only ones in sync.
+    change.removing = tuple(r for r in partition.replicas if r not in target.replicas)
+    change.replicas = (*target.replicas, *change.removing)
     return change.record()
 
 
@@ -106,7 +107,7 @@ def _check_target(
     unknown = [r for r in replicas if r not in image.brokers]
     if unknown:
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"No broker has the id {unknown[0]}.")
-    factor = len(partition.replicas) - len(partition.adding)
+    factor = len(partition.replicas) - len(partition.removing)
     if not allows_other_factor and len(replicas) != factor:
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR, f"The replication factor would change from {factor}."

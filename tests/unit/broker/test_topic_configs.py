@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.controller.image import NO_LEADER, TOPIC_RESOURCE
+from strandline.controller.plans import Planned
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -16,6 +19,7 @@ from strandline.wire.api.k44_incremental_alter_configs import (
 )
 from strandline.wire.compression import CODES
 from strandline.wire.record_batch import headers_in
+from strandline.wire.records.metadata import PartitionChangeRecord
 from tests.batches import NOW_MS, batch
 from tests.disks import WatchedDisk
 from tests.unit.broker.requests import (
@@ -348,3 +352,20 @@ def test_settings_survive_a_restart_and_deletion_of_one_brings_back_the_default(
         assert await append_error(client, batch(1, size=400)) == ErrorCode.NONE
 
     scenario(tmp_path)
+
+
+@in_world(unclean_leader_election_interval_ms="10")
+async def test_unclean_election_that_comes_to_be_allowed_is_held(world: World) -> None:
+    client = world.connect()
+    await create(client, "t")
+    runtime = world.broker.controller_runtime
+    assert runtime is not None
+    topic = runtime.machine.image.topics["t"]
+    elsewhere = PartitionChangeRecord(
+        topic_id=topic.topic_id, partition_id=0, replicas=(2, 1), isr=(2,), leader=NO_LEADER
+    )
+    await runtime.commit(lambda: Planned(records=(elsewhere,), response=None))
+    await alter(client, TOPIC_RESOURCE, "t", "unclean.leader.election.enable", "true")
+    async with asyncio.timeout(60):
+        while topic.partitions[0].leader != 1:
+            await asyncio.sleep(0.01)

@@ -16,6 +16,13 @@ from strandline.wire.api.k19_create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from strandline.wire.api.k56_alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    ResponsePartitionData,
+    TopicData,
+)
 from strandline.wire.schema import Message
 from tests.unit.broker.world import SeededRandom
 from tests.unit.config.settings import started
@@ -58,6 +65,28 @@ class Cluster:
     def error_of(self, topic: CreatableTopic) -> ErrorCode:
         (result,) = self.create(topic).topics
         return ErrorCode(result.error_code)
+
+    def ask_in_sync(self, name: str, *members: int) -> ResponsePartitionData:
+        """The leader of the topic's first partition asks for another in-sync set; the answer."""
+        image = self.controller.image
+        state = image.topics[name].partitions[0]
+        asked = PartitionData(
+            partition_index=0,
+            leader_epoch=state.leader_epoch,
+            new_isr_with_epochs=tuple(
+                BrokerState(broker_id=n, broker_epoch=image.brokers[n].epoch) for n in members
+            ),
+            partition_epoch=state.partition_epoch,
+        )
+        request = AlterPartitionRequest(
+            broker_id=state.leader,
+            broker_epoch=image.brokers[state.leader].epoch,
+            topics=(TopicData(topic_id=image.topics[name].topic_id, partitions=(asked,)),),
+        )
+        response = self.commit(self.controller.plan_alter_partition(request, 3))
+        (answer,) = response.topics[0].partitions
+        assert isinstance(answer, ResponsePartitionData)
+        return answer
 
 
 def state(controller: Controller) -> object:

@@ -8,9 +8,6 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.controller.image import LOST, PartitionState
-from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, BrokerState
-from strandline.wire.api.k56_alter_partition import PartitionData as InSyncPartition
-from strandline.wire.api.k56_alter_partition import TopicData as InSyncTopic
 from strandline.wire.api.k73_assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     DirectoryData,
@@ -87,22 +84,7 @@ def test_leaders_in_a_failed_directory_move_and_the_others_stay() -> None:
 def test_replica_in_a_failed_directory_is_not_taken_in_sync_nor_elected() -> None:
     cluster = cluster_with_two_directories()
     fail(cluster, ONE)
-    image = cluster.controller.image
-    state = partition(cluster, 0)
-    members = tuple(BrokerState(broker_id=n, broker_epoch=image.brokers[n].epoch) for n in (1, 2))
-    asked = InSyncPartition(
-        partition_index=0,
-        leader_epoch=state.leader_epoch,
-        new_isr_with_epochs=members,
-        partition_epoch=state.partition_epoch,
-    )
-    request = AlterPartitionRequest(
-        broker_id=2,
-        broker_epoch=image.brokers[2].epoch,
-        topics=(InSyncTopic(topic_id=image.topics["t"].topic_id, partitions=(asked,)),),
-    )
-    answer = cluster.commit(cluster.controller.plan_alter_partition(request, 3))
-    assert answer.topics[0].partitions[0].error_code == ErrorCode.INELIGIBLE_REPLICA
+    assert cluster.ask_in_sync("t", 1, 2).error_code == ErrorCode.INELIGIBLE_REPLICA
     cluster.commit(cluster.controller.plan_fence(2))
     assert partition(cluster, 0).leader == -1, "broker 1 lives, its replica does not"
     assert partition(cluster, 1).leader == 1
