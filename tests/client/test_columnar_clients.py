@@ -170,3 +170,22 @@ def test_tables_that_cannot_be_sent_say_why(bootstrap: str, topic: str) -> None:
         await asyncio.sleep(0)
 
     run(main())
+
+
+def test_a_row_that_the_broker_refuses_is_noticed_though_its_batch_was_split(
+    bootstrap: str, topic: str
+) -> None:
+    make_topic(bootstrap, topic, max_message_bytes="10000")
+    rows = [b"small"] * 20 + [bytes(20_000)] + [b"small"] * 20
+
+    async def main() -> None:
+        async with Producer(bootstrap_servers=bootstrap) as producer:
+            sent = await producer.send_table(topic, pa.table({"value": rows}))
+            await producer.flush()
+            assert sent.done()
+            with pytest.raises(RecordTooLargeError):
+                sent.check()
+            with pytest.raises(RecordTooLargeError):
+                await sent
+
+    run(main())
