@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from strandline.spark.lineage import Decision, LineageError, Marker, decide
-from strandline.spark.shared_write import WHOLE_TOPIC, RepeatedWriteError, Report, check_reports
+from strandline.spark.shared_write import (
+    WHOLE_TOPIC,
+    RepeatedWriteError,
+    Report,
+    TaskFailedError,
+    check_reports,
+)
 
 
 def decided(
@@ -69,6 +75,13 @@ def test_a_stage_that_ran_twice_is_not_committed() -> None:
     check_reports(reports, {3: 0})
     with pytest.raises(RepeatedWriteError, match="stage 3"):
         check_reports(reports, {3: 1})
+    with pytest.raises(RepeatedWriteError, match="does not say"):
+        check_reports(reports, {3: None})
+
+
+def test_what_a_task_could_not_do_is_raised_before_what_followed_from_it() -> None:
+    with pytest.raises(TaskFailedError, match="too large"):
+        check_reports([Report("t", 0, 5, 3), Report("", WHOLE_TOPIC, 0, 3, "a row is too large")], {3: 1})
 
 
 def test_two_tasks_of_one_partition_are_not_committed() -> None:
