@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Consumer, Producer
-from strandline.client.errors import ConfigError, IllegalStateError, RecordTooLargeError, SerializationError
+from strandline.client.errors import (
+    ConfigError,
+    IllegalStateError,
+    KafkaError,
+    RecordTooLargeError,
+    SerializationError,
+)
+from strandline.client.fetch_buffer import FetchBuffer
 from strandline.client.partitioners import partition_for_key
+from strandline.wire.record_batch import CorruptBatch
 from tests.client.consuming import fill, make_topic, member, new_group, read
 from tests.client.reading import read_all, run
 
 pa = pytest.importorskip("pyarrow")
+consuming = pytest.importorskip("strandline.client.columnar.consuming")
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 
@@ -128,6 +138,41 @@ def test_records_and_tables_can_take_turns(bootstrap: str, topic: str) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("ending", ["cancelled", "damaged"])
+def test_rows_of_a_poll_that_fails_are_not_taken_for_read(
+    bootstrap: str, topic: str, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_topic(bootstrap, topic)
+    fill(bootstrap, topic, range(50))
+    make_table = consuming.table_of
+
+    def damaged(*arguments: Any) -> Any:
+        raise CorruptBatch("a record ends behind its batch")
+
+    async def main() -> None:
+        consumer = await member(bootstrap, new_group(), [topic])
+        monkeypatch.setattr(consuming, "_WORKER_BYTES_MIN", 0)  # so that decoding is waited for
+        monkeypatch.setattr(consuming, "table_of", damaged if ending == "damaged" else make_table)
+        buffer = consumer._started().buffer
+        take, poll = buffer.take_batches, asyncio.create_task(consumer.poll_table(60))
+
+        def cancelled(*arguments: int) -> Any:
+            parts = take(*arguments)
+            if parts and ending == "cancelled":
+                poll.cancel()
+            return parts
+
+        monkeypatch.setattr(FetchBuffer, "take_batches", lambda _, *arguments: cancelled(*arguments))
+        with pytest.raises(asyncio.CancelledError if ending == "cancelled" else KafkaError):
+            await poll
+        monkeypatch.undo()
+        assert await consumer.position(TopicPartition(topic, 0)) == 0
+        assert (await read_table(consumer, 50)).column("offset").to_pylist() == list(range(50))
+        await consumer.close()
+
+    run(main())
+
+
 def test_a_transaction_can_hold_tables(bootstrap: str, topic: str) -> None:
     make_topic(bootstrap, topic)
 
@@ -168,5 +213,24 @@ def test_tables_that_cannot_be_sent_say_why(bootstrap: str, topic: str) -> None:
                 await producer.send_table(topic, pa.table({"value": pa.array([], pa.string())}))
             ).rows == 0
         await asyncio.sleep(0)
+
+    run(main())
+
+
+def test_a_row_that_the_broker_refuses_is_noticed_though_its_batch_was_split(
+    bootstrap: str, topic: str
+) -> None:
+    make_topic(bootstrap, topic, max_message_bytes="10000")
+    rows = [b"small"] * 20 + [bytes(20_000)] + [b"small"] * 20
+
+    async def main() -> None:
+        async with Producer(bootstrap_servers=bootstrap) as producer:
+            sent = await producer.send_table(topic, pa.table({"value": rows}))
+            await producer.flush()
+            assert sent.done()
+            with pytest.raises(RecordTooLargeError):
+                sent.check()
+            with pytest.raises(RecordTooLargeError):
+                await sent
 
     run(main())

@@ -11,6 +11,7 @@ from confluent_kafka import Producer as ConfluentProducer
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Consumer, Producer
+from strandline.client.decode import ConsumerRecord
 from strandline.client.errors import (
     ClosedError,
     ConfigError,
@@ -20,6 +21,7 @@ from strandline.client.errors import (
     SerializationError,
     UnknownTopicError,
 )
+from strandline.client.fetch_buffer import FetchBuffer
 from strandline.client.subscription import OffsetAndMetadata
 from tests.client.consuming import fill, make_topic, new_group, read, values
 from tests.client.reading import run
@@ -436,6 +438,37 @@ def test_what_cannot_be_asked_of_a_consumer_says_why(bootstrap: str, topic: str)
             await waiting
         with pytest.raises(ClosedError):
             await consumer.poll()
+
+    run(main())
+
+
+def test_records_of_a_poll_that_is_cancelled_are_not_lost(
+    bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_topic(bootstrap, topic)
+    fill(bootstrap, topic, range(50))
+    seen: list[ConsumerRecord] = []
+
+    async def main() -> None:
+        async with Consumer(EARLIEST, bootstrap_servers=bootstrap) as consumer:
+
+            async def application() -> None:
+                seen.extend(await consumer.poll(60))
+
+            consumer.assign([TopicPartition(topic, 0)])
+            task, take = asyncio.create_task(application()), FetchBuffer.take
+
+            def cancelled(buffer: FetchBuffer, count: int) -> list[ConsumerRecord]:
+                if found := take(buffer, count):
+                    task.cancel()
+                return found
+
+            monkeypatch.setattr(FetchBuffer, "take", cancelled)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            monkeypatch.undo()
+            seen.extend(await read(consumer, 50 - len(seen)))
+        assert values(seen) == list(range(50))
 
     run(main())
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from strandline.client.errors import KafkaTimeoutError
+from strandline.client.errors import KafkaTimeoutError, ProducerFencedError
 from strandline.client.sync import Admin, Producer, TransactionOwner
-from strandline.spark import markers, write_atomically
-from strandline.spark.batch_transaction import BatchTransaction, TakenOverError, TransactionTooLongError
-from strandline.spark.lineage import LineageError
+from strandline.spark import exactly_once, markers, write_atomically
+from strandline.spark.batch_transaction import (
+    BatchTransaction,
+    TakenOverError,
+    TransactionTooLongError,
+    UnknownOutcomeError,
+)
+from strandline.spark.lineage import LineageError, Marker
 from strandline.spark.markers import MarkerLog
-from strandline.spark.shared_write import RepeatedWriteError, write_task
+from strandline.spark.options import OptionError
+from strandline.spark.placing import PLACE, partition_counts
+from strandline.spark.shared_write import RepeatedWriteError, TaskFailedError, write_task
 from strandline.spark.sinks import ExactlyOnceSink
 from strandline.testing.clusters import wait_until
 from tests.spark.topics import rows_of
@@ -43,6 +52,14 @@ def query(spark: Any, made: str) -> Any:
     become("query")
     yield become
     spark.sparkContext.setLocalProperty("sql.streaming.queryId", None)
+
+
+def answer_lost(commit: Callable[[BatchTransaction], None]) -> Callable[[BatchTransaction], None]:
+    def commit_and_fail(self: BatchTransaction) -> None:
+        commit(self)
+        raise KafkaTimeoutError(None, "the coordinator did not answer")
+
+    return commit_and_fail
 
 
 def numbers(spark: Any, start: int, end: int) -> Any:
@@ -117,16 +134,8 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_open_behind(
 def test_a_commit_whose_answer_is_lost_counts(
     spark: Any, bootstrap: str, made: str, values: Values, query: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit, calls = BatchTransaction.commit, []
-
-    def loses_answer(self: BatchTransaction) -> None:
-        commit(self)
-        calls.append(1)
-        raise KafkaTimeoutError(None, "the coordinator did not answer")
-
-    monkeypatch.setattr(BatchTransaction, "commit", loses_answer)
+    monkeypatch.setattr(BatchTransaction, "commit", answer_lost(BatchTransaction.commit))
     ExactlyOnceSink(bootstrap, topic=made)(numbers(spark, 0, 20), 0)
-    assert calls == [1]
     assert values() == list(range(20))
 
 
@@ -171,26 +180,146 @@ def test_a_batch_longer_than_its_transaction_may_take_is_refused_whole(
 
 
 def test_a_batch_job_writes_all_or_nothing_into_the_topics_that_its_rows_name(
-    spark: Any, bootstrap: str, made: str, admin: Admin, values: Values
+    spark: Any, bootstrap: str, made: str, admin: Admin, values: Values, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admin.create_topic(f"{made}-2", partitions=1)
     rows = numbers(spark, 0, 20).selectExpr("value", f"if(value % 2 = 0, '{made}', '{made}-2') as topic")
     bad = rows.selectExpr("value", "topic", "if(value = '19', 7, 0) as partition")  # there is no partition 7
-    with pytest.raises(Exception, match="partitions must be from 0"):
+    with pytest.raises(TaskFailedError, match="partitions must be from 0"):
         write_atomically(bad, bootstrap, name=made)
     assert values() == []
-    assert write_atomically(rows, bootstrap, name=made) == 20
+    monkeypatch.setattr(BatchTransaction, "commit", answer_lost(BatchTransaction.commit))
+    with pytest.raises(UnknownOutcomeError, match="Look before"):
+        write_atomically(rows, bootstrap, name=made)
     assert values() == list(range(0, 20, 2))
     assert sorted(int(row.value) for row in rows_of(bootstrap, f"{made}-2", 1)) == list(range(1, 20, 2))
 
 
+def test_a_query_with_state_goes_on_behind_a_batch_that_is_skipped_but_not_over_one_that_is_planned_anew(
+    spark: Any,
+    bootstrap: str,
+    made: str,
+    values: Values,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
+    source.mkdir()
+    counts = spark.readStream.text(str(source)).groupBy("value").count()
+
+    def run(batch_id: int, count: int) -> None:
+        """Reads one more file, with so many lines."""
+        (source / f"{batch_id}.txt").write_text("same\n" * count)
+        rows = counts.selectExpr("cast(count as string) as value")
+        writer = exactly_once(rows, bootstrap, topic=made).outputMode("update").trigger(availableNow=True)
+        query = writer.option("checkpointLocation", str(checkpoint)).start()
+        assert query.awaitTermination(300)
+
+    def forget(notes: str, batch_id: int) -> None:
+        for path in (checkpoint / notes).glob(f"*{batch_id}*"):
+            path.unlink()
+
+    close, closed = MarkerLog.close, []
+    monkeypatch.setattr(MarkerLog, "close", lambda log: closed.append(close(log)))
+    run(0, 3)
+    forget("commits", 0)  # as if the driver had died behind the sink's commit
+    run(1, 2)
+    assert values() == [3, 5]
+    forget("commits", 1)
+    forget("offsets", 1)  # as in a copy of the checkpoint from before batch 1
+    with pytest.raises(Exception, match="planned the batch anew"):
+        run(2, 1)
+    assert values() == [3, 5]
+    wait_until(lambda: len(closed) == 3, 60)  # what each query had open
+
+
+def test_two_queries_of_one_sink_each_have_their_own_lineage(
+    spark: Any, bootstrap: str, made: str, values: Values, query: Any
+) -> None:
+    sink = ExactlyOnceSink(bootstrap, topic=made)
+    sink(numbers(spark, 0, 5), 0)
+    query("another")
+    sink(numbers(spark, 5, 8), 0)
+    sink(numbers(spark, 5, 8), 0)
+    assert values() == list(range(8))
+    assert [log.last().query_id for log in sink._markers.values()] == [f"{made}-query", f"{made}-another"]
+    sink.close()
+    assert not sink._markers
+
+
 # What needs no Spark
+
+
+def test_a_pyspark_that_cannot_say_which_task_gets_a_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("pyspark.sql.DataFrame.repartitionById")
+    with pytest.raises(OptionError, match=r"4\.1"):
+        ExactlyOnceSink("127.0.0.1:1", topic="x")
+    nobody: Any = None
+    with pytest.raises(OptionError, match=r"4\.1"):
+        write_atomically(nobody, "127.0.0.1:1", name="x")
 
 
 def test_a_task_that_runs_again_refuses_to_write() -> None:
     nobody: Any = None
     with pytest.raises(RepeatedWriteError, match="attempt 1"):
         next(write_task(iter(()), nobody, {}, topic="t", shared=frozenset(), stage=1, attempt=1))
+
+
+def test_a_task_that_cannot_write_says_why_and_lets_the_job_end(
+    bootstrap: str, topic: str, admin: Admin
+) -> None:
+    admin.create_topic(topic, configs={"max.message.bytes": "10000"})
+    settings = {"bootstrap.servers": bootstrap}
+    transaction = BatchTransaction(settings, topic, 60_000)
+    transaction.begin()
+    rows = pa.record_batch({"value": [b"small", bytes(20_000)], PLACE: pa.array([0, 0], pa.int32())})
+    shared = frozenset([topic])
+    (report,) = write_task(
+        iter([rows]), transaction.ticket, settings, topic=topic, shared=shared, stage=7, attempt=0
+    )
+    (found,) = report.to_pylist()
+    assert (found["stage"], found["rows"]) == (7, 0)
+    assert "MESSAGE_TOO_LARGE" in found["error"]
+    transaction.abort()
+
+
+def test_a_commit_that_is_refused_because_it_was_carried_out_is_no_other_drivers(
+    bootstrap: str, topic: str
+) -> None:
+    settings = {"bootstrap.servers": bootstrap}
+    log = MarkerLog(settings, topic)
+    refused = ProducerFencedError(None, "the epoch is not the current one")
+    first, second = (BatchTransaction(settings, topic, 60_000) for _ in range(2))
+    for transaction in (first, second):
+        transaction.begin()
+        transaction.mark(log, Marker(query_id="q", batch_id=0, rows=0))
+        transaction.commit()
+        assert transaction.explain(refused) is None
+    assert isinstance(first.explain(refused), TakenOverError)
+    for each in (first, second, log):
+        each.close()
+
+
+def test_markers_are_not_kept_where_they_would_expire(
+    bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(markers, "TOPIC", topic)
+    admin.create_topic(topic, configs={"cleanup.policy": "compact,delete"})
+    with pytest.raises(LineageError, match="set it to compact"):
+        MarkerLog({"bootstrap.servers": bootstrap}, "sink")
+    admin.delete_topics([topic])
+    for _ in range(2):
+        log = MarkerLog({"bootstrap.servers": bootstrap}, "sink")
+        assert log.where.topic == topic
+        log.close()
+
+
+def test_a_topic_that_had_rows_and_was_deleted_does_not_hold_up_the_others(
+    bootstrap: str, topic: str, admin: Admin
+) -> None:
+    admin.create_topic(topic, partitions=3)
+    counts = partition_counts({"bootstrap.servers": bootstrap}, None, [topic, f"{topic}-gone"])
+    assert counts == {topic: 3}
 
 
 def test_a_marker_behind_an_open_transaction_of_another_sink_is_waited_for(

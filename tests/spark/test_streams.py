@@ -169,3 +169,61 @@ def test_a_deleted_topic_is_an_error_unless_data_may_be_lost(
     with pytest.raises(KafkaError, match="create the topic first"):
         strict.initialOffset()
     strict.stop()
+
+
+def test_a_topic_of_a_pattern_that_is_gone_in_a_moment_takes_no_other_with_it(
+    bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"kafka.bootstrap.servers": bootstrap, "subscribePattern": topic}
+    for name in ("a", "c"):
+        admin.create_topic(f"{topic}-{name}", partitions=1)
+    reader = StreamReader(read_options(given, is_stream=True))
+    start = reader.initialOffset()
+    # As where a topic is deleted between two questions.
+    names = [f"{topic}-{name}" for name in ("a", "b", "c")]
+    monkeypatch.setattr(reader._view().admin, "list_topics", lambda: names)
+    assert reader.initialOffset() == start
+    assert reader.latestOffset(start, ReadAllAvailable()) == start
+    reader.stop()
+
+
+def reader_of(bootstrap: str, topic: str, **options: str) -> StreamReader:
+    return StreamReader(
+        read_options({"kafka.bootstrap.servers": bootstrap, "subscribe": topic, **options}, is_stream=True)
+    )
+
+
+def test_a_repeated_batch_notices_that_records_of_a_new_partition_are_gone(
+    bootstrap: str, topic: str, admin: Admin
+) -> None:
+    admin.create_topic(topic, partitions=2)
+    produce(bootstrap, topic, range(20))
+    start, end = {topic: {"0": 10}}, {topic: {"0": 10, "1": 10}}
+    reader = reader_of(bootstrap, topic)
+    assert len(reader.partitions(start, end)) == 1
+    admin.delete_records({TopicPartition(topic, 1): 3})
+    with pytest.raises(DataLossError, match="offset 3 instead of 0"):
+        reader.partitions(start, end)
+    reader.stop()
+    lenient = reader_of(bootstrap, topic, failOnDataLoss="false")
+    assert len(lenient.partitions(start, end)) == 1
+    lenient.stop()
+
+
+def test_only_the_first_batch_does_not_wait_for_the_least_number_of_offsets(
+    bootstrap: str, topic: str, admin: Admin
+) -> None:
+    admin.create_topic(topic, partitions=1)
+    reader = reader_of(bootstrap, topic, minOffsetsPerTrigger="5")
+    position: dict[str, Any] = {topic: {"0": 0}}
+    for count, expected in ((3, 3), (3, 3), (2, 8)):
+        produce(bootstrap, topic, range(count), partitions=1)
+        position = reader.latestOffset(position, reader.getDefaultReadLimit())
+        assert position == {topic: {"0": expected}}
+    reader.stop()
+
+
+def test_a_cluster_that_does_not_answer_when_its_ends_are_to_be_shown_ends_no_query() -> None:
+    reader = reader_of("127.0.0.1:1", "nowhere", **{"kafka.default.api.timeout.ms": "200"})
+    assert reader.reportLatestOffset() is None
+    reader.stop()

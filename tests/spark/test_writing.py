@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from strandline.client.errors import RecordTooLargeError
 from strandline.client.partitioners import partition_for_key
 from strandline.client.sync import Admin
-from strandline.spark.options import OptionError
+from strandline.spark.options import OptionError, WriteOptions
 from strandline.spark.source import StrandlineSource
+from strandline.spark.writing import write_task
 from tests.oracle.fetch import SPARK_KAFKA_JARS
 from tests.oracle.require import require
 from tests.spark.topics import rows_of
@@ -98,3 +101,14 @@ def test_a_topic_is_not_overwritten(spark: Any) -> None:
     source = StrandlineSource({"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "x"})
     with pytest.raises(OptionError, match="mode append"):
         source.writer(StructType.fromDDL("value string"), overwrite=True)
+
+
+# What needs no Spark
+
+
+def test_a_task_fails_if_the_broker_refuses_one_of_its_rows(bootstrap: str, topic: str, admin: Admin) -> None:
+    admin.create_topic(topic, configs={"max.message.bytes": "10000"})
+    rows = pa.record_batch({"value": [b"small", bytes(20_000), b"small"]})
+    options = WriteOptions(topic=topic, producer={"bootstrap.servers": bootstrap})
+    with pytest.raises(RecordTooLargeError):
+        write_task(iter([rows]), options)

@@ -344,7 +344,13 @@ class Consumer:
         if self._unread_start < len(self._unread):
             raise IllegalStateError(None, "records of an iteration are not read yet; poll() gives them")
         parts = await engine.poll(timeout, lambda: engine.buffer.take_batches(max_rows, max_bytes))
-        table = await to_table(parts, engine.cluster.world, with_timestamp_type)
+        undo = engine.buffer.undo_of(parts)
+        try:
+            table = await to_table(parts, engine.cluster.world, with_timestamp_type)
+        except BaseException:
+            # Rows that nobody got must not count as read, also where the wait for them was cancelled.
+            undo()
+            raise
         self._counters.add("records-consumed-total", table.num_rows)
         return table
 

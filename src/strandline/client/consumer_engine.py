@@ -172,9 +172,14 @@ class ConsumerEngine:
             raise IllegalStateError(None, "nothing to read: subscribe to topics or assign partitions first")
         self._is_polling = True
         try:
+            # Others must run too, heartbeats among them, however fast the application polls. Before anything is taken:
+            # what a poll has taken is lost if it is cancelled then.
+            await asyncio.sleep(0)
             deadline = self.cluster.now() + timeout
             self.commits.commit_if_due(self._consumed)
             while True:
+                if self._is_closed:
+                    raise ClosedError(None, "the consumer was closed")
                 await self._maintain(deadline)
                 if self._fetcher.errors:
                     raise self._fetcher.errors.pop(0)
@@ -182,16 +187,12 @@ class ConsumerEngine:
                 found = take()
                 self._fetcher.dispatch()
                 if found:
-                    # Others must run too, heartbeats among them, however fast the application polls.
-                    await asyncio.sleep(0)
                     return found
                 left = deadline - self.cluster.now()
                 if left <= 0:
                     return found
                 with suppress(TimeoutError):
                     await within(left, self._news.wait())
-                if self._is_closed:
-                    raise ClosedError(None, "the consumer was closed")
         finally:
             self._is_polling = False
 

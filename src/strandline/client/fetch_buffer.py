@@ -10,6 +10,7 @@ for; a chunk of a paused partition stays for when it is resumed.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
@@ -250,6 +251,22 @@ class FetchBuffer:
             if self._turns:
                 self._turns.rotate(-1)
         return found
+
+    def undo_of(self, parts: list[BatchPart]) -> Callable[[], None]:
+        """To be called if the application does not get these parts: what was just taken is read again, unless the
+        position has been moved meanwhile."""
+        first: dict[TopicPartition, int] = {}
+        for topic, partition, position, _, _ in parts:
+            first.setdefault(TopicPartition(topic, partition), position)
+        states = self._subscription.partitions
+        before = [(states[where], states[where].version, position) for where, position in first.items()]
+
+        def undo() -> None:
+            for state, version, position in before:
+                if self._subscription.partitions.get(state.where) is state and state.version == version:
+                    self._subscription.set_position(state, position)
+
+        return undo
 
     def _next_readable(self) -> Chunk | None:
         return self._first_of(self._turns[0]) if self._turns else None

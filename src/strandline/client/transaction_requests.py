@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, is_retriable
 from strandline.base.ids import TopicPartition
 from strandline.client.sequences import ProducerIdentity
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
@@ -114,6 +114,13 @@ def end_request(transactional_id: str, identity: ProducerIdentity, is_commit: bo
 
 
 def first_error(codes: list[int]) -> int:
-    """The error that matters of several: one that a retry does not heal before one that it does."""
+    """The error that matters of several: one that a retry does not heal before one that it does, and the cause before
+    what was only not attempted because of it."""
     wrong = [code for code in codes if code != ErrorCode.NONE]
-    return wrong[0] if wrong else ErrorCode.NONE
+    return min(wrong, key=_severity, default=ErrorCode.NONE)
+
+
+def _severity(code: int) -> int:
+    if code == ErrorCode.OPERATION_NOT_ATTEMPTED:
+        return 2
+    return 1 if is_retriable(code) else 0

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from strandline.client.admin_producers import TransactionDescription
 from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, ProducerFencedError
 from strandline.client.sync import Admin, TransactionOwner
 from strandline.client.transaction_shared import TransactionTicket
@@ -33,6 +34,10 @@ class TransactionTooLongError(RuntimeError):
     """The coordinator aborted the batch because it took longer than the transaction's timeout."""
 
 
+class UnknownOutcomeError(RuntimeError):
+    """The commit was asked for and its answer did not come: the rows are all there, or none is."""
+
+
 class BatchTransaction:
     def __init__(self, settings: Mapping[str, str], name: str, timeout_ms: int) -> None:
         self._settings = dict(settings)
@@ -41,6 +46,7 @@ class BatchTransaction:
         self._owner: TransactionOwner | None = None
         self._ticket: TransactionTicket | None = None
         self._began_at = 0.0
+        self.is_commit_asked = False
 
     def begin(self) -> None:
         owner_settings: dict[str, Any] = {
@@ -70,12 +76,14 @@ class BatchTransaction:
 
     def commit(self) -> None:
         assert self._owner is not None, "begin comes first"
+        self.is_commit_asked = True
         self._owner.commit_transaction()
 
     def explain(self, error: BaseException) -> Exception | None:
         """What a failure means where writing again cannot help; None where it can.
 
-        A commit whose answer did not come may have been carried out: then the next attempt finds its marker.
+        A commit whose answer did not come may have been carried out, and be refused when it is asked for again: then
+        the next attempt finds its marker.
         """
         if isinstance(error, KafkaTimeoutError | ConnectionFailedError):
             return None
@@ -85,11 +93,10 @@ class BatchTransaction:
         except KafkaError:
             return None
         ticket = self._ticket
-        is_ours = ticket is not None and (found.producer_id, found.epoch) == (
-            ticket.producer_id,
-            ticket.epoch,
-        )
-        if ticket is None or (is_ours and not isinstance(error, ProducerFencedError)):
+        if ticket is None or _is_committed(found, ticket):
+            return None
+        is_ours = (found.producer_id, found.epoch) == (ticket.producer_id, ticket.epoch)
+        if is_ours and not isinstance(error, ProducerFencedError):
             return None
         seconds = time.monotonic() - self._began_at
         if seconds * 1000 >= self._timeout_ms:
@@ -113,3 +120,11 @@ class BatchTransaction:
         if self._owner is not None:
             self._owner.close(0)
             self._owner = None
+
+
+def _is_committed(found: TransactionDescription, ticket: TransactionTicket) -> bool:
+    """Whether it is the ticket's own transaction that was committed last. With transaction version 2 (KIP-890) a commit
+    raises the epoch by one; whoever takes over raises it first, and raises it again with a commit."""
+    epochs = (ticket.epoch, ticket.epoch + 1) if ticket.is_version_2 else (ticket.epoch,)
+    is_ours = found.producer_id == ticket.producer_id and found.epoch in epochs
+    return is_ours and found.state in ("PrepareCommit", "CompleteCommit")

@@ -81,36 +81,45 @@ class ClusterView:
     def partitions(self) -> list[TopicPartition]:
         """What the subscription stands for now. Topics of a pattern come and go; those that are named must exist."""
         wanted: Subscription = self._options.subscription
-        if wanted.partitions is not None:
-            return list(wanted.partitions)
-        if wanted.pattern is not None:
-            pattern = re.compile(wanted.pattern)
-            # Anywhere in the name, as Spark's format does.
-            names = [name for name in self.admin.list_topics() if pattern.search(name)]
-            return self._partitions_of(names)
-        return self._partitions_of(list(wanted.topics or ()))
-
-    def partitions_left(self) -> list[TopicPartition]:
-        """The same where named topics may have been deleted: what is left of them."""
+        if wanted.partitions is not None or wanted.pattern is not None:
+            return self.partitions_left()
         try:
-            return self.partitions()
-        except KafkaError as error:
-            if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                raise
-            there = set(self.admin.list_topics())
-            return self._partitions_of(
-                [name for name in self._options.subscription.topics or () if name in there]
-            )
-
-    def _partitions_of(self, names: list[str]) -> list[TopicPartition]:
-        if not names:
-            return []
-        try:
-            found = self.admin.describe_topics(names)
+            return self._partitions_of(list(wanted.topics or ()))
         except KafkaError as error:
             if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 error.advice = "create the topic first, or correct the option subscribe"
             raise
+
+    def partitions_left(self) -> list[TopicPartition]:
+        """The same where named topics may have been deleted: what is left of them."""
+        wanted: Subscription = self._options.subscription
+        if wanted.partitions is not None:
+            return list(wanted.partitions)
+        names = list(wanted.topics or ())
+        if wanted.pattern is not None:
+            pattern = re.compile(wanted.pattern)
+            # Anywhere in the name, as Spark's format does.
+            names = [name for name in self.admin.list_topics() if pattern.search(name)]
+        try:
+            return self._partitions_of(names)
+        except KafkaError as error:
+            if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+        # One that is gone says nothing about the others.
+        return [where for name in names for where in self._partitions_if_there(name)]
+
+    def _partitions_if_there(self, name: str) -> list[TopicPartition]:
+        try:
+            return self._partitions_of([name])
+        except KafkaError as error:
+            if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            return []
+
+    def _partitions_of(self, names: list[str]) -> list[TopicPartition]:
+        if not names:
+            return []
+        found = self.admin.describe_topics(names)
         return [
             TopicPartition(name, each.partition) for name in sorted(found) for each in found[name].partitions
         ]

@@ -15,15 +15,17 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
+from strandline.client.admin_configs import ConfigResource
 from strandline.client.admin_topics import LATEST
-from strandline.client.errors import KafkaTimeoutError, TopicExistsError
+from strandline.client.errors import KafkaTimeoutError, TopicExistsError, UnknownTopicError
 from strandline.client.partitioners import partition_for_key
 from strandline.client.sync import Admin, Consumer
 from strandline.spark.cluster import admin_settings
-from strandline.spark.lineage import Marker
+from strandline.spark.lineage import LineageError, Marker
 
 TOPIC: Final = "strandline-spark-batches"
 _PARTITIONS: Final = 8
+_POLICY: Final = "compact"
 _POLL_SECONDS: Final = 1.0
 # An open transaction of another sink holds this one up for about as long as its commit takes; more is a fault.
 _PATIENCE_SECONDS: Final = 120.0
@@ -37,7 +39,7 @@ class MarkerLog:
         self._last: Marker | None = None
         with ExitStack() as opened:
             self._admin = opened.enter_context(Admin(admin_settings(settings)))
-            self._create_topic()
+            self._find_topic()
             self._consumer = opened.enter_context(
                 Consumer(
                     {
@@ -84,8 +86,27 @@ class MarkerLog:
             "value": marker.to_bytes(),
         }
 
+    def _find_topic(self) -> None:
+        try:
+            self._admin.describe_topics([TOPIC])
+        except UnknownTopicError:
+            self._find_topic()
+        else:
+            self._check_topic()
+
     def _create_topic(self) -> None:
         try:
-            self._admin.create_topic(TOPIC, partitions=_PARTITIONS, configs={"cleanup.policy": "compact"})
+            self._admin.create_topic(TOPIC, partitions=_PARTITIONS, configs={"cleanup.policy": _POLICY})
         except TopicExistsError:
-            return
+            return  # another sink has just created it
+
+    def _check_topic(self) -> None:
+        """Somebody else may have created it: by hand, or by writing to it where brokers create topics by themselves."""
+        resource = ConfigResource.topic(TOPIC)
+        found = self._admin.describe_configs([resource], names=["cleanup.policy"])[resource]
+        policy = found["cleanup.policy"].value
+        if policy != _POLICY:
+            raise LineageError(
+                f"the topic {TOPIC} has cleanup.policy={policy}, under which markers of batches expire, and a batch "
+                f"that is repeated later would be written twice: set it to {_POLICY}"
+            )

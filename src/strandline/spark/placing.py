@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from strandline.client.errors import UnknownTopicError
+from strandline.client.admin_calls import PartialFailureError
+from strandline.client.errors import ErrorCode, KafkaError
 from strandline.client.sync import Admin
 from strandline.spark.cluster import admin_settings
+from strandline.spark.options import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,6 +37,17 @@ _HASH: Final = ("org.apache.commons.codec.digest.MurmurHash2", "hash32")
 _TOPICS_MAX: Final = 100
 
 
+def check_spark() -> None:
+    """Raises OptionError where rows cannot be placed at all."""
+    from pyspark.sql import DataFrame
+
+    if not hasattr(DataFrame, "repartitionById"):
+        raise OptionError(
+            "writing in transactions needs PySpark 4.1 or newer, which can say which task gets a row: upgrade, or "
+            'write batches at least once with format("strandline")'
+        )
+
+
 def partition_counts(settings: Mapping[str, str], topic: str | None, seen: Iterable[str]) -> dict[str, int]:
     """How many partitions there are now, of the one topic or of those that were seen. Asked for each batch, so that
     partitions that are added get rows."""
@@ -44,10 +57,11 @@ def partition_counts(settings: Mapping[str, str], topic: str | None, seen: Itera
     with Admin(admin_settings(settings)) as admin:
         try:
             found = admin.describe_topics(names)
-        except UnknownTopicError:
-            if topic is not None:
+        except KafkaError as error:
+            if topic is not None or error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
-            return {}  # one of them was deleted
+            # Some were deleted.
+            found = error.results if isinstance(error, PartialFailureError) else {}
     return {name: len(each.partitions) for name, each in found.items()}
 
 

@@ -6,10 +6,14 @@ first, or be taken for repetitions of them and dropped. So:
 2. A task that Spark runs a second time, because the first failed, was lost or is slow, refuses to write.
 3. After the job the driver looks whether Spark ran the writing stage twice, or two tasks report one partition.
 In each of these cases the whole batch is aborted and written anew, in another epoch.
+
+A task that cannot write says so in its report and succeeds: if it failed, Spark would run it again, and the refusal of
+rule 2 would be all that the driver hears of.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -20,21 +24,29 @@ from strandline.spark.rows import check_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame
 
-_REPORT: Final = "topic string, partition int, rows bigint, stage int"
-_TYPES: Final = ("string", "int32", "int64", "int32")  # the same for Arrow
+_REPORT: Final = "topic string, partition int, rows bigint, stage int, error string"
+_TYPES: Final = ("string", "int32", "int64", "int32", "string")  # the same for Arrow
 # Instead of a partition's number: the task was given all rows of the topic.
 WHOLE_TOPIC: Final = -1
+# How long Spark's own listeners may be behind with what has happened; usually it is milliseconds.
+_LISTENERS_MS_MAX: Final = 60_000
 
 
 class Report(NamedTuple):
-    """What a task says of one partition."""
+    """What a task says of one partition; or of itself, with an `error`, where it could not write."""
 
     topic: str
     partition: int
     rows: int
     stage: int
+    error: str | None = None
+
+
+class TaskFailedError(RuntimeError):
+    """A task could not write its rows; the text has its error."""
 
 
 class RepeatedWriteError(RuntimeError):
@@ -49,26 +61,37 @@ def write_in_transaction(
     seen: Iterable[str] = (),
 ) -> dict[str, int]:
     """Writes all rows, and returns how many by topic once every one is acknowledged. Where rows name their topics,
-    those that were seen before are written by several tasks each. Raises RepeatedWriteError."""
+    those that were seen before are written by several tasks each. Raises RepeatedWriteError and TaskFailedError."""
     check_columns(df.schema, topic)
     context = df.sparkSession.sparkContext
     counts = partition_counts(settings, topic, seen) if is_hash_there(context._jvm) else {}
     task = _writer(ticket, dict(settings), topic, frozenset(counts))
     reports = [Report(*row) for row in placed(df, topic, counts).mapInArrow(task, _REPORT).collect()]
-    tracker = context.statusTracker()
-    infos = {stage: tracker.getStageInfo(stage) for stage in {report.stage for report in reports}}
-    check_reports(
-        reports, {stage: info.currentAttemptId for stage, info in infos.items() if info is not None}
-    )
+    check_reports(reports, _attempts(context, {report.stage for report in reports}))
     rows: Counter[str] = Counter()
     for report in reports:
         rows[report.topic] += report.rows
     return dict(rows)
 
 
-def check_reports(reports: Sequence[Report], attempts: Mapping[int, int]) -> None:
+def _attempts(context: SparkContext, stages: Iterable[int]) -> dict[int, int | None]:
+    """How often Spark began each stage again; None where it does not know the stage."""
+    # What the status tracker knows comes to it through listeners, some time after it has happened.
+    spark: Any = context._jsc
+    spark.sc().listenerBus().waitUntilEmpty(_LISTENERS_MS_MAX)
+    tracker = context.statusTracker()
+    infos = {stage: tracker.getStageInfo(stage) for stage in stages}
+    return {stage: None if info is None else info.currentAttemptId for stage, info in infos.items()}
+
+
+def check_reports(reports: Sequence[Report], attempts: Mapping[int, int | None]) -> None:
     """Rule 3, of what tasks report and how often Spark began each stage again."""
+    for report in reports:
+        if report.error is not None:
+            raise TaskFailedError(f"a task could not write: {report.error}")
     for stage, attempt in sorted(attempts.items()):
+        if attempt is None:
+            raise RepeatedWriteError(f"Spark does not say whether it ran stage {stage} again")
         if attempt > 0:
             raise RepeatedWriteError(f"Spark ran stage {stage} again")
     places = [(report.topic, report.partition) for report in reports]
@@ -133,9 +156,12 @@ def write_task(
                     counts[name, WHOLE_TOPIC] += rows.num_rows
                 yield name, rows
 
-    with TransactionMember(settings, ticket=ticket) as producer:
-        send_all(producer, tables(), partition=PLACE)
-    reports = [Report(name, partition, rows, stage) for (name, partition), rows in counts.items()]
+    try:
+        with TransactionMember(settings, ticket=ticket) as producer:
+            send_all(producer, tables(), partition=PLACE)
+        reports = [Report(name, partition, rows, stage) for (name, partition), rows in counts.items()]
+    except Exception:
+        reports = [Report("", WHOLE_TOPIC, 0, stage, traceback.format_exc())]
     if reports:
         columns = [
             pa.array(values, kind) for values, kind in zip(zip(*reports, strict=True), _TYPES, strict=True)

@@ -2,10 +2,10 @@
 
 Spark asks for offsets in one long-lived Python process of the driver; the connections are kept there. A batch ends
 where the partitions ended when it was asked for, or earlier where `maxOffsetsPerTrigger` says so. With
-`minOffsetsPerTrigger` it waits for that many, but not for longer than `maxTriggerDelay`. Partitions that are new begin
-with their first offset; those that are gone, and new ones whose first records are gone, are data loss. So is a log that
-ends before what was read of it: the topic was made again. Where that is allowed, the query goes on at its present end,
-as with Spark's `kafka` format.
+`minOffsetsPerTrigger` all but the first wait for that many, but not for longer than `maxTriggerDelay`, as with Spark's
+`kafka` format. Partitions that are new begin with their first offset; those that are gone, and new ones whose first
+records are gone, are data loss. So is a log that ends before what was read of it: the topic was made again. Where that
+is allowed, the query goes on at its present end, again as with that format.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from strandline.client.errors import KafkaError
 from strandline.spark.offsets import Offsets, count_between, from_json, limited, to_json
 from strandline.spark.options import OptionError, ReadOptions
 from strandline.spark.source import partitions_of, read_partition
@@ -55,7 +56,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._cluster: ClusterView | None = None
         self._target: Offsets | None = None  # where a query with Trigger.AvailableNow ends
-        self._batch_at = time.monotonic()  # when the last batch was let go
+        self._batch_at: float | None = None  # when the last batch was let go; the first one does not wait
 
     def _view(self) -> ClusterView:
         if self._cluster is None:
@@ -92,7 +93,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return to_json(self._view().latest_left())
+        try:
+            return to_json(self._view().latest_left())
+        except KafkaError as error:
+            # It is only shown: what must be known is asked for when the next batch is planned.
+            _log.warning("the latest offsets are not reported: %s", error)
+            return None
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = self._view().latest_left()
@@ -107,7 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _must_wait(self, available: int) -> bool:
         least = self._options.offsets_per_trigger_min
-        if least is None or available >= least or self._target is not None:
+        if least is None or available >= least or self._target is not None or self._batch_at is None:
             return False
         return time.monotonic() - self._batch_at < self._options.trigger_delay_max_seconds
 
@@ -122,12 +128,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._data_lost(
                 f"{where}: the log ends at {end[where]}, and was read up to {start[where]} already"
             )
+        first = self._first_of_new(start, end)
+        return {**{where: min(start[where], end[where]) for where in end if where in start}, **first}
+
+    def _first_of_new(self, start: Offsets, end: Offsets) -> Offsets:
         new = [where for where in end if where not in start]
         first = self._view().earliest(new) if new else {}
         late = [where for where in new if first[where] > 0]
         if late:
             self._data_lost(f"{late[0]}: a new partition begins at offset {first[late[0]]} instead of 0")
-        return {**{where: min(start[where], end[where]) for where in end if where in start}, **first}
+        return first
 
     def _data_lost(self, what: str) -> None:
         if self._options.fail_on_data_loss:
@@ -140,10 +150,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         begin, until = from_json(start), from_json(end)
-        new = [where for where in until if where not in begin]
-        if new:
-            begin |= self._view().earliest(new)
-        return partitions_of(begin, until, self._options)
+        return partitions_of(begin | self._first_of_new(begin, until), until, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition, self._options)

@@ -210,6 +210,20 @@ def test_batches_for_tables_begin_where_records_ended() -> None:
     assert state.position == 7
 
 
+def test_batches_that_were_taken_in_vain_are_read_again_unless_the_position_was_moved() -> None:
+    subscription = assigned(A0, A1, B0)
+    states = [subscription.state(where) for where in (A0, A1, B0)]
+    buffer = buffer_of(subscription, *(chunk(state, range(7)) for state in states))
+    buffer.take(2)
+    undo = buffer.undo_of(buffer.take_batches(100, 1 << 20))
+    assert [state.position for state in states] == [7, 7, 7]
+    subscription.set_position(states[1], 5)
+    subscription.assign_by_hand([A0, A1])
+    undo()
+    assert [state.position for state in states] == [2, 5, 7]
+    assert states[0].fetch_offset == 2
+
+
 def test_a_record_that_cannot_be_deserialized_stops_the_reader_exactly_there() -> None:
     subscription = assigned(A0)
     state = subscription.state(A0)

@@ -14,6 +14,7 @@ from strandline.client.errors import IllegalStateError, KafkaError, error_for
 from strandline.client.producer_answers import Verdict, verdict
 from strandline.client.producer_batch import Acknowledged, RecordPromise
 from strandline.client.sequences import ProducerIdentity
+from strandline.client.transaction_requests import first_error
 
 SETTINGS = AccumulatorSettings(batch_bytes=100, memory_bytes=10_000, linger=1.0, delivery_timeout=10.0)
 
@@ -174,3 +175,13 @@ def test_pauses_double_to_their_maximum_and_differ_by_a_fifth() -> None:
     assert backoff_ms(1, 100, 1000, 0.0) == pytest.approx(80)
     assert backoff_ms(1, 100, 1000, 0.999) == pytest.approx(120, rel=0.01)
     assert backoff_ms(10_000, 100, 1000, 0.5) == 1000
+
+
+def test_of_several_errors_the_one_matters_that_nothing_heals_and_then_the_cause() -> None:
+    attempted_not, later = ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert first_error([ErrorCode.NONE, attempted_not, later, refused]) == refused
+    assert first_error([attempted_not, later]) == later
+    assert first_error([attempted_not]) == attempted_not
+    assert first_error([ErrorCode.NONE]) == ErrorCode.NONE
+    assert first_error([]) == ErrorCode.NONE

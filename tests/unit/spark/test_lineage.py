@@ -5,27 +5,45 @@ from __future__ import annotations
 import pytest
 
 from strandline.spark.lineage import Decision, LineageError, Marker, decide
-from strandline.spark.shared_write import WHOLE_TOPIC, RepeatedWriteError, Report, check_reports
+from strandline.spark.shared_write import (
+    WHOLE_TOPIC,
+    RepeatedWriteError,
+    Report,
+    TaskFailedError,
+    check_reports,
+)
 
 
 def decided(
-    marker: Marker | None, batch_id: int, *, query_id: str = "q", may_begin: bool = False
+    marker: Marker | None, batch_id: int, *, may_begin: bool = False, fingerprint: str | None = None
 ) -> Decision:
-    return decide(marker, query_id=query_id, batch_id=batch_id, name="sink", may_begin=may_begin)
+    return decide(
+        marker, query_id="q", batch_id=batch_id, name="sink", may_begin=may_begin, fingerprint=fingerprint
+    )
 
 
-def marker(batch_id: int) -> Marker:
-    return Marker(query_id="q", batch_id=batch_id, rows=5)
+def marker(batch_id: int, fingerprint: str | None = None) -> Marker:
+    return Marker(query_id="q", batch_id=batch_id, rows=5, fingerprint=fingerprint)
 
 
-def test_a_marker_survives_its_bytes() -> None:
-    assert Marker.from_bytes(marker(7).to_bytes()) == marker(7)
+@pytest.mark.parametrize("written", [marker(7), marker(7, "one")])
+def test_a_marker_survives_its_bytes(written: Marker) -> None:
+    assert Marker.from_bytes(written.to_bytes()) == written
 
 
 def test_the_marked_batch_is_skipped_and_the_one_behind_it_written() -> None:
     assert decided(marker(4), 4) is Decision.SKIP
     assert decided(marker(4), 5) is Decision.WRITE
     assert decided(None, 0) is Decision.WRITE
+
+
+def test_a_batch_that_was_planned_anew_is_neither_skipped_nor_written() -> None:
+    assert decided(marker(4, "one"), 4, fingerprint="one") is Decision.SKIP
+    for may_begin in (False, True):
+        with pytest.raises(LineageError, match="planned the batch anew"):
+            decided(marker(4, "one"), 4, fingerprint="other", may_begin=may_begin)
+    assert decided(marker(4), 4, fingerprint="one") is Decision.SKIP, "a marker of an older version"
+    assert decided(marker(4, "one"), 4) is Decision.SKIP, "Spark does not let it be seen"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +75,13 @@ def test_a_stage_that_ran_twice_is_not_committed() -> None:
     check_reports(reports, {3: 0})
     with pytest.raises(RepeatedWriteError, match="stage 3"):
         check_reports(reports, {3: 1})
+    with pytest.raises(RepeatedWriteError, match="does not say"):
+        check_reports(reports, {3: None})
+
+
+def test_what_a_task_could_not_do_is_raised_before_what_followed_from_it() -> None:
+    with pytest.raises(TaskFailedError, match="too large"):
+        check_reports([Report("t", 0, 5, 3), Report("", WHOLE_TOPIC, 0, 3, "a row is too large")], {3: 1})
 
 
 def test_two_tasks_of_one_partition_are_not_committed() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -64,13 +64,23 @@ class SentTable:
         return self.acknowledged().__await__()
 
     def done(self) -> bool:
-        return all(batch.outcome is not None or batch.split is not None for batch in self._batches)
+        return all(batch.outcome is not None for batch in self._leaves())
 
     def check(self) -> None:
         """Raises the first error of those that are known."""
-        for batch in self._batches:
+        for batch in self._leaves():
             if isinstance(batch.outcome, KafkaError):
                 raise batch.outcome
+
+    def _leaves(self) -> Iterator[Batch]:
+        """The batches that have outcomes of their own: a split one has none, its parts have."""
+        waiting = self._batches[::-1]
+        while waiting:
+            batch = waiting.pop()
+            if batch.split is None:
+                yield batch
+            else:
+                waiting += [part for _, part in reversed(batch.split)]
 
     async def acknowledged(self) -> SentTable:
         waiting = list(self._batches)
