@@ -25,6 +25,7 @@ from strandline.pipeline.retries import (
     delays_ms,
     first_attempts,
 )
+from strandline.pipeline.retry_paths import retry_mistakes, stages_read
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.tables import table_rows
 from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
@@ -67,11 +68,15 @@ class Plan:
         self._session = spark.newSession()
         self._commit_group = commit_group
         self._letters: list[DataFrame] = []
+        self._reads: dict[str, frozenset[str]] = {}
         self.stages: dict[str, DataFrame] = {}
         for source in spec.sources:
             self._add(source.name, self._source(source))
         for transform in spec.transforms:
             self._add(transform.name, self._transform(transform))
+        mistakes = retry_mistakes(spec, self._reads)
+        if mistakes:
+            raise SpecError(mistakes)
 
     def _add(self, name: str, rows: DataFrame) -> None:
         rows.createOrReplaceTempView(name)
@@ -147,8 +152,10 @@ class Plan:
         if transform.sql is not None:
             with self._blaming(transform.sql, f"transforms.{transform.name}"):
                 rows = self._session.sql(str(transform.sql))
+            self._reads[transform.name] = stages_read(rows)
         else:
             rows = self._called(transform)
+            self._reads[transform.name] = frozenset(map(str, transform.inputs))
         return self._finished(rows, transform.finish, f"transforms.{transform.name}")
 
     def _called(self, transform: Transform) -> DataFrame:
