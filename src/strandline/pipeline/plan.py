@@ -27,7 +27,7 @@ from strandline.pipeline.retries import (
 )
 from strandline.pipeline.retry_paths import retry_mistakes, stages_read
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
-from strandline.pipeline.tables import table_rows
+from strandline.pipeline.tables import newest, table_records
 from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ class Plan:
         if source.files is not None:
             records = file_rows(self._session, self._spec, source)
         elif source.is_table:
-            return table_rows(self._session, self._options(source)).selectExpr(*_ORIGIN_COLUMNS)
+            records = table_records(self._session, self._options(source)).where("key IS NOT NULL")
+            records = newest(records.selectExpr(*_ORIGIN_COLUMNS), ("_topic", "_key"))
+            return records.where("_value IS NOT NULL")  # a key whose last record is a tombstone is gone
         else:
             records = self._stream(source, self._options(source))
             if self._spec.is_retried(source):

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from strandline.pipeline.tables import newest
 from strandline.spark.sinks import QUERY_ID_PROPERTY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CURRENT: Final = "current.json"
-# What a change must carry beside its own columns, for the order of a key's changes.
-ORDER: Final = ("_partition", "_offset")
 
 
 class TableSink:
@@ -49,11 +48,8 @@ class TableSink:
         self._switch({"version": version, "query": query_id, "batch": batch_id}, current.get("version"))
 
     def _last_changes(self, df: DataFrame) -> DataFrame:
-        """Records of one key are in one partition, in order."""
-        from pyspark.sql import functions as f
-
-        last = df.groupBy(*self._keys).agg(f.max_by(f.struct("*"), f.struct(*ORDER)).alias("row"))
-        return last.select("row.*").where(" AND ".join(f"`{key}` IS NOT NULL" for key in self._keys))
+        changes = df.where(" AND ".join(f"`{key}` IS NOT NULL" for key in self._keys))
+        return newest(changes, self._keys)
 
     def _switch(self, current: dict[str, Any], before: str | None) -> None:
         """The version before stays for those who are reading it; older ones go."""
