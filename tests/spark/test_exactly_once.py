@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from strandline.client.errors import KafkaTimeoutError
 from strandline.client.sync import Admin, Producer, TransactionOwner
-from strandline.spark import markers, write_atomically
+from strandline.spark import exactly_once, markers, write_atomically
 from strandline.spark.batch_transaction import BatchTransaction, TakenOverError, TransactionTooLongError
 from strandline.spark.lineage import LineageError
 from strandline.spark.markers import MarkerLog
@@ -182,6 +183,36 @@ def test_a_batch_job_writes_all_or_nothing_into_the_topics_that_its_rows_name(
     assert write_atomically(rows, bootstrap, name=made) == 20
     assert values() == list(range(0, 20, 2))
     assert sorted(int(row.value) for row in rows_of(bootstrap, f"{made}-2", 1)) == list(range(1, 20, 2))
+
+
+def test_a_query_with_state_goes_on_behind_a_batch_that_is_skipped_but_not_over_one_that_is_planned_anew(
+    spark: Any, bootstrap: str, made: str, values: Values, tmp_path: Path
+) -> None:
+    source, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
+    source.mkdir()
+    counts = spark.readStream.text(str(source)).groupBy("value").count()
+
+    def run(batch_id: int, count: int) -> None:
+        """Reads one more file, with so many lines."""
+        (source / f"{batch_id}.txt").write_text("same\n" * count)
+        rows = counts.selectExpr("cast(count as string) as value")
+        writer = exactly_once(rows, bootstrap, topic=made).outputMode("update").trigger(availableNow=True)
+        query = writer.option("checkpointLocation", str(checkpoint)).start()
+        assert query.awaitTermination(300)
+
+    def forget(notes: str, batch_id: int) -> None:
+        for path in (checkpoint / notes).glob(f"*{batch_id}*"):
+            path.unlink()
+
+    run(0, 3)
+    forget("commits", 0)  # as if the driver had died behind the sink's commit
+    run(1, 2)
+    assert values() == [3, 5]
+    forget("commits", 1)
+    forget("offsets", 1)  # as in a copy of the checkpoint from before batch 1
+    with pytest.raises(Exception, match="planned the batch anew"):
+        run(2, 1)
+    assert values() == [3, 5]
 
 
 # What needs no Spark

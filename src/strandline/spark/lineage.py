@@ -1,18 +1,27 @@
-"""Whether a micro-batch is to be written: a pure decision over its number and the marker that was committed last.
+"""Whether a micro-batch is to be written: a decision over its number and the marker that was committed last.
 
 A marker is a record that is committed in the same transaction as a batch's rows; it says which query wrote which batch.
 Rules:
 1. The batch behind the marked one is written.
 2. The marked batch itself is skipped: its rows were committed together with the marker, and only Spark's own note of it
-   was lost.
+   was lost. It must be the same by its fingerprint: under an older checkpoint Spark plans another of this number.
 3. Everything else is refused. Skipping or writing it could lose or repeat rows, and only a person knows which.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_log = logging.getLogger(__name__)
+
+QUERY_ID_PROPERTY: Final = "sql.streaming.queryId"
 
 
 class LineageError(RuntimeError):
@@ -29,20 +38,68 @@ class Marker:
     query_id: str
     batch_id: int
     rows: int
+    fingerprint: str | None = None  # None where it could not be found out
 
     def to_bytes(self) -> bytes:
-        return json.dumps({"query": self.query_id, "batch": self.batch_id, "rows": self.rows}).encode()
+        found = {"query": self.query_id, "batch": self.batch_id, "rows": self.rows}
+        if self.fingerprint is not None:
+            found["fingerprint"] = self.fingerprint
+        return json.dumps(found).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Marker:
         found = json.loads(data)
-        return cls(query_id=found["query"], batch_id=int(found["batch"]), rows=int(found["rows"]))
+        return cls(
+            query_id=found["query"],
+            batch_id=int(found["batch"]),
+            rows=int(found["rows"]),
+            fingerprint=found.get("fingerprint"),
+        )
 
 
-def decide(marker: Marker | None, *, query_id: str, batch_id: int, name: str, may_begin: bool) -> Decision:
+def query_id_of(df: DataFrame) -> str | None:
+    """The id of the query whose foreachBatch runs; None outside of one."""
+    return df.sparkSession.sparkContext.getLocalProperty(QUERY_ID_PROPERTY)
+
+
+def fingerprint_of(df: DataFrame, batch_id: int) -> str | None:
+    """For foreachBatch: a batch that Spark repeats has the same fingerprint as before, one that it plans anew under the
+    same number has another. None where Spark does not let us see it.
+
+    It is the time at which the batch was planned, from the checkpoint. The offsets at which it ends would not do: those
+    of a directory of files are numbers that begin anew, whatever the files.
+    """
+    try:
+        jvm: Any = df.sparkSession._jvm
+        shared: Any = df.sparkSession._jsparkSession.sharedState()
+        running = shared.activeStreamingQueries().get(jvm.java.util.UUID.fromString(query_id_of(df)))
+        planned = running.offsetLog().get(batch_id).get()
+        return f"planned-at-{planned.metadataOpt().get().batchTimestampMs()}"
+    except Exception as error:
+        # These are no public names of Spark; without them a batch is known by its number alone.
+        _log.debug("when batch %d was planned is not known: %s", batch_id, error)
+        return None
+
+
+def decide(
+    marker: Marker | None,
+    *,
+    query_id: str,
+    batch_id: int,
+    name: str,
+    may_begin: bool,
+    fingerprint: str | None = None,
+) -> Decision:
     """`may_begin` is the user's word that a new lineage begins with this batch, whatever was written before."""
     is_same_query = marker is not None and marker.query_id == query_id
     if marker is not None and is_same_query and marker.batch_id == batch_id:
+        if None not in (fingerprint, marker.fingerprint) and fingerprint != marker.fingerprint:
+            raise LineageError(
+                f"Spark asks to write batch {batch_id} of sink {name}, and another batch of this number was committed "
+                "already: the checkpoint is older than what was written, as after restoring a copy of it, and Spark "
+                "has planned the batch anew. Writing it would repeat rows and skipping it would lose some. Restore the "
+                "checkpoint that belongs to the topics, or begin a new lineage with another name and new_lineage=True"
+            )
         return Decision.SKIP
     if marker is not None and is_same_query and marker.batch_id == batch_id - 1:
         return Decision.WRITE

@@ -9,23 +9,35 @@ from strandline.spark.shared_write import WHOLE_TOPIC, RepeatedWriteError, Repor
 
 
 def decided(
-    marker: Marker | None, batch_id: int, *, query_id: str = "q", may_begin: bool = False
+    marker: Marker | None, batch_id: int, *, may_begin: bool = False, fingerprint: str | None = None
 ) -> Decision:
-    return decide(marker, query_id=query_id, batch_id=batch_id, name="sink", may_begin=may_begin)
+    return decide(
+        marker, query_id="q", batch_id=batch_id, name="sink", may_begin=may_begin, fingerprint=fingerprint
+    )
 
 
-def marker(batch_id: int) -> Marker:
-    return Marker(query_id="q", batch_id=batch_id, rows=5)
+def marker(batch_id: int, fingerprint: str | None = None) -> Marker:
+    return Marker(query_id="q", batch_id=batch_id, rows=5, fingerprint=fingerprint)
 
 
-def test_a_marker_survives_its_bytes() -> None:
-    assert Marker.from_bytes(marker(7).to_bytes()) == marker(7)
+@pytest.mark.parametrize("written", [marker(7), marker(7, "one")])
+def test_a_marker_survives_its_bytes(written: Marker) -> None:
+    assert Marker.from_bytes(written.to_bytes()) == written
 
 
 def test_the_marked_batch_is_skipped_and_the_one_behind_it_written() -> None:
     assert decided(marker(4), 4) is Decision.SKIP
     assert decided(marker(4), 5) is Decision.WRITE
     assert decided(None, 0) is Decision.WRITE
+
+
+def test_a_batch_that_was_planned_anew_is_neither_skipped_nor_written() -> None:
+    assert decided(marker(4, "one"), 4, fingerprint="one") is Decision.SKIP
+    for may_begin in (False, True):
+        with pytest.raises(LineageError, match="planned the batch anew"):
+            decided(marker(4, "one"), 4, fingerprint="other", may_begin=may_begin)
+    assert decided(marker(4), 4, fingerprint="one") is Decision.SKIP, "a marker of an older version"
+    assert decided(marker(4, "one"), 4) is Decision.SKIP, "Spark does not let it be seen"
 
 
 @pytest.mark.parametrize(
