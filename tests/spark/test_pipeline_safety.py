@@ -17,6 +17,7 @@ from strandline.pipeline.running import PipelineFailedError, Runner
 from strandline.pipeline.table_sink import TableSink, read_table
 from strandline.pipeline.tables import newest
 from strandline.spark.batch_transaction import BatchTransaction
+from strandline.spark.lineage import LineageError
 from strandline.spark.sinks import QUERY_ID_PROPERTY, ExactlyOnceSink
 from tests.spark.topics import rows_of
 
@@ -132,6 +133,13 @@ def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: P
         assert changed(0, (1, "a", False), (2, "b", False), (2, "B", False)) == [(1, "a"), (2, "B")]
         assert changed(1, (1, "a", True), (3, "c", False)) == [(2, "B"), (3, "c")]
         assert changed(1, (2, "again", False)) == [(2, "B"), (3, "c")]
+        with pytest.raises(
+            Exception, match="it was run"
+        ):  # as Spark wants of each batch of a query with state
+            sink(spark.range(1).selectExpr("raise_error('it was run')"), 1)
+        for other in (0, 3):
+            with pytest.raises(LineageError, match="the last one there is batch 1"):
+                changed(other, (2, "lost", False))
         # A new checkpoint begins anew with its numbers, and its batches count.
         spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, "second")
         assert changed(0, (2, "b2", False)) == [(2, "b2"), (3, "c")]
