@@ -24,6 +24,7 @@ from strandline.pipeline.retries import (
     as_first_read,
     delays_ms,
     first_attempts,
+    retry_options,
 )
 from strandline.pipeline.retry_paths import retry_mistakes, stages_read
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
@@ -126,9 +127,8 @@ class Plan:
         self._session.dataSource.register(RetrySource)
         delays = delays_ms(policy, source.topics)
         options = {
-            **self._options(source),
+            **retry_options(self._options(source)),
             "subscribe": ",".join(delays),
-            "startingOffsets": "earliest",
             DELAYS_OPTION: json.dumps(delays),
         }
         rows = self._session.readStream.format(RETRY_FORMAT).options(**options).load()

@@ -10,7 +10,7 @@ import yaml
 
 from strandline.pipeline.document import SpecError
 from strandline.pipeline.reading import load
-from strandline.pipeline.retries import delays_ms
+from strandline.pipeline.retries import delays_ms, retry_options
 from strandline.pipeline.topics import retry_topics
 from tests.unit.pipeline.specs import SPEC, mistakes_of
 
@@ -215,3 +215,14 @@ def test_retry_topics_belong_to_the_pipeline_and_have_a_delay_each(tmp_path: Pat
     path.write_text(text.replace("pipeline: orders", "pipeline: my orders"))
     with pytest.raises(SpecError, match=r"spec.yaml:1: pipeline is part of the names of retry topics, and"):
         load(path)
+
+
+def test_retry_topics_are_read_from_their_beginning_and_at_once_wherever_the_source_begins() -> None:
+    kept = {"subscribe": "orders", "maxOffsetsPerTrigger": "5", "startingOffsets": "earliest"}
+    beginnings = {
+        "startingtimestamp": "7",
+        "startingOffsetsByTimestamp": '{"orders": {"0": 7}}',
+        "startingOffsetsByTimestampStrategy": "latest",
+    }
+    patience = {"minOffsetsPerTrigger": "4", "maxTriggerDelay": "1h"}
+    assert retry_options({**kept, **beginnings, **patience, "startingOffsets": "latest"}) == kept
