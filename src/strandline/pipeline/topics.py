@@ -67,9 +67,9 @@ def dead_letter_topics(spec: Spec) -> dict[str, str | None]:
     """By name, the topic after which it is made; None where records come from files only."""
     found: dict[str, str | None] = {}
     for source, topic in _source_topics(spec):
-        if not source.is_table and can_fail(spec, source):
+        if not source.is_table and source.can_fail(spec.transforms):
             found.setdefault(spec.letters_topic(topic), topic)
-    if any(source.files is not None and source.can_fail for source in spec.sources):
+    if any(source.files is not None and source.can_fail(spec.transforms) for source in spec.sources):
         assert spec.dead_letters is not None, "the spec was read"
         found.setdefault(spec.dead_letters, None)
     return found
@@ -85,11 +85,6 @@ def retry_topics(spec: Spec) -> dict[str, str]:
         if spec.is_retried(source)
         for name in spec.retry.retry_topics(topic)
     }
-
-
-def can_fail(spec: Spec, source: Source) -> bool:
-    """A rule behind a transform may refuse a record of any source."""
-    return source.can_fail or any(transform.finish.rules for transform in spec.transforms)
 
 
 def _source_topics(spec: Spec) -> Iterator[tuple[Source, str]]:

@@ -11,7 +11,7 @@ import yaml
 from strandline.pipeline.document import SpecError
 from strandline.pipeline.reading import load
 from strandline.pipeline.retries import delays_ms, retry_options
-from strandline.pipeline.topics import retry_topics
+from strandline.pipeline.topics import dead_letter_topics, retry_topics
 from tests.unit.pipeline.specs import SPEC, mistakes_of
 
 
@@ -226,3 +226,17 @@ def test_retry_topics_are_read_from_their_beginning_and_at_once_wherever_the_sou
     }
     patience = {"minOffsetsPerTrigger": "4", "maxTriggerDelay": "1h"}
     assert retry_options({**kept, **beginnings, **patience, "startingOffsets": "latest"}) == kept
+
+
+def test_rows_of_files_that_a_rule_behind_a_transform_refuses_have_a_topic_to_go_to(tmp_path: Path) -> None:
+    text = (
+        "pipeline: p\nbrokers: b:1\ncheckpoint: c\n"
+        "sources: {lines: {files: any, decode: {format: raw}}}\n"
+        "transforms: [{name: t, sql: SELECT * FROM lines, rules: [{name: r, check: value IS NULL}]}]\n"
+        "sinks: [{from: t, parquet: out}]\n"
+    )
+    ((line, why),) = mistakes_of(tmp_path, text)
+    assert (line, "say dead-letters: TOPIC in the spec" in why) == (4, True)
+    path = tmp_path / "spec.yaml"
+    path.write_text(f"{text}dead-letters: dead\n")
+    assert dead_letter_topics(load(path)) == {"dead": None}

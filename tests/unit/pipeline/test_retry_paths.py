@@ -14,6 +14,7 @@ pipeline: again
 brokers: localhost:9092
 checkpoint: checkpoint
 retry: {backoff: 5 seconds}
+dead-letters: dead
 sources:
   orders:
     topic: orders
@@ -72,15 +73,15 @@ def test_a_dedupe_on_the_way_is_refused(tmp_path: Path, stage: str) -> None:
 def test_who_else_takes_from_the_way_is_refused(tmp_path: Path) -> None:
     text = f"{SPEC}  - {{from: orders, parquet: orders}}\n"
     ((line, why),) = mistakes(tmp_path, text, READS)
-    assert (line, "parquet orders, which takes from orders too" in why) == (17, True)
+    assert (line, "parquet orders, which takes from orders too" in why) == (18, True)
     # Behind the rule, and beside it: both have seen the record when it comes again.
     for name in ("large", "regions"):
         reads = {**READS, name: READS[name] | {"clean"}}
         ((line, why),) = mistakes(tmp_path, SPEC, reads)
-        assert (line, f"transform {name}, which takes from clean too" in why) == (17, True)
+        assert (line, f"transform {name}, which takes from clean too" in why) == (18, True)
 
 
 def test_a_topic_that_comes_back_to_two_sources_is_refused(tmp_path: Path) -> None:
     other = "  others: {topic: [more, orders], decode: {format: raw}}\ntransforms:"
     ((line, why),) = mistakes(tmp_path, SPEC.replace("transforms:", other), READS)
-    assert (line, "topic orders is read by sources.orders too" in why) == (12, True)
+    assert (line, "topic orders is read by sources.orders too" in why) == (13, True)
