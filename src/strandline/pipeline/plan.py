@@ -22,13 +22,13 @@ from strandline.pipeline.retries import (
     RETRY_FORMAT,
     RetrySource,
     as_first_read,
-    delays_ms,
     first_attempts,
     retry_options,
 )
 from strandline.pipeline.retry_paths import retry_mistakes, stages_read
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.tables import newest, table_records
+from strandline.pipeline.topics import delays_ms
 from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
 
 if TYPE_CHECKING:

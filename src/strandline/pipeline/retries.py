@@ -66,15 +66,6 @@ class RetryReader(StreamReader):
         return found
 
 
-def delays_ms(policy: RetryPolicy, topics: tuple[str, ...]) -> dict[str, int]:
-    """By retry topic, how long a record waits there."""
-    return {
-        name: delay
-        for topic in topics
-        for name, delay in zip(policy.retry_topics(topic), policy.backoff_ms, strict=True)
-    }
-
-
 def retry_options(options: Mapping[str, str]) -> dict[str, str]:
     """Those of the source that hold for its retry topics, too. These are read from their beginning wherever the source
     begins, and nobody waits for more of their records: each is due at its own time."""

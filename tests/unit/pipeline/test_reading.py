@@ -10,8 +10,8 @@ import yaml
 
 from strandline.pipeline.document import SpecError
 from strandline.pipeline.reading import load
-from strandline.pipeline.retries import delays_ms, retry_options
-from strandline.pipeline.topics import dead_letter_topics, retry_topics
+from strandline.pipeline.retries import retry_options
+from strandline.pipeline.topics import dead_letter_topics, delays_ms, retry_topics
 from tests.unit.pipeline.specs import SPEC, mistakes_of
 
 
