@@ -118,7 +118,8 @@ def test_changes_become_a_table(spark: Any, bootstrap: str, tmp_path: Path) -> N
     run(spark, bootstrap, "changes", tmp_path, TABLE=str(table))
     assert names_of(spark, table) == {1: "Ada", 2: "Bob", 4: "Di"}
     data.put(bootstrap, data.later_changes())
-    run(spark, bootstrap, "changes", tmp_path, TABLE=str(table))
+    ended = run(spark, bootstrap, "changes", tmp_path, TABLE=str(table))
+    assert ended["queries"]["table-customers"]["records"] == {"changes": 4}
     assert names_of(spark, table) == {1: "Ada L.", 2: "Bob", 3: "Cyrus"}
     (letter,) = rows_of(bootstrap, f"{data.TOPIC}.dlq", 2)
     assert dict(letter.headers)[b"dlq.stage"] == b"rule known-operation"

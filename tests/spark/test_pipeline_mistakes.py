@@ -67,6 +67,21 @@ def test_rules_behind_a_transform_need_to_know_where_rows_came_from(spark: Any, 
         validate(written(tmp_path, text), with_brokers=False, spark=spark)
 
 
+def test_a_record_that_is_tried_again_passes_nobody_who_has_it_already(spark: Any, tmp_path: Path) -> None:
+    rule = "    rules: [{name: few, check: id < 5, retry: true}]\n"
+    text = SPEC.replace("sinks:", f"{rule}retry: {{backoff: 5 seconds}}\nsinks:").replace(
+        "SELECT *", "SELECT o.*"
+    )
+    text = text.replace("FROM orders", "FROM orders o")
+    behind = "  - {name: sums, sql: SELECT id AS orders FROM big}\nretry:"  # a column's name is no stage's
+    validate(written(tmp_path, text.replace("retry: {b", f"{behind} {{b")), with_brokers=False, spark=spark)
+    for beside in ("WITH found AS (TABLE Orders) FROM found", "SELECT b.* FROM big b NATURAL JOIN orders"):
+        changed = text.replace("retry: {b", f"  - {{name: beside, sql: '{beside}'}}\nretry: {{b")
+        with pytest.raises(SpecError, match="transform beside, which takes from orders too") as raised:
+            validate(written(tmp_path, changed), with_brokers=False, spark=spark)
+        assert raised.value.mistakes[0].line == 19
+
+
 def test_functions_are_looked_for_beside_the_spec(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "beside_the_spec.py").write_text(
         "def fewer(rows):\n    return rows.where('id < 5')\ndef wrong(rows):\n    return 5\n"

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from strandline.client.admin_configs import ConfigResource
 from strandline.client.sync import Admin, Producer
 from strandline.pipeline.reading import load
 from strandline.pipeline.retries import RetryReader
@@ -60,6 +61,9 @@ def test_refused_records_come_back_until_they_pass_or_die(
     assert counted["retried"] == {f"{topic}.again.retry.1": 2}
     assert counted["dead_letters"] == {f"{topic}.dlq": 1}
     assert out == [1]
+    resource = ConfigResource.topic(f"{topic}.again.retry.1")
+    configs = admin.describe_configs([resource])[resource]
+    assert configs["retention.ms"].value == str(7 * 24 * HOUR_MS + 1), "a week behind the delay"
     waiting = retried(1)
     assert sorted(json.loads(row.value)["id"] for row in waiting) == [2, 3]
     found = dict(waiting[0].headers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from strandline.pipeline.queries import GatedSink, StopRequestedError
 from strandline.pipeline.reading import load
 from strandline.pipeline.running import PipelineFailedError, Runner
 from strandline.pipeline.table_sink import TableSink, read_table
+from strandline.pipeline.tables import newest
 from strandline.spark.batch_transaction import BatchTransaction
+from strandline.spark.lineage import LineageError
 from strandline.spark.sinks import QUERY_ID_PROPERTY, ExactlyOnceSink
 from tests.spark.topics import rows_of
 
@@ -52,6 +55,7 @@ transforms:
 sinks:
   - {{from: named, topic: {topic}-out, partitions: 1, value: value}}
 """
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def test_output_and_dead_letters_are_there_together_or_not_at_all(
@@ -90,7 +94,7 @@ def test_a_table_is_read_anew_for_every_batch(
     path.write_text(JOINING.format(brokers=bootstrap, topic=topic))
     with Producer(bootstrap_servers=bootstrap) as producer:
         for key in (b"a", b"b", b"c"):
-            producer.send(names, b"old", key)
+            producer.send(names, b"old", key, partition=0)
         for key in (b"a", b"b", b"c", b"a", b"b", b"c"):
             producer.send(topic, key, partition=0)
         producer.flush()
@@ -99,8 +103,9 @@ def test_a_table_is_read_anew_for_every_batch(
         def changing(sink: ExactlyOnceSink, df: Any, batch: int) -> None:
             write(sink, df, batch)
             if batch == 0:
-                producer.send(names, b"new", b"a")
-                producer.send(names, None, b"b")
+                # In another partition, as if the topic had got it in the meantime.
+                producer.send(names, b"new", b"a", partition=1)
+                producer.send(names, None, b"b", partition=1)
                 producer.flush()
 
         monkeypatch.setattr(ExactlyOnceSink, "__call__", changing)
@@ -111,11 +116,13 @@ def test_a_table_is_read_anew_for_every_batch(
 
 
 def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: Path) -> None:
-    columns = "id int, name string, gone boolean, _partition int, _offset long"
+    columns = (
+        "id int, name string, gone boolean, _topic string, _partition int, _offset long, _timestamp timestamp"
+    )
     sink = TableSink(str(tmp_path), ["id"], "gone")
 
     def changed(batch: int, *changes: tuple[int, str, bool]) -> list[tuple[int, str]]:
-        rows = [(*change, 0, offset) for offset, change in enumerate(changes)]
+        rows = [(*change, "t", 0, offset, NOON) for offset, change in enumerate(changes)]
         sink(spark.createDataFrame(rows, columns), batch)
         return sorted((row["id"], row["name"]) for row in read_table(spark, tmp_path).collect())
 
@@ -126,6 +133,13 @@ def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: P
         assert changed(0, (1, "a", False), (2, "b", False), (2, "B", False)) == [(1, "a"), (2, "B")]
         assert changed(1, (1, "a", True), (3, "c", False)) == [(2, "B"), (3, "c")]
         assert changed(1, (2, "again", False)) == [(2, "B"), (3, "c")]
+        with pytest.raises(
+            Exception, match="it was run"
+        ):  # as Spark wants of each batch of a query with state
+            sink(spark.range(1).selectExpr("raise_error('it was run')"), 1)
+        for other in (0, 3):
+            with pytest.raises(LineageError, match="the last one there is batch 1"):
+                changed(other, (2, "lost", False))
         # A new checkpoint begins anew with its numbers, and its batches count.
         spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, "second")
         assert changed(0, (2, "b2", False)) == [(2, "b2"), (3, "c")]
@@ -133,6 +147,23 @@ def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: P
         spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, None)
     versions = [path.name for path in tmp_path.iterdir() if path.is_dir()]
     assert sorted(versions) == ["first-1", "second-0"]
+
+
+def test_the_last_row_of_a_key_is_found_by_offset_in_a_partition_and_by_time_between_them(spark: Any) -> None:
+    columns = "id int, name string, _topic string, _partition int, _offset long, _timestamp timestamp"
+    later = NOON + timedelta(hours=1)
+    rows = [
+        (1, "first", "t", 1, 7, NOON),
+        (1, "last", "t", 0, 2, later),
+        (2, "first", "t", 0, 7, later),
+        (2, "last", "t", 0, 8, NOON),  # clocks of producers differ, offsets do not lie
+        (3, "last", "t", 0, 9, NOON),
+        (3, "from a file", None, None, None, later),
+        (4, "first", "a", 0, 9, NOON),
+        (4, "last", "b", 0, 1, later),
+    ]
+    found = newest(spark.createDataFrame(rows, columns), ["id"]).collect()
+    assert sorted((row["id"], row["name"]) for row in found) == [(number, "last") for number in (1, 2, 3, 4)]
 
 
 def test_no_batch_begins_once_a_stop_is_asked_for() -> None:

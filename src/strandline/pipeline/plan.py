@@ -22,11 +22,13 @@ from strandline.pipeline.retries import (
     RETRY_FORMAT,
     RetrySource,
     as_first_read,
-    delays_ms,
     first_attempts,
+    retry_options,
 )
+from strandline.pipeline.retry_paths import retry_mistakes, stages_read
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
-from strandline.pipeline.tables import table_rows
+from strandline.pipeline.tables import newest, table_records
+from strandline.pipeline.topics import delays_ms
 from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
 
 if TYPE_CHECKING:
@@ -67,11 +69,15 @@ class Plan:
         self._session = spark.newSession()
         self._commit_group = commit_group
         self._letters: list[DataFrame] = []
+        self._reads: dict[str, frozenset[str]] = {}
         self.stages: dict[str, DataFrame] = {}
         for source in spec.sources:
             self._add(source.name, self._source(source))
         for transform in spec.transforms:
             self._add(transform.name, self._transform(transform))
+        mistakes = retry_mistakes(spec, self._reads)
+        if mistakes:
+            raise SpecError(mistakes)
 
     def _add(self, name: str, rows: DataFrame) -> None:
         rows.createOrReplaceTempView(name)
@@ -93,7 +99,9 @@ class Plan:
         if source.files is not None:
             records = file_rows(self._session, self._spec, source)
         elif source.is_table:
-            return table_rows(self._session, self._options(source)).selectExpr(*_ORIGIN_COLUMNS)
+            records = table_records(self._session, self._options(source)).where("key IS NOT NULL")
+            records = newest(records.selectExpr(*_ORIGIN_COLUMNS), ("_topic", "_key"))
+            return records.where("_value IS NOT NULL")  # a key whose last record is a tombstone is gone
         else:
             records = self._stream(source, self._options(source))
             if self._spec.is_retried(source):
@@ -119,9 +127,8 @@ class Plan:
         self._session.dataSource.register(RetrySource)
         delays = delays_ms(policy, source.topics)
         options = {
-            **self._options(source),
+            **retry_options(self._options(source)),
             "subscribe": ",".join(delays),
-            "startingOffsets": "earliest",
             DELAYS_OPTION: json.dumps(delays),
         }
         rows = self._session.readStream.format(RETRY_FORMAT).options(**options).load()
@@ -147,8 +154,10 @@ class Plan:
         if transform.sql is not None:
             with self._blaming(transform.sql, f"transforms.{transform.name}"):
                 rows = self._session.sql(str(transform.sql))
+            self._reads[transform.name] = stages_read(rows)
         else:
             rows = self._called(transform)
+            self._reads[transform.name] = frozenset(map(str, transform.inputs))
         return self._finished(rows, transform.finish, f"transforms.{transform.name}")
 
     def _called(self, transform: Transform) -> DataFrame:

@@ -73,7 +73,7 @@ def _read(root: Section, file: str) -> Spec | None:
         root.wrong("sinks", "are missing: without one nothing would be written")
     dead_letters = root.text("dead-letters")
     for source in sources:
-        if source.files is not None and source.can_fail and dead_letters is None:
+        if source.files is not None and source.can_fail(transforms) and dead_letters is None:
             root.mistakes.add(
                 source.line,
                 f"sources.{source.name} reads files, which have no topic whose dead letters could be found by name: "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.client import deadletter_letters as dlq
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 RETRY_FORMAT: Final = "strandline-retry"
 DELAYS_OPTION: Final = "delays"  # milliseconds by topic, as JSON
+_NOT_FOR_RETRIES: Final = ("minoffsetspertrigger", "maxtriggerdelay")
 _ATTEMPT: Final = dlq.ATTEMPT.decode()
 
 
@@ -64,13 +66,15 @@ class RetryReader(StreamReader):
         return found
 
 
-def delays_ms(policy: RetryPolicy, topics: tuple[str, ...]) -> dict[str, int]:
-    """By retry topic, how long a record waits there."""
-    return {
-        name: delay
-        for topic in topics
-        for name, delay in zip(policy.retry_topics(topic), policy.backoff_ms, strict=True)
+def retry_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Those of the source that hold for its retry topics, too. These are read from their beginning wherever the source
+    begins, and nobody waits for more of their records: each is due at its own time."""
+    kept = {
+        name: value
+        for name, value in options.items()
+        if not name.lower().startswith("starting") and name.lower() not in _NOT_FOR_RETRIES
     }
+    return {**kept, "startingOffsets": "earliest"}
 
 
 def attempts(headers: Column) -> Column:

@@ -7,7 +7,7 @@ begin.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -67,14 +67,14 @@ class Source:
     decode: Decode
     finish: Finish
 
-    @property
-    def can_fail(self) -> bool:
-        """Whether a record of it can become a dead letter."""
+    def can_fail(self, transforms: Sequence[Transform]) -> bool:
+        """Whether a record of it can become a dead letter. A rule behind a transform may refuse any."""
         can_decode_all = self.decode.format in ("raw", "parquet")
         return (
             not can_decode_all
             or any(each.required for each in self.decode.columns)
             or bool(self.finish.rules)
+            or any(transform.finish.rules for transform in transforms)
         )
 
 

@@ -2,7 +2,11 @@
 
 The table is a directory of versions in Parquet and a file `current.json` that names one. A batch merges its changes
 into the current version, writes the next one beside it, and then replaces that file: readers see the one or the other.
-The file also names the query and the batch, so that a batch which Spark repeats is skipped.
+The file also names the query and the batch, so that a batch which Spark repeats is skipped. Rules:
+1. Of the query that wrote last the batch behind the current one is written; of another query any, of a new table the
+   first one.
+2. The current batch itself is skipped if it is the same by its fingerprint.
+3. Everything else is refused: one of checkpoint and table is older than the other, and changes would be lost.
 """
 
 from __future__ import annotations
@@ -10,19 +14,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from strandline.spark.sinks import QUERY_ID_PROPERTY
+from strandline.pipeline.tables import newest
+from strandline.spark.lineage import LineageError, fingerprint_of, query_id_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CURRENT: Final = "current.json"
-# What a change must carry beside its own columns, for the order of a key's changes.
-ORDER: Final = ("_partition", "_offset")
 
 
 class TableSink:
@@ -34,26 +37,32 @@ class TableSink:
         self._deleted = deleted or "false"
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
-        query_id = df.sparkSession.sparkContext.getLocalProperty(QUERY_ID_PROPERTY)
+        query_id, fingerprint = query_id_of(df), fingerprint_of(df, batch_id)
         current = _current(self._directory)
-        if current.get("query") == query_id and current["batch"] >= batch_id:
+        if is_written(current, query_id, batch_id, fingerprint, self._directory):
+            # A query that keeps state must have run every batch, or Spark does not go on behind it.
+            df.write.format("noop").mode("overwrite").save()
             return
-        changes = self._last_changes(df)
-        table = changes.where(f"NOT coalesce({self._deleted}, false)").select(*_own(changes))
-        if current:
-            old = df.sparkSession.read.parquet(str(self._directory / current["version"]))
-            kept = old.join(changes.select(*self._keys), self._keys, "left_anti")
-            table = kept.unionByName(table, allowMissingColumns=True)
         version = f"{query_id}-{batch_id}"
-        table.write.mode("overwrite").parquet(str(self._directory / version))
-        self._switch({"version": version, "query": query_id, "batch": batch_id}, current.get("version"))
+        # Used twice below: computed twice it would be counted twice, and could differ where tables are joined.
+        changes = self._last_changes(df).persist()
+        try:
+            table = changes.where(f"NOT coalesce({self._deleted}, false)").select(*_own(changes))
+            if current:
+                old = df.sparkSession.read.parquet(str(self._directory / current["version"]))
+                kept = old.join(changes.select(*self._keys), self._keys, "left_anti")
+                table = kept.unionByName(table, allowMissingColumns=True)
+            table.write.mode("overwrite").parquet(str(self._directory / version))
+        finally:
+            changes.unpersist()
+        self._switch(
+            {"version": version, "query": query_id, "batch": batch_id, "fingerprint": fingerprint},
+            current.get("version"),
+        )
 
     def _last_changes(self, df: DataFrame) -> DataFrame:
-        """Records of one key are in one partition, in order."""
-        from pyspark.sql import functions as f
-
-        last = df.groupBy(*self._keys).agg(f.max_by(f.struct("*"), f.struct(*ORDER)).alias("row"))
-        return last.select("row.*").where(" AND ".join(f"`{key}` IS NOT NULL" for key in self._keys))
+        changes = df.where(" AND ".join(f"`{key}` IS NOT NULL" for key in self._keys))
+        return newest(changes, self._keys)
 
     def _switch(self, current: dict[str, Any], before: str | None) -> None:
         """The version before stays for those who are reading it; older ones go."""
@@ -63,6 +72,31 @@ class TableSink:
         for path in self._directory.iterdir():
             if path.is_dir() and path.name not in (current["version"], before):
                 shutil.rmtree(path)
+
+
+def is_written(
+    current: Mapping[str, Any],
+    query_id: str | None,
+    batch_id: int,
+    fingerprint: str | None,
+    directory: str | Path,
+) -> bool:
+    """By what the table's file says; without a fingerprint a batch is known by its number alone."""
+    if current and current["query"] != query_id:
+        return False
+    last = current.get("batch", -1)
+    if batch_id == last + 1:
+        return False
+    known = current.get("fingerprint")
+    if batch_id == last and (None in (fingerprint, known) or fingerprint == known):
+        return True
+    other = "another batch" if batch_id == last else "batch"
+    there = f"the last one there is {other} {last}" if current else "there is no table"
+    raise LineageError(
+        f"Spark asks to write batch {batch_id} into {directory}, and {there}: checkpoint and table do not belong "
+        "together, as after one of them was deleted or restored from a copy. Restore the other one, too, or delete the "
+        "checkpoint of this query: then the table is made of all changes that the topics still have"
+    )
 
 
 def read_table(spark: SparkSession, directory: str | Path) -> DataFrame:

@@ -6,8 +6,8 @@ was when the query began. So tasks find out themselves where partitions begin an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from strandline.spark.cluster import ClusterView
 from strandline.spark.columns import HEADERS_SCHEMA
@@ -16,18 +16,36 @@ from strandline.spark.options import read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# What a row must carry beside its own columns, for the order of a key's rows.
+PLACE: Final = ("_topic", "_partition", "_offset", "_timestamp")
 
 
-def table_rows(session: SparkSession, options: Mapping[str, str]) -> DataFrame:
-    """The last record of each key, tombstones left out."""
+def table_records(session: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    """Every record that is in the topics when a task runs."""
     tasks = session.sparkContext.defaultParallelism
-    records = session.range(0, tasks, 1, tasks).mapInArrow(_reader(dict(options), tasks), HEADERS_SCHEMA)
+    return session.range(0, tasks, 1, tasks).mapInArrow(_reader(dict(options), tasks), HEADERS_SCHEMA)
+
+
+def newest(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The last row of each key, by the columns of PLACE.
+
+    Offsets say which is the last within a partition. A key moves to another one when its topic gets more partitions,
+    and between partitions only timestamps can say it. Rows of files, which have no offsets, come before all others.
+    """
     from pyspark.sql import functions as f
 
-    by_key = records.groupBy("topic", "partition", "key")
-    rows = by_key.agg(f.max_by(f.struct("*"), f.col("offset")).alias("record"))
-    return rows.select("record.*").where("value IS NOT NULL AND key IS NOT NULL")
+    def last(of: DataFrame, columns: Sequence[str], order: Column) -> DataFrame:
+        others = [name for name in rows.columns if name not in columns]
+        found = of.groupBy(*columns).agg(f.max_by(f.struct(*others), order).alias("row"))
+        # The columns themselves: Spark knows then how rows are spread and sorted, and does neither again.
+        return found.select(*columns, "row.*")
+
+    by_partition = list(dict.fromkeys((*keys, "_topic", "_partition")))
+    ends = last(rows.repartition(*keys), by_partition, f.struct("_offset"))
+    is_of_topic = f.col("_offset").isNotNull()
+    return last(ends, keys, f.struct(is_of_topic, "_timestamp", "_topic", "_partition")).select(*rows.columns)
 
 
 def _reader(

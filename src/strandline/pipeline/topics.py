@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from strandline.client.admin_configs import ConfigResource
-from strandline.client.deadletter_letters import HEADERS_BYTES_MAX
+from strandline.client.deadletter_letters import HEADERS_BYTES_MAX, RetryPolicy
 from strandline.client.errors import KafkaError, TopicExistsError
 from strandline.client.sync import Admin
 from strandline.pipeline.document import Mistake, SpecError
@@ -16,6 +16,8 @@ from strandline.pipeline.spec import TOPIC_SINK, Sink, Source, Spec
 # Somebody waits: unless the spec says otherwise, brokers have less time here than a running pipeline gives them.
 _TIMEOUT: Final = "default.api.timeout.ms"
 _ANSWER_MS_MAX: Final = "10000"
+# A week, as Kafka keeps records of other topics: so long a pipeline may be away when records to try again are due.
+_KEPT_BEHIND_DELAY_MS: Final = 7 * 86_400_000
 
 
 def check_topics(spec: Spec) -> None:
@@ -58,7 +60,9 @@ def create_topics(spec: Spec) -> list[str]:
                 made.append(name)
         for name, like in retry_topics(spec).items():
             if name not in existing:
-                _create_letters(admin, name, like, {})
+                assert spec.retry is not None
+                kept_ms = delays_ms(spec.retry, (like,))[name] + _KEPT_BEHIND_DELAY_MS
+                _create_letters(admin, name, like, {"retention.ms": str(kept_ms)})
                 made.append(name)
     return made
 
@@ -67,9 +71,9 @@ def dead_letter_topics(spec: Spec) -> dict[str, str | None]:
     """By name, the topic after which it is made; None where records come from files only."""
     found: dict[str, str | None] = {}
     for source, topic in _source_topics(spec):
-        if not source.is_table and can_fail(spec, source):
+        if not source.is_table and source.can_fail(spec.transforms):
             found.setdefault(spec.letters_topic(topic), topic)
-    if any(source.files is not None and source.can_fail for source in spec.sources):
+    if any(source.files is not None and source.can_fail(spec.transforms) for source in spec.sources):
         assert spec.dead_letters is not None, "the spec was read"
         found.setdefault(spec.dead_letters, None)
     return found
@@ -87,9 +91,13 @@ def retry_topics(spec: Spec) -> dict[str, str]:
     }
 
 
-def can_fail(spec: Spec, source: Source) -> bool:
-    """A rule behind a transform may refuse a record of any source."""
-    return source.can_fail or any(transform.finish.rules for transform in spec.transforms)
+def delays_ms(policy: RetryPolicy, topics: tuple[str, ...]) -> dict[str, int]:
+    """By retry topic, how long a record waits there."""
+    return {
+        name: delay
+        for topic in topics
+        for name, delay in zip(policy.retry_topics(topic), policy.backoff_ms, strict=True)
+    }
 
 
 def _source_topics(spec: Spec) -> Iterator[tuple[Source, str]]:
@@ -104,8 +112,9 @@ def _topic_sinks(spec: Spec) -> list[Sink]:
 
 def _create_letters(admin: Any, name: str, like: str | None, more: Mapping[str, str]) -> None:
     """It takes records as large as their source, with our headers on top. One of dead letters keeps them until somebody
-    deletes them: what nobody could handle must not vanish because of retention."""
-    partitions, configs = 1, dict(more)
+    deletes them: what nobody could handle must not vanish because of retention. None takes the place of another that
+    has its key, whatever the cluster's default is."""
+    partitions, configs = 1, {"cleanup.policy": "delete", **more}
     if like is not None:
         partitions = len(admin.describe_topics([like])[like].partitions)
         resource = ConfigResource.topic(like)

@@ -13,7 +13,7 @@ from strandline.pipeline.plan import Plan, load_function
 from strandline.pipeline.queries import check_package
 from strandline.pipeline.session import session_of
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
-from strandline.pipeline.table_sink import ORDER
+from strandline.pipeline.tables import PLACE
 from strandline.pipeline.topics import check_topics
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def analyse(spark: SparkSession, spec: Spec) -> Plan:
             raise _mistake(
                 spec, sink, f"stage {sink.stage} has no stream in it: a pipeline needs a source that is none"
             )
-        for name in (*sink.columns, *(ORDER if sink.kind == TABLE_SINK else ())):
+        for name in (*sink.columns, *(PLACE if sink.kind == TABLE_SINK else ())):
             if name not in rows.columns:
                 text = f"stage {sink.stage} has no column {name!r}{nearest(name, rows.columns)}"
                 raise _mistake(spec, sink, text)

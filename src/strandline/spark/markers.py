@@ -90,7 +90,7 @@ class MarkerLog:
         try:
             self._admin.describe_topics([TOPIC])
         except UnknownTopicError:
-            self._find_topic()
+            self._create_topic()
         else:
             self._check_topic()
 

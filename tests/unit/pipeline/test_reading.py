@@ -10,8 +10,8 @@ import yaml
 
 from strandline.pipeline.document import SpecError
 from strandline.pipeline.reading import load
-from strandline.pipeline.retries import delays_ms
-from strandline.pipeline.topics import retry_topics
+from strandline.pipeline.retries import retry_options
+from strandline.pipeline.topics import dead_letter_topics, delays_ms, retry_topics
 from tests.unit.pipeline.specs import SPEC, mistakes_of
 
 
@@ -215,3 +215,28 @@ def test_retry_topics_belong_to_the_pipeline_and_have_a_delay_each(tmp_path: Pat
     path.write_text(text.replace("pipeline: orders", "pipeline: my orders"))
     with pytest.raises(SpecError, match=r"spec.yaml:1: pipeline is part of the names of retry topics, and"):
         load(path)
+
+
+def test_retry_topics_are_read_from_their_beginning_and_at_once_wherever_the_source_begins() -> None:
+    kept = {"subscribe": "orders", "maxOffsetsPerTrigger": "5", "startingOffsets": "earliest"}
+    beginnings = {
+        "startingtimestamp": "7",
+        "startingOffsetsByTimestamp": '{"orders": {"0": 7}}',
+        "startingOffsetsByTimestampStrategy": "latest",
+    }
+    patience = {"minOffsetsPerTrigger": "4", "maxTriggerDelay": "1h"}
+    assert retry_options({**kept, **beginnings, **patience, "startingOffsets": "latest"}) == kept
+
+
+def test_rows_of_files_that_a_rule_behind_a_transform_refuses_have_a_topic_to_go_to(tmp_path: Path) -> None:
+    text = (
+        "pipeline: p\nbrokers: b:1\ncheckpoint: c\n"
+        "sources: {lines: {files: any, decode: {format: raw}}}\n"
+        "transforms: [{name: t, sql: SELECT * FROM lines, rules: [{name: r, check: value IS NULL}]}]\n"
+        "sinks: [{from: t, parquet: out}]\n"
+    )
+    ((line, why),) = mistakes_of(tmp_path, text)
+    assert (line, "say dead-letters: TOPIC in the spec" in why) == (4, True)
+    path = tmp_path / "spec.yaml"
+    path.write_text(f"{text}dead-letters: dead\n")
+    assert dead_letter_topics(load(path)) == {"dead": None}
