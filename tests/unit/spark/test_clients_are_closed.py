@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import pytest
 
-from strandline.client.errors import KafkaTimeoutError
+from strandline.client.errors import KafkaTimeoutError, UnknownTopicError
 from strandline.spark import cluster, markers
 from strandline.spark.options import read_options
 
@@ -30,6 +30,9 @@ class Client:
     ) -> None:
         self.closed.append(type(self).__name__)
         self._may("close")
+
+    def describe_topics(self, topics: list[str]) -> None:
+        raise UnknownTopicError(None, f"there is no {topics[0]}")
 
     def create_topic(self, *_: object, **__: object) -> None:
         self._may("create_topic")
