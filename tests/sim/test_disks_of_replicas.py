@@ -135,3 +135,53 @@ def test_an_answer_that_comes_when_a_follower_is_gone_does_not_begin_its_log_ane
         assert ends[0] == 1
 
     scenarios.run(scenario, 1)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_follower_that_begins_above_its_uncleanly_elected_leader_s_end_takes_over_its_whole_log(
+    crash: bool,
+) -> None:
+    """Left alone above the leader's end, it would wait until the leader gets there and go on with a hole."""
+
+    async def scenario(world: World) -> None:
+        settings = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+        nodes = world.add_cluster(3, settings=settings)
+        await world.start_all()
+        await create_topic(await world.connect(nodes[0]), "t", replication_factor=2)
+        client = await world.connect_leader("t", 0)
+        await produce(client, "t", 0, [b"old"])
+        state = nodes[0].broker.image.topics["t"].partitions[0]
+        long, short = (next(n for n in nodes if n.node_id == replica) for replica in state.replicas)
+        assert long.node_id == state.leader
+
+        def end(node: SimulatedNode) -> int:
+            replica = node.broker.replicas.get("t", 0)
+            return -1 if replica is None else replica.log.log_end_offset
+
+        await cluster.until(lambda: end(short) == 1)
+        await short.stop()
+        for _ in range(5):
+            await produce(client, "t", 0, [b"lost"])
+        wanted = DeleteRecordsTopic(
+            name="t", partitions=(DeleteRecordsPartition(partition_index=0, offset=4),)
+        )
+        await client.request(DeleteRecordsRequest(topics=(wanted,), timeout_ms=1000), DeleteRecordsResponse)
+        assert long.broker.replicas.get("t", 0).log.log_start_offset == 4  # type: ignore[union-attr]
+        await long.stop()
+        await short.start()
+        await cluster.until(lambda: short.broker.image.topics["t"].partitions[0].leader == short.node_id)
+        await long.start()
+        await cluster.until(lambda: end(long) == 1)
+        client = await world.connect_leader("t", 0)
+        for _ in range(7):
+            await produce(client, "t", 0, [b"new"])
+        await cluster.until(lambda: end(long) == 8)
+        if crash:
+            long.kill()
+            await long.start()
+            await cluster.until(lambda: end(long) == 8)
+        log = long.broker.replicas.get("t", 0).log  # type: ignore[union-attr]
+        assert log.log_start_offset <= 1
+        assert not any("repaired" in line for line in long.said)
+
+    scenarios.run(scenario, 1)

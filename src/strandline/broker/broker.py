@@ -149,6 +149,7 @@ class Broker:
             disk=self.disk,
             files=self.files,
             workers=self.workers,
+            checkpoints=self.checkpoints,
             clock=self.clock,
             random=self.random,
             events=self.events,
@@ -437,12 +438,13 @@ class Broker:
         return None
 
     async def save_cut(self, replica: Replica) -> None:
-        """Checkpoints the recovery point of a log that was cut. Before that nothing may be fetched behind the cut:
-        recovery would take it for what was there before, and synced."""
+        """Checkpoints the recovery point and the start of a log that was cut. Before that nothing may be fetched behind
+        the cut: recovery would take it for what was there before, and synced, or for deleted."""
         directory = replica.directory
         while replica.has_unsaved_cut and directory.offline_because is None:
             try:
                 await self.checkpoints.write(directory.render_recovery_points)
+                await self.checkpoints.write(directory.render_log_starts)
                 replica.has_unsaved_cut = False
             except OSError as error:
                 self.replicas.disk_error(directory, error)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from strandline.base.ids import TopicPartition
 from strandline.ports.disk import Disk
 from strandline.ports.workers import Workers
+from strandline.storage.directory import LogDirectory
 
 
 class Checkpoints:
@@ -18,12 +20,28 @@ class Checkpoints:
         self._disk = disk
         self._workers = workers
         self._turn = asyncio.Lock()
+        self._forgetting = asyncio.Lock()
 
     async def write(self, render: Callable[[], tuple[str, bytes]]) -> None:
         """Writes the file that `render` gives, path and contents; raises OSError if that fails."""
         writing = asyncio.get_running_loop().create_task(self._write(render))
         writing.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(writing)
+
+    async def save_forgotten(self, directory: LogDirectory, partition: TopicPartition) -> None:
+        """Sees to it that nothing on disk tells of an earlier partition of that name; raises OSError if that fails.
+
+        What it held would be believed after a crash: a log start, above all, that hides records of the new one.
+        """
+        async with (
+            self._forgetting
+        ):  # whoever waits finds its own saved, too: none of them is opened meanwhile
+            if partition not in directory.forgotten:
+                return
+            saved = frozenset(directory.forgotten)
+            for render in directory.renders():
+                await self.write(render)
+            directory.forgotten -= saved
 
     async def _write(self, render: Callable[[], tuple[str, bytes]]) -> None:
         async with self._turn:

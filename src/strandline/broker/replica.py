@@ -259,6 +259,9 @@ class Replica:
         if self.directory.recovery_points.get(self.partition, 0) > log.recovery_point:
             self.directory.recovery_points[self.partition] = log.recovery_point
             self.has_unsaved_cut = True
+        if self.directory.log_starts.get(self.partition, 0) > log.log_start_offset:
+            self.directory.log_starts[self.partition] = log.log_start_offset
+            self.has_unsaved_cut = True
         assert isinstance(log.producers, Producers)
         self.producers = log.producers
         if isinstance(self.role, Follower):

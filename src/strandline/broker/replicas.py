@@ -13,6 +13,7 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
+from strandline.broker.checkpoints import Checkpoints
 from strandline.broker.replica import Replica
 from strandline.config import DynamicConfigs
 from strandline.controller.image import UNASSIGNED, ClusterImage, PartitionState
@@ -45,6 +46,7 @@ class Replicas:
         disk: Disk,
         files: FileTable,
         workers: Workers,
+        checkpoints: Checkpoints,
         clock: Clock,
         random: Random,
         events: Events,
@@ -56,6 +58,7 @@ class Replicas:
         self._disk = disk
         self._files = files
         self._workers = workers
+        self._checkpoints = checkpoints
         self._clock = clock
         self._random = random
         self._events = events
@@ -176,6 +179,9 @@ class Replicas:
         try:
             directory, path = self._place(partition, topic_id)
             try:
+                if partition in directory.forgotten:
+                    await self._checkpoints.save_forgotten(directory, partition)
+                    self._check_present(partition, path)
                 return await self._open(partition, topic_id, state, directory, path)
             except OSError as error:
                 self._check_present(partition, path)
@@ -189,6 +195,7 @@ class Replicas:
         if partition not in self._on_disk:
             directory = self._directory_for_new()
             try:
+                directory.forget(partition)
                 path = directory.create_partition(partition, topic_id)
             except OSError as error:
                 raise self.disk_error(directory, error) from error

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FETCH_VERSION: Final = 18
 _SLACK_S: Final = 5.0
+_LATEST, _EARLIEST = -1, -2
 # How long a partition is left out that its leader refuses: mostly that one has not heard of its election yet.
 _HOLD_S: Final = 0.02
 _THROTTLED_S: Final = 0.2
@@ -284,19 +285,36 @@ class Source:
             high_watermark=replica.high_watermark,
         )
         try:
-            log.truncate_to(max(target, log.log_start_offset))
+            log.truncate_to(target)
         finally:
             self._was_cut(followed)
 
     async def _begin_anew(self, followed: _Followed) -> None:
-        """The leader no longer has what comes next here: begin where its log begins."""
+        """The leader does not have what comes next here. Either its log ends before (an unclean election), and what is
+        too much here goes; or it no longer has it, and the log here begins where the leader's does."""
+        replica = followed.replica
+        refused = (replica.log.cuts, replica.log.log_end_offset)
+        try:
+            end = await self._ask_offset(replica, _LATEST)
+            start = await self._ask_offset(replica, _EARLIEST)
+        except OSError:
+            return
+        if end is None or start is None or self._followed.get(replica.partition) is not followed:
+            return  # meanwhile it was deleted, or has another leader
+        if (replica.log.cuts, replica.log.log_end_offset) != refused:
+            return  # it was fetched again meanwhile: what came since must not go for an answer from before
+        try:
+            self._begin_at(followed, start, end)
+        except (KafkaError, OSError, CorruptBatch) as error:
+            self._in_trouble(followed, error)
+
+    async def _ask_offset(self, replica: Replica, timestamp: int) -> int | None:
         from strandline.wire.api.k02_list_offsets import (
             ListOffsetsPartition,
             ListOffsetsRequest,
             ListOffsetsTopic,
         )
 
-        replica = followed.replica
         request = ListOffsetsRequest(
             replica_id=self._broker.node_id,
             topics=(
@@ -306,33 +324,28 @@ class Source:
                         ListOffsetsPartition(
                             partition_index=replica.partition.partition,
                             current_leader_epoch=replica.epoch,
-                            timestamp=-2,
+                            timestamp=timestamp,
                         ),
                     ),
                 ),
             ),
         )
-        try:
-            response = await self._connect().call(request, 9, _SLACK_S)
-        except OSError:
-            return
+        response = await self._connect().call(request, 9, _SLACK_S)
         answer = response.topics[0].partitions[0]
-        if self._followed.get(replica.partition) is not followed:
-            return  # meanwhile it was deleted, or has another leader
-        if answer.error_code == ErrorCode.NONE:
-            try:
-                self._begin_at(followed, answer.offset)
-            except (KafkaError, OSError, CorruptBatch) as error:
-                self._in_trouble(followed, error)
+        return answer.offset if answer.error_code == ErrorCode.NONE else None
 
-    def _begin_at(self, followed: _Followed, offset: int) -> None:
-        replica = followed.replica
+    def _begin_at(self, followed: _Followed, start: int, end: int) -> None:
+        """`start` and `end` are the leader's."""
+        replica, log, events = followed.replica, followed.replica.log, self._broker.events
         try:
-            if offset > replica.log.log_end_offset:
-                self._broker.events.warn("replica begins anew", partition=replica.partition, at=offset)
-                replica.log.restart_at(offset)
+            if end < log.log_end_offset:
+                events.warn("truncated", partition=replica.partition, end=log.log_end_offset, to=end)
+                log.truncate_to(end)
+            elif start > log.log_end_offset:
+                events.warn("replica begins anew", partition=replica.partition, at=start)
+                log.restart_at(start)
             else:
-                replica.log.advance_start(offset)
+                log.advance_start(start)
         finally:
             self._was_cut(followed)
 

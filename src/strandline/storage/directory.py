@@ -9,6 +9,7 @@ a clean one.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from strandline.base.ids import TopicPartition, parse_uuid, uuid_text
@@ -101,6 +102,8 @@ class LogDirectory:
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.log_starts: dict[TopicPartition, int] = {}
         self.cleaned_offsets: dict[TopicPartition, int] = {}
+        # Whose entries went from memory and may still be on disk: a partition of the same name must not inherit them.
+        self.forgotten: set[TopicPartition] = set()
         self.clean_epoch: int | None = None
         self._is_locked = False
         try:
@@ -208,11 +211,23 @@ class LogDirectory:
 
     def _set_aside(self, partition: TopicPartition, directory: str, name: str) -> str:
         self._disk.rename(directory, f"{self.path}/{name}")
-        for offsets in (self.recovery_points, self.high_watermarks, self.log_starts, self.cleaned_offsets):
-            offsets.pop(partition, None)
+        self.forget(partition)
         return f"{self.path}/{name}"
 
+    def forget(self, partition: TopicPartition) -> None:
+        for offsets in (self.recovery_points, self.high_watermarks, self.log_starts, self.cleaned_offsets):
+            if offsets.pop(partition, None) is not None:
+                self.forgotten.add(partition)
+
     # Path and contents of each checkpoint, as the state is now.
+
+    def renders(self) -> tuple[Callable[[], tuple[str, bytes]], ...]:
+        return (
+            self.render_recovery_points,
+            self.render_high_watermarks,
+            self.render_log_starts,
+            self.render_cleaned_offsets,
+        )
 
     def render_recovery_points(self) -> tuple[str, bytes]:
         return f"{self.path}/{names.RECOVERY_POINTS}", checkpoints.render_offsets(self.recovery_points)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
+
+import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.metadata_store import render_snapshot, snapshot_name
@@ -15,7 +18,16 @@ from strandline.wire.api.k19_create_topics import CreateTopicsRequest
 from strandline.wire.record_batch import headers_in
 from tests.batches import batch
 from tests.disks import WatchedDisk
-from tests.unit.broker.requests import append, create, delete_topic, fetch, fetched, records_of
+from tests.unit.broker.requests import (
+    append,
+    create,
+    delete_records,
+    delete_topic,
+    fetch,
+    fetched,
+    list_offset,
+    records_of,
+)
 from tests.unit.broker.test_full_disk import disk_of
 from tests.unit.broker.test_hostile_requests import new_topics
 from tests.unit.broker.world import World, in_world
@@ -240,6 +252,33 @@ async def test_what_a_crash_left_of_a_deleted_topic_is_removed_by_the_next_start
     await world.restart(clean=False)
     await world.broker.background.remove_deleted()
     assert not [path for path in world.data.iterdir() if path.name.startswith("t-0")]
+
+
+@pytest.mark.parametrize("crash_between", [False, True])
+def test_a_topic_of_a_deleted_one_s_name_inherits_nothing_of_it(tmp_path: Path, crash_between: bool) -> None:
+    """Not its log start, which would hide the new records or take them for the remains of a lost log."""
+
+    @in_world()
+    async def scenario(world: World) -> None:
+        client = world.connect()
+        await create(client)
+        await append(client, batch(9))
+        await delete_records(client, 5)
+        await world.broker.background.checkpoint_recovery_points()
+        await world.broker.background.checkpoint_high_watermarks()
+        await delete_topic(client)
+        if crash_between:
+            await world.restart(clean=False)
+            client = world.connect()
+        await create(client)
+        await append(client, batch(3))
+        await world.restart(clean=False)
+        client = world.connect()
+        assert (await list_offset(client, -2)).offset == 0
+        assert len(records_of(fetched(await client.call(fetch((0, 0)), 12))[0])) == 3
+        assert world.said("repaired") == []
+
+    scenario(tmp_path)
 
 
 @in_world()
