@@ -310,7 +310,6 @@ class ClassicProtocol(ClassicRebalance):
             elif member_id in group.pending_members:
                 group.remove(member_id)
                 self._timers.cancel((SESSION, group.group_id, member_id))
-                left_any = True
                 member_id = ""
             else:
                 try:
@@ -329,21 +328,23 @@ class ClassicProtocol(ClassicRebalance):
             )
         if left_any:
             self._after_removal(group, now, outcome)
+        else:
+            self._after_fewer_expected(group, now, outcome)
         return outcome, responses
 
     def session_expired(self, group: ClassicGroup, member_id: str, now: Moment) -> Outcome:
         outcome = Outcome()
         if member_id in group.pending_members:
             group.remove(member_id)
-        elif member_id in group.members:
+            return self._after_fewer_expected(group, now, outcome)
+        if member_id in group.members:
             member = group.members[member_id]
             waits = member.join_token is not None if not member.is_new else False
             if waits or member.sync_token is not None:
                 return outcome  # a member that waits for us has not missed a heartbeat
             self._remove(group, member, outcome)
-        else:
-            return outcome
-        return self._after_removal(group, now, outcome)
+            return self._after_removal(group, now, outcome)
+        return outcome
 
     def heard_of(self, group: ClassicGroup, member_id: str, now: Moment) -> None:
         """A commit is as good as a heartbeat."""

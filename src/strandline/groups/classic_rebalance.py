@@ -167,6 +167,10 @@ class ClassicRebalance:
     def _after_removal(self, group: ClassicGroup, now: Moment, outcome: Outcome) -> Outcome:
         if group.state in (STABLE, COMPLETING_REBALANCE):
             return self._begin_rebalance(group, now, outcome)
+        return self._after_fewer_expected(group, now, outcome)
+
+    def _after_fewer_expected(self, group: ClassicGroup, now: Moment, outcome: Outcome) -> Outcome:
+        """Whoever was given an id and has not joined with it holds nothing: at most a rebalance waited for it."""
         if group.state == PREPARING_REBALANCE and group.has_all_joined and group.previous_state != EMPTY:
             return self._complete_join(group, now, outcome)
         return outcome

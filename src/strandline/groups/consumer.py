@@ -44,6 +44,9 @@ from strandline.wire.api.k68_consumer_group_heartbeat import (
 
 SESSION: Final = "consumer-session"
 REVOCATION: Final = "consumer-revocation"
+REJOIN: Final = "consumer-rejoin"  # a classic member that was told to
+SYNC: Final = "consumer-sync"  # a classic member that has joined
+DEADLINES: Final = (SESSION, REVOCATION, REJOIN, SYNC)
 _MEMBER_ID_REQUIRED_SINCE: Final = 1
 _REMOVAL_RETRY_MS: Final = 500
 
@@ -388,6 +391,7 @@ class ConsumerProtocol:
             raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, f"Member {request.member_id} was fenced.")
         if request.member_epoch == STATIC_LEAVE_EPOCH:
             away = replace(member, epoch=STATIC_LEAVE_EPOCH, revoking={})
+            self._timers.cancel((REVOCATION, group.group_id, member.member_id))
             return [made.current_entry(group.group_id, away)], []
         return self.plan_removal(group, [member.member_id]), [member.member_id]
 
@@ -402,8 +406,8 @@ class ConsumerProtocol:
         return entries
 
     def forget_deadlines(self, group_id: str, member_id: str) -> None:
-        self._timers.cancel((SESSION, group_id, member_id))
-        self._timers.cancel((REVOCATION, group_id, member_id))
+        for kind in DEADLINES:
+            self._timers.cancel((kind, group_id, member_id))
 
     # Time
 
@@ -416,7 +420,7 @@ class ConsumerProtocol:
         key = (REVOCATION, group_id, placed.member_id)
         if placed.state != UNREVOKED:
             self._timers.cancel(key)
-        elif known.state != UNREVOKED or known.epoch != placed.epoch:
+        elif known.placed() != placed.placed():
             self._timers.schedule(key, now.after_ms(placed.rebalance_timeout_ms))
 
     def watch_again(self, group: ConsumerGroup, now: Moment) -> None:

@@ -216,7 +216,7 @@ class Mixed:
 
     def must_rejoin(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
         """Its assignment has changed, or can grow now: it has to come and get it."""
-        if member.epoch < group.assignment_epoch or member.state == UNREVOKED:
+        if member.epoch < group.epoch or member.state == UNREVOKED:
             return True
         return member.state == UNRELEASED and not self._waits_for_others(group, member)
 

@@ -10,7 +10,7 @@ from strandline.groups import consumer
 from strandline.groups import consumer_records as made
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.classic_rebalance import join_refused
-from strandline.groups.consumer_group import UNREVOKED, ConsumerGroup
+from strandline.groups.consumer_group import UNREVOKED, ConsumerGroup, ConsumerMember
 from strandline.groups.members import Caller
 from strandline.groups.outcome import After, Entry, Outcome, Token
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
@@ -39,8 +39,12 @@ class MixedRequests:
         member = change.member
         assert member.classic is not None
         # It has to sync within its rebalance timeout, or it is gone.
-        key = (consumer.SESSION, group.group_id, member.member_id)
-        shard.timers.schedule(key, now.after_ms(max(request.session_timeout_ms, member.rebalance_timeout_ms)))
+        self._expect(
+            group, member.member_id, max(request.session_timeout_ms, member.rebalance_timeout_ms), now
+        )
+        shard.timers.cancel((consumer.REJOIN, group.group_id, member.member_id))
+        key = (consumer.SYNC, group.group_id, member.member_id)
+        shard.timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
         response = JoinGroupResponse(
             error_code=ErrorCode.NONE,
             generation_id=member.epoch,
@@ -60,12 +64,14 @@ class MixedRequests:
                 group, request.member_id, request.group_instance_id, request.generation_id
             )
             assert member.classic is not None
-            if member.epoch < group.assignment_epoch and member.state != UNREVOKED:
+            if member.epoch < group.epoch and member.state != UNREVOKED:
                 # One that has to let go of partitions has rejoined already; it learns here what it keeps.
+                self._expect_rejoin(group, member, now)
                 raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         except KafkaError as error:
             return Outcome().answer(token, SyncGroupResponse(error_code=error.code, assignment=b""))
         self._expect(group, member.member_id, member.classic.session_timeout_ms, now)
+        shard.timers.cancel((consumer.SYNC, group.group_id, member.member_id))
         response = SyncGroupResponse(
             error_code=ErrorCode.NONE,
             protocol_type=request.protocol_type,
@@ -81,7 +87,16 @@ class MixedRequests:
         )
         assert member.classic is not None
         self._expect(group, member.member_id, member.classic.session_timeout_ms, now)
-        return ErrorCode.REBALANCE_IN_PROGRESS if shard.mixed.must_rejoin(group, member) else ErrorCode.NONE
+        if not shard.mixed.must_rejoin(group, member):
+            return ErrorCode.NONE
+        self._expect_rejoin(group, member, now)
+        return ErrorCode.REBALANCE_IN_PROGRESS
+
+    def _expect_rejoin(self, group: ConsumerGroup, member: ConsumerMember, now: Moment) -> None:
+        """It was told to: heartbeats alone do not keep a place whose partitions others wait for."""
+        key = (consumer.REJOIN, group.group_id, member.member_id)
+        if not self._shard.timers.has(key):
+            self._shard.timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
 
     def _expect(self, group: ConsumerGroup, member_id: str, timeout_ms: int, now: Moment) -> None:
         self._shard.timers.schedule((consumer.SESSION, group.group_id, member_id), now.after_ms(timeout_ms))
@@ -122,9 +137,6 @@ class MixedRequests:
             outcome.after = After("removed", group.group_id)
             return outcome
         classic = shard.mixed.downgraded(group, gone, shard.topics, now)
-        for member_id in group.members:
-            shard.consumer.forget_deadlines(group.group_id, member_id)
-        shard.classic.loaded(classic, now)
         shard.will_downgrade(classic)
         assignments = {member.member_id: member.assignment for member in classic.members.values()}
         entries = made.group_tombstones(group)

@@ -254,7 +254,7 @@ class GroupShard:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
         if group is None:
             return ConsumerGroup(request.group_id)
-        if group.state == EMPTY and not group.pending_members:
+        if group.state == EMPTY:
             outcome.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
             return ConsumerGroup(request.group_id)
         upgraded = self.mixed.upgraded(group, self.topics)
@@ -286,7 +286,7 @@ class GroupShard:
             if after.what == classic.SYNC:
                 return self.classic.assignment_written(group, after, now)
             if after.what == DOWNGRADED:
-                return self.classic.rebalance(group, now)
+                return self._rebalance_downgraded(group, now)
         elif isinstance(group, ConsumerGroup):
             if after.what == UPGRADED:
                 self.consumer.loaded(group, now)
@@ -302,11 +302,22 @@ class GroupShard:
 
     def write_failed(self, after: After, code: int, now: Moment) -> Outcome:
         group = self.groups.get(after.group_id)
-        if isinstance(group, ClassicGroup) and after.what == classic.SYNC:
-            return self.classic.assignment_not_written(group, after, code, now)
+        self._downgraded.pop(after.group_id, None)
+        if isinstance(group, ClassicGroup):
+            if after.what == classic.SYNC:
+                return self.classic.assignment_not_written(group, after, code, now)
+            if after.what == DOWNGRADED:
+                # It is in the log, and only nobody has confirmed it in time.
+                return self._rebalance_downgraded(group, now)
         if isinstance(group, ConsumerGroup):
             self.consumer.watch_again(group, now)
         return Outcome()
+
+    def _rebalance_downgraded(self, group: ClassicGroup, now: Moment) -> Outcome:
+        for member_id in group.members:
+            self.consumer.forget_deadlines(group.group_id, member_id)
+        self.classic.loaded(group, now)
+        return self.classic.rebalance(group, now)
 
     def waiting_members(self) -> list[tuple[Token, Struct]]:
         """Whoever waits for a rebalance, with the answer that would be given; the coordinator is going away."""
@@ -328,6 +339,8 @@ class GroupShard:
     def expire(self, now: Moment) -> list[Outcome]:
         """What has to happen because time has passed."""
         outcomes = []
+        # Together: each removal is planned on the group as it is written, which knows nothing of the others yet.
+        gone: dict[str, dict[str, None]] = {}
         for kind, group_id, *rest in self.timers.due(now.monotonic):
             group = self.groups.get(group_id)
             if isinstance(group, ClassicGroup):
@@ -337,9 +350,12 @@ class GroupShard:
                     outcomes.append(self.classic.sync_expired(group, now))
                 elif kind == classic.SESSION:
                     outcomes.append(self.classic.session_expired(group, rest[0], now))
-            elif isinstance(group, ConsumerGroup) and rest and rest[0] in group.members:
-                assert kind in (consumer.SESSION, consumer.REVOCATION), kind
-                outcomes.append(self.mixed_requests.removal(group, [rest[0]], now))
+            elif isinstance(group, ConsumerGroup) and kind in consumer.DEADLINES and rest[0] in group.members:
+                gone.setdefault(group_id, {})[rest[0]] = None
+        for group_id, member_ids in gone.items():
+            group = self.groups.get(group_id)
+            assert isinstance(group, ConsumerGroup)
+            outcomes.append(self.mixed_requests.removal(group, list(member_ids), now))
         return outcomes
 
     def expire_offsets(self, now: Moment) -> Outcome:
