@@ -13,7 +13,6 @@ from strandline.broker.coordinator_shards import CoordinatorShards
 from strandline.broker.group_runtime import ShardRuntime
 from strandline.broker.replica import Replica
 from strandline.controller.image import ClusterImage
-from strandline.groups.outcome import Outcome
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.wire import compression
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-_LOAD_BATCHES_PER_TURN: Final = 200
+_LOAD_RECORDS_PER_TURN: Final = 1000
 
 
 class ImageTopics:
@@ -92,11 +91,12 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         return runtime
 
     def _started(self, runtime: ShardRuntime) -> None:
-        runtime.run(Outcome())
+        runtime.run(runtime.shard.offsets_without_topic())
 
     async def _replay(self, replica: Replica, shard: GroupShard) -> None:
         now = Moment(self._broker.clock.monotonic(), self._broker.clock.wall_ms())
-        for count, (segment, place) in enumerate(replica.log.places(replica.log.log_start_offset)):
+        since_turn = 0
+        for segment, place in replica.log.places(replica.log.log_start_offset):
             batch = segment.read_batch(place)
             header = read_header(batch)
             if header.is_control:
@@ -109,7 +109,9 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
                     entry = decode_entry(record.key or b"\xff\xff", record.value)
                     if entry is not None:
                         shard.replay(*entry, producer_id)
-            if count % _LOAD_BATCHES_PER_TURN == 0:
+            since_turn += header.record_count
+            if since_turn >= _LOAD_RECORDS_PER_TURN:
+                since_turn = 0
                 await asyncio.sleep(0)
 
     def _topic_settings(self) -> tuple[int, int, Mapping[str, str]]:
@@ -140,14 +142,9 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         """Offsets of a topic that is gone must not be found by one that is made later under the same name."""
         super().topic_removed(topic)
         for runtime in self.shards():
-            entries = [
-                entry
-                for group_id in runtime.shard.offsets.groups_with(topic)
-                for entry in runtime.shard.offsets.tombstones(group_id, [topic])
-            ]
-            if entries:
-                runtime.run(Outcome(entries=entries))
+            runtime.run(runtime.shard.offsets_of_topic_gone(topic))
 
     def expire_offsets(self) -> None:
         for runtime in self.shards():
+            runtime.run(runtime.shard.offsets_without_topic())
             runtime.run(runtime.shard.expire_offsets(runtime.now()))

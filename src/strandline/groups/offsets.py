@@ -52,6 +52,11 @@ class Offsets:
     def groups(self) -> list[str]:
         return list(self._by_group)
 
+    def topics(self) -> set[str]:
+        """Those that offsets are committed or pending of."""
+        pending = {topic for mine in self._pending.values() for _, topic, _ in mine}
+        return pending.union(*self._by_group.values())
+
     def groups_with(self, topic: str) -> list[str]:
         """Those that have offsets of a topic, committed or pending."""
         pending = [place[0] for mine in self._pending.values() for place in mine if place[1] == topic]

@@ -374,6 +374,18 @@ class GroupShard:
                 outcome.entries += self._group_tombstones(group)
         return outcome
 
+    def offsets_of_topic_gone(self, topic: str) -> Outcome:
+        groups = self.offsets.groups_with(topic)
+        return Outcome(entries=[e for group_id in groups for e in self.offsets.tombstones(group_id, [topic])])
+
+    def offsets_without_topic(self) -> Outcome:
+        """Of topics that went while there was no coordinator, or it could not write that down."""
+        outcome = Outcome()
+        for topic in self.offsets.topics():
+            if self.topics.topic_id(topic) is None:
+                outcome.entries += self.offsets_of_topic_gone(topic).entries
+        return outcome
+
     def delete_group(self, group_id: str) -> tuple[Outcome, int]:
         """Tombstones of an empty group and its offsets, and the error code of the answer."""
         group = self.groups.get(group_id)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.group_coordinator import OFFSETS_TOPIC, GroupCoordinator
@@ -11,7 +14,7 @@ from strandline.broker.transaction_coordinator import TRANSACTIONS_TOPIC
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from tests.group_requests import commit, heartbeat, join
-from tests.unit.broker.requests import delete_topic
+from tests.unit.broker.requests import create, delete_topic
 from tests.unit.broker.test_group_coordinator import call, code_of, formed, offsets, ready
 from tests.unit.broker.world import Client, World, in_world
 
@@ -77,6 +80,31 @@ async def test_a_topic_that_is_deleted_while_it_is_loaded_has_no_coordinator(wor
     finally:
         GroupCoordinator._replay = replay  # type: ignore[method-assign]
     assert (await offsets(client))[0] == -1
+
+
+@pytest.mark.parametrize("when", ["loaded again", "looked at again"])
+def test_offsets_of_a_topic_that_went_unnoticed_are_gone_when_its_name_is_used_again(
+    tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GroupCoordinator, "topic_removed", lambda *_: None)  # as if that could not be written
+
+    @in_world(offsets_topic_num_partitions="1")
+    async def scenario(world: World) -> None:
+        client = await ready(world)
+        await call(client, commit("g", {0: 5}), 9)
+        await delete_topic(client, "orders")
+        if when == "loaded again":
+            await world.restart(clean=False)
+            client = world.connect()
+            async with asyncio.timeout(60):
+                while world.broker.groups.is_loading:
+                    await asyncio.sleep(0)
+        else:
+            world.broker.groups.expire_offsets()
+        await create(client, "orders")
+        assert (await offsets(client))[0] == -1
+
+    scenario(tmp_path)
 
 
 async def init_producer(client: Client) -> Any:
