@@ -284,10 +284,11 @@ class Source:
             epoch=epoch,
             high_watermark=replica.high_watermark,
         )
+        cuts = log.cuts
         try:
             log.truncate_to(target)
         finally:
-            self._was_cut(followed)
+            self._was_cut(followed, cuts)
 
     async def _begin_anew(self, followed: _Followed) -> None:
         """The leader does not have what comes next here. Either its log ends before (an unclean election), and what is
@@ -337,6 +338,7 @@ class Source:
     def _begin_at(self, followed: _Followed, start: int, end: int) -> None:
         """`start` and `end` are the leader's."""
         replica, log, events = followed.replica, followed.replica.log, self._broker.events
+        cuts = log.cuts
         try:
             if end < log.log_end_offset:
                 events.warn("truncated", partition=replica.partition, end=log.log_end_offset, to=end)
@@ -347,10 +349,11 @@ class Source:
             else:
                 log.advance_start(start)
         finally:
-            self._was_cut(followed)
+            self._was_cut(followed, cuts)
 
-    def _was_cut(self, followed: _Followed) -> None:
-        followed.replica.after_cut()
+    def _was_cut(self, followed: _Followed, cuts_before: int) -> None:
+        if followed.replica.log.cuts != cuts_before:
+            followed.replica.after_cut()
         if not followed.replica.has_unsaved_cut:
             followed.told = None
         else:

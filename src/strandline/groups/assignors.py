@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from heapq import heapify, heappop, heapreplace
+from itertools import groupby
 from typing import Final, NamedTuple
 
 # Partitions by topic id; a target assignment has one for each member.
@@ -108,34 +110,70 @@ def _share_evenly(members: list[str], held: _Held, free: list[tuple[bytes, int]]
 def _share_by_wish(
     members: list[str], wishes: Mapping[str, Wish], held: _Held, free: list[tuple[bytes, int]]
 ) -> None:
-    subscribers = {
-        topic: [member for member in members if topic in wishes[member].topics]
-        for topic in {t for t, _ in free}
-    }
+    subscribers: dict[bytes, list[str]] = {}
+    for member in members:
+        for topic in wishes[member].topics:
+            subscribers.setdefault(topic, []).append(member)
+    shares = _Shares(held)
     free.sort(key=lambda partition: (len(subscribers[partition[0]]), partition))
-    for topic, index in free:
-        member = min(subscribers[topic], key=lambda m: (len(held[m]), m))
-        held[member].append((topic, index))
-    # Each move lowers the sum of squares of what members have, so this ends; the bound is for the impatient.
-    for _ in range(sum(len(partitions) for partitions in held.values())):
-        if not _move_one(members, wishes, held):
-            return
+    for topic, partitions in groupby(free, key=lambda partition: partition[0]):
+        shares.give(topic, [index for _, index in partitions], subscribers[topic])
+    # Each move lowers the sum of squares of what members have, so this ends.
+    while sum(shares.level(topic, subscribers[topic]) for topic in sorted(subscribers)):
+        pass
+    held.update(shares.held())
 
 
-def _move_one(members: list[str], wishes: Mapping[str, Wish], held: _Held) -> bool:
-    """Moves a partition from the fullest member to one that wants it and has two less at least."""
-    for giver in sorted(members, key=lambda member: (-len(held[member]), member)):
-        for position in range(len(held[giver]) - 1, -1, -1):
-            topic, _ = held[giver][position]
-            taker = min(
-                (m for m in members if topic in wishes[m].topics),
-                key=lambda m: (len(held[m]), m),
-                default=giver,
-            )
-            if len(held[giver]) - len(held[taker]) >= 2:
-                held[taker].append(held[giver].pop(position))
-                return True
-    return False
+class _Shares:
+    """What members have, by topic, and how much that is."""
+
+    def __init__(self, held: _Held) -> None:
+        self._sizes = {member: len(partitions) for member, partitions in held.items()}
+        self._indexes: dict[str, dict[bytes, list[int]]] = {member: {} for member in held}
+        for member, partitions in held.items():
+            for topic, index in partitions:
+                self._indexes[member].setdefault(topic, []).append(index)
+
+    def give(self, topic: bytes, free: list[int], subscribers: list[str]) -> None:
+        """Each to whoever has least."""
+        takers = [(self._sizes[member], member) for member in subscribers]
+        heapify(takers)
+        for index in free:
+            size, taker = takers[0]
+            self._indexes[taker].setdefault(topic, []).append(index)
+            self._sizes[taker] = size + 1
+            heapreplace(takers, (size + 1, taker))
+
+    def level(self, topic: bytes, subscribers: list[str]) -> int:
+        """Moves partitions of a topic from who has most to who has least of all topics; how many it moved."""
+        sizes = self._sizes
+        givers = [(-sizes[member], member) for member in subscribers if self._indexes[member].get(topic)]
+        takers = [(sizes[member], member) for member in subscribers]
+        heapify(givers)
+        heapify(takers)
+        moved = 0
+        while givers:
+            (most, giver), (least, taker) = givers[0], takers[0]
+            if -most != sizes[giver]:
+                heapreplace(givers, (-sizes[giver], giver))
+            elif least != sizes[taker]:
+                heapreplace(takers, (sizes[taker], taker))
+            elif sizes[giver] - sizes[taker] < 2:
+                break
+            else:
+                self._indexes[taker].setdefault(topic, []).append(self._indexes[giver][topic].pop())
+                sizes[giver] -= 1
+                sizes[taker] += 1
+                moved += 1
+                if not self._indexes[giver][topic]:
+                    heappop(givers)
+        return moved
+
+    def held(self) -> _Held:
+        return {
+            member: [(topic, index) for topic in sorted(topics) for index in topics[topic]]
+            for member, topics in self._indexes.items()
+        }
 
 
 def _by_topic(partitions: list[tuple[bytes, int]]) -> Partitions:

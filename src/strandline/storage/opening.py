@@ -277,10 +277,12 @@ class _Recovery:
         self._file = files.get(segment.log_path)
         self._epochs = epochs
         self._index_interval_bytes = index_interval_bytes
+        self._flushed_to = 0
 
     def run(self, recovery_point: int) -> str | None:
         """What was cut, or None if every batch is whole."""
         segment = self._segment
+        self._flushed_to = recovery_point
         position = self._start(recovery_point)
         expected = segment.base_offset
         total = segment.size
@@ -346,9 +348,17 @@ class _Recovery:
             return f"offset {header.base_offset} where at least {expected} is due"
         if not self._segment.takes_offset(header.last_offset):
             return f"offset {header.last_offset} in the segment of {self._segment.base_offset}"
-        if self._epochs is not None and checksum(memoryview(self._read(position, header.size))) != header.crc:
+        if (
+            header.last_offset >= self._flushed_to
+            and self._epochs is not None
+            and not self._is_sound(position, header)
+        ):
             return f"a wrong CRC in the batch at offset {header.base_offset}"
         return header
+
+    def _is_sound(self, position: int, header: BatchHeader) -> bool:
+        """Asked of what was not flushed: damage to what was is no torn end, and must not cost what is behind it."""
+        return checksum(memoryview(self._read(position, header.size))) == header.crc
 
     def _read(self, position: int, size: int) -> bytes:
         """Through a window, so that small batches cost no read each."""

@@ -10,6 +10,7 @@ import pytest
 
 from strandline.partition.producers import Producers
 from strandline.storage.log import Log
+from strandline.storage.segment import DamagedSegment
 from tests.batches import NOW_MS, batch, header, resealed
 from tests.disks import WatchedDisk
 from tests.unit.storage.logs import Store, append, contents
@@ -118,13 +119,21 @@ def test_damage_below_the_recovery_point_cuts_nothing(tmp_path: Path) -> None:
     assert store.file(0).stat().st_size == 4 * EACH
 
 
-def test_damage_in_the_tail_is_found_even_after_a_clean_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("clean", [True, False])
+def test_damage_to_what_was_flushed_costs_nothing_behind_it(tmp_path: Path, clean: bool) -> None:
+    """It is no torn end: whoever reads the damaged batch is told, and everybody else finds what was acknowledged."""
     store = Store(tmp_path)
-    filled(store).close()
-    damage(store.file(0), 9 * EACH + 40)
-    log = store.open(clean=True)
-    assert contents(log) == whole(9)
-    assert len(store.notes) == 1
+    log = filled(store)
+    end = log.log_end_offset
+    log.close()
+    damage(store.file(0), 8 * EACH + 80)
+    log = store.open(clean=clean, recovery_point=end)
+    assert log.log_end_offset == end
+    assert store.notes == ()
+    with pytest.raises(DamagedSegment):
+        contents(log)
+    damage(store.file(0), 8 * EACH + 80)
+    assert contents(log) == whole(10)
 
 
 @pytest.mark.parametrize("clean", [True, False])
