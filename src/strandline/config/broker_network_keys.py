@@ -40,7 +40,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         LOW,
         PER_BROKER,
     ).documented("Which security protocol each listener name stands for, as NAME:PROTOCOL,NAME:PROTOCOL."),
-    accepted("socket.send.buffer.bytes", INT, 102_400, None, HIGH).documented(
+    active("socket.send.buffer.bytes", INT, 102_400, None, HIGH).documented(
         "Size of a socket's send buffer; -1 leaves it to the operating system."
     ),
     accepted("socket.receive.buffer.bytes", INT, 102_400, None, HIGH).documented(

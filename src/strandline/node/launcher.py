@@ -128,7 +128,7 @@ class RunningNode:
             clock=RealClock(),
             random=RealRandom(),
             workers=self._workers,
-            network=TcpNetwork(),
+            network=TcpNetwork(config.int("socket.send.buffer.bytes")),
             process=process or RealProcess(),
             open_files_max=max(64, limit - limit // _OTHER_FILES_SHARE),
         )

@@ -267,7 +267,9 @@ def _bind(addresses: list[Address], port: int) -> list[socket.socket]:
 
 
 class TcpNetwork:
-    def __init__(self) -> None:
+    def __init__(self, send_buffer_bytes: int = -1) -> None:
+        """`send_buffer_bytes` of each connection that is accepted; -1 leaves it to the operating system."""
+        self._send_buffer_bytes = send_buffer_bytes
         # Keeps connections alive: the loop holds its protocols, but nothing else does.
         self._connections: dict[TcpConnection, None] = {}
 
@@ -280,6 +282,9 @@ class TcpNetwork:
             bound = _bind(cast(list[Address], [found for found in addresses if _is_usable(found[0])]), port)
         except OSError as error:
             raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from error
+        for sock in bound if self._send_buffer_bytes >= 0 else ():
+            # Whoever is accepted inherits it. A small one is faster, too: what is read has not left the caches yet.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
         return TcpListener(
             [
                 await loop.create_server(lambda: self._connection(accept()), sock=sock, backlog=1024)

@@ -48,12 +48,15 @@ Scenario = Callable[[Recorder, socket.socket], Coroutine[Any, Any, None]]
 
 
 def run(
-    scenario: Scenario, loop: str, on_connected: Callable[[Connection], None] = lambda connection: None
+    scenario: Scenario,
+    loop: str,
+    on_connected: Callable[[Connection], None] = lambda connection: None,
+    send_buffer_bytes: int = -1,
 ) -> None:
     """Runs a scenario with a served connection and its client's blocking socket."""
 
     async def main() -> None:
-        network, recorder = TcpNetwork(), Recorder(on_connected)
+        network, recorder = TcpNetwork(send_buffer_bytes), Recorder(on_connected)
         listener = await network.listen("127.0.0.1", 0, lambda: recorder)
         client = socket.socket()
         client.settimeout(10)
@@ -239,3 +242,13 @@ def test_the_real_port_is_told_where_0_was_asked_for(loop: str) -> None:
         assert recorder.connection.peer_address == f"127.0.0.1:{client.getsockname()[1]}"
 
     run(scenario, loop)
+
+
+def test_a_connection_takes_no_more_unread_than_its_send_buffer_holds(loop: str) -> None:
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        assert recorder.connection is not None
+        recorder.connection.send(bytes(4_000_000))
+        assert recorder.connection.unsent_bytes() > 3_500_000
+        assert await asyncio.to_thread(received, client, 4_000_000) == bytes(4_000_000)
+
+    run(scenario, loop, send_buffer_bytes=50_000)
