@@ -20,7 +20,8 @@ from strandline.quorum.voters import STATIC_VERSION, VoterHistory, VoterSet
 from strandline.storage import checkpoints, names
 from strandline.storage.directory import UnusableDirectory
 from strandline.storage.files import FileTable
-from strandline.storage.log import FlushWork, Log
+from strandline.storage.flushing import FlushWork
+from strandline.storage.log import Log
 from strandline.storage.opening import Opening, open_log
 from strandline.storage.segment import Slice
 from strandline.wire.codec import encode
@@ -53,6 +54,9 @@ class _NoProducers:
 
     def entries(self) -> list[ProducerEntry]:
         return []
+
+    def __len__(self) -> int:
+        return 0
 
 
 def render_snapshot(
