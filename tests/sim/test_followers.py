@@ -86,8 +86,11 @@ def test_a_follower_that_keeps_up_joins_the_in_sync_set_under_steady_load() -> N
                 await produce(client, "t", 0, [b"x"])
 
         loads = [world.start_task(load()) for _ in range(20)]
+        await asyncio.sleep(1)
+        begun = world.loop.time()
         await follower.start()
         await cluster.until(is_joined(leader))
+        assert world.loop.time() - begun < 5
         is_over = True
         for task in loads:
             await task
