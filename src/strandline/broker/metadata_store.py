@@ -199,9 +199,11 @@ class MetadataStore:
 
     # The log
 
-    def append(self, records: bytes, now_ms: int) -> list[VotersAppended]:
-        """Batches with their offsets and epochs, as the leader has them; gives the sets of voters among them."""
-        changes: list[VotersAppended] = []
+    def append(self, records: bytes, now_ms: int, changes: list[VotersAppended]) -> None:
+        """Batches with their offsets and epochs, as the leader has them; sets of voters among them go to `changes`.
+
+        If it fails some of them may be appended; the same again appends the others.
+        """
         for position, header in headers_in(records):
             if header.base_offset < self.end_offset:
                 continue  # a leader answers with whole batches, which may begin before what was asked
@@ -210,7 +212,6 @@ class MetadataStore:
             self.bytes_since_snapshot += header.size
             if header.is_control:
                 changes += voters_in(batch)
-        return changes
 
     def voter_history(self, configured: VoterSet) -> VoterHistory:
         """The sets of voters in the latest snapshot and in the log behind it."""
