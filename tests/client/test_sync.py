@@ -86,17 +86,23 @@ def test_an_unknown_topic_of_one_thread_keeps_no_other_waiting(bootstrap: str, t
     assert all(isinstance(result.exception(60), KafkaError) for result in unknown)
 
 
-def test_a_callback_that_raises_leaves_the_producer_and_the_other_callbacks_alone(
+def test_what_a_callback_raises_is_told_to_the_loop_and_the_others_are_called(
     bootstrap: str, topic: str
 ) -> None:
+    told: list[object] = []
     called = threading.Event()
     with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
         admin.create_topic(topic, partitions=1)
-        sent = producer.send(topic, b"x")
-        sent.add_done_callback(lambda _: 1 // 0)
-        sent.add_done_callback(lambda _: called.set())
-        assert called.wait(60)
-        assert producer.send(topic, b"y").result(60).offset == 1
+        loop = producer._thread._loop
+        loop.set_exception_handler(lambda _, context: told.append(context.get("exception")))
+        try:
+            sent = producer.send(topic, b"x")
+            sent.add_done_callback(lambda _: 1 // 0)
+            sent.add_done_callback(lambda _: called.set())
+            assert called.wait(60)
+        finally:
+            loop.set_exception_handler(None)
+    assert [type(each) for each in told] == [ZeroDivisionError]
 
 
 def test_a_blocking_consumer_reads_what_a_blocking_producer_wrote(bootstrap: str, topic: str) -> None:

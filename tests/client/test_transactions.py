@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -198,18 +198,39 @@ def test_from_the_beginning_of_a_commit_or_an_abort_nothing_more_is_taken(bootst
 
 
 @pytest.mark.usefixtures("version")
+def test_an_abort_does_not_wait_for_parts_of_a_batch_that_was_too_large(bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        await create(bootstrap, topic, max_message_bytes="2000")
+        async with transactional(bootstrap, topic) as producer:
+            producer.begin_transaction()
+            promises = [await producer.send(topic, b"x" * 1500) for _ in range(2)]
+            while not any(batch.is_in_flight for batch in producer._accumulator.unfinished()):
+                await asyncio.sleep(0)
+            await asyncio.wait_for(producer.abort_transaction(), 30)  # less than delivery.timeout.ms
+            for promise in promises:
+                with pytest.raises(KafkaError):
+                    await promise
+
+    run(main())
+
+
+@pytest.mark.usefixtures("version")
+@pytest.mark.parametrize("is_error", [False, True])
 def test_closing_aborts_a_transaction_that_is_open_so_that_nobody_waits_for_it(
-    bootstrap: str, topic: str
+    bootstrap: str, topic: str, is_error: bool
 ) -> None:
     async def main() -> None:
         await create(bootstrap, topic)
-        producer = Producer(bootstrap_servers=bootstrap, transactional_id=topic, linger_ms=300)
-        await producer.start()
-        await producer.init_transactions()
-        producer.begin_transaction()
-        await producer.send_and_wait(topic, b"never committed")
-        waits = await producer.send(topic, b"not sent")
-        await producer.close(30)
+        with suppress(ZeroDivisionError):
+            async with Producer(
+                bootstrap_servers=bootstrap, transactional_id=topic, linger_ms=300
+            ) as producer:
+                await producer.init_transactions()
+                producer.begin_transaction()
+                await producer.send_and_wait(topic, b"never committed")
+                waits = await producer.send(topic, b"not sent")
+                if is_error:
+                    raise ZeroDivisionError
         with pytest.raises(TransactionAbortedError):
             await waits
         async with Producer(bootstrap_servers=bootstrap) as plain:

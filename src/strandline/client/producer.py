@@ -82,7 +82,10 @@ class Producer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close(0 if kind is not None else None)
+        # Readers of committed data must not wait for a transaction that an error has left open; who is cancelled must
+        # end soon, and leaves it.
+        is_to_abort = kind is not None and issubclass(kind, Exception) and self._has_open_transaction
+        await self.close(None if kind is None or is_to_abort else 0)
 
     async def start(self) -> None:
         """Finds the cluster; raises ConnectionFailedError if that takes longer than max.block.ms."""
