@@ -119,7 +119,7 @@ class Line:
     """What threads put into the line, without threads."""
 
     def __init__(self, producer: Producer) -> None:
-        self.line = ProducerLine(producer)
+        self._line = ProducerLine(producer)
         self._items: deque[Any] = deque()
 
     def put(self, topic: str, value: bytes) -> SendResult:
@@ -134,15 +134,12 @@ class Line:
 
     async def take(self) -> None:
         while self._items:
-            await self.line.take(self._items)
+            await self._line.take(self._items)
 
 
-async def settled(world: World, results: list[SendResult]) -> list[KafkaError | None]:
-    while any(result._error is None and result._promise is None for result in results):
-        await asyncio.sleep(0.01)
+async def settled(results: list[SendResult]) -> list[KafkaError | None]:
     for result in results:
-        if result._promise is not None:
-            await result._promise
+        await result._settled()
     return [result._error for result in results]
 
 
@@ -153,14 +150,14 @@ def test_a_topic_that_is_not_known_keeps_nobody_else_waiting_and_each_record_onl
         known = [line.put("t", b"x") for _ in range(5)]
         begun_at = world.loop.time()
         await line.take()
-        assert await settled(world, known) == [None] * 5
+        assert await settled(known) == [None] * 5
         assert world.loop.time() - begun_at < 1
         reached = line.put_marker()
         await line.take()
         assert not reached.done(), "what stands apart comes before it"
-        assert all(isinstance(error, UnknownTopicError) for error in await settled(world, unknown))
+        assert all(isinstance(error, UnknownTopicError) for error in await settled(unknown))
         assert 1.9 < world.loop.time() - begun_at < 2.5
-        assert isinstance(line.line.not_taken, UnknownTopicError)
+        assert isinstance(line._line.not_taken, UnknownTopicError)
         await reached
 
     with_producer(test, **{"max.block.ms": 2000})
@@ -179,11 +176,28 @@ def test_records_of_a_topic_keep_their_order_though_its_metadata_comes_late() ->
                 await producer.partitions_for(
                     "late"
                 )  # now it is known, while records wait for their next look
-        assert await settled(world, results) == [None] * 40
+        assert await settled(results) == [None] * 40
         offsets = [result.result().offset for result in results]
         assert offsets == list(range(40))
 
     with_producer(test, **{"max.block.ms": 20_000})
+
+
+def test_who_waits_for_a_record_hears_of_its_end_though_a_later_one_of_its_topic_still_waits() -> None:
+    async def test(world: World, node: SimulatedNode, producer: Producer) -> None:
+        line = Line(producer)
+        begun_at = world.loop.time()
+        results = []
+        for _ in range(2):
+            results.append(line.put("nope", b"x"))
+            await line.take()
+            await asyncio.sleep(1)
+        for result, seconds in zip(results, (2, 3), strict=True):
+            await result._settled()
+            assert isinstance(result._error, UnknownTopicError)
+            assert seconds - 0.1 < world.loop.time() - begun_at < seconds + 0.5
+
+    with_producer(test, **{"max.block.ms": 2000})
 
 
 def test_without_memory_every_record_of_the_line_fails_after_max_block_ms_and_who_was_taken_hears_of_it() -> (
@@ -195,7 +209,7 @@ def test_without_memory_every_record_of_the_line_fails_after_max_block_ms_and_wh
         first = line.put("t", bytes(90_000))
         others = [line.put("t", bytes(90_000)) for _ in range(20)]
         begun_at = world.loop.time()
-        heard = world.start_task(line.line.some_are_taken())
+        heard = world.start_task(line._line.some_are_taken())
         taking = world.start_task(line.take())
         await heard
         assert world.loop.time() - begun_at < 0.1
@@ -207,18 +221,18 @@ def test_without_memory_every_record_of_the_line_fails_after_max_block_ms_and_wh
     with_producer(test, **{"max.block.ms": 2000, "buffer.memory": 100_000})
 
 
-def test_very_many_records_of_an_unknown_topic_stop_the_line_until_they_have_failed() -> None:
+def test_very_many_records_of_unknown_topics_stop_the_line_until_they_have_failed() -> None:
     async def test(world: World, node: SimulatedNode, producer: Producer) -> None:
         line = Line(producer)
-        unknown = [line.put("nope", bytes(40_000)) for _ in range(10)]
+        unknown = [line.put(f"nope-{number % 2}", bytes(40_000)) for number in range(10)]
         behind = line.put("t", b"x")
         begun_at = world.loop.time()
         taking = world.start_task(line.take())
         await asyncio.sleep(1)
         assert behind._promise is None, "the memory of what stands apart is bounded"
         await taking
-        assert all(isinstance(error, UnknownTopicError) for error in await settled(world, unknown))
-        assert await settled(world, [behind]) == [None]
+        assert all(isinstance(error, UnknownTopicError) for error in await settled(unknown))
+        assert await settled([behind]) == [None]
         assert world.loop.time() - begun_at < 2.5
 
     with_producer(test, **{"max.block.ms": 2000, "buffer.memory": 100_000})

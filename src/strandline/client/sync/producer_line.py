@@ -39,31 +39,11 @@ def size_of(given: Any) -> int:
 class _Apart:
     """A topic's records that stand apart: (result, record, its deadline), or (None, who waits for those before it)."""
 
-    def __init__(self, bytes_max: int) -> None:
+    __slots__ = ("entries", "is_loading")
+
+    def __init__(self) -> None:
         self.entries: deque[tuple[Any, Any, float]] = deque()
-        self.is_loading = True
-        self.news = asyncio.Event()
-        self._bytes = 0
-        self._bytes_max = bytes_max
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.entries) >= AHEAD_COUNT_MAX or self._bytes >= self._bytes_max
-
-    def put(self, result: SendResult, record: tuple[Any, ...], deadline: float) -> None:
-        self._bytes += size_of(record[1]) + size_of(record[2])
-        self.entries.append((result, record, deadline))
-
-    def put_marker(self) -> asyncio.Future[None]:
-        marker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.entries.append((None, marker, 0.0))
-        return marker
-
-    def pop(self) -> tuple[Any, Any, float]:
-        result, record, deadline = self.entries.popleft()
-        if result is not None:
-            self._bytes -= size_of(record[1]) + size_of(record[2])
-        return result, record, deadline
+        self.is_loading = True  # whether they wait for metadata, and not for memory
 
 
 class ProducerLine:
@@ -73,9 +53,12 @@ class ProducerLine:
         self._watch = None if engine._is_plain else engine._interceptors.watch
         self.bytes_max = min(AHEAD_BYTES_MAX, engine.config.int("buffer.memory"))
         self.not_taken: KafkaError | None = (
-            None  # why a record was not taken, the first since this was last None
+            None  # why a record was refused: the first, until somebody resets it
         )
         self._apart: dict[str, _Apart] = {}
+        self._apart_count = 0
+        self._apart_bytes = 0
+        self._apart_news = asyncio.Event()  # something went on with what stands apart
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiters: list[asyncio.Future[None]] = []
         self._count = 0  # of all that was taken out of the line
@@ -114,8 +97,8 @@ class ProducerLine:
     async def _take_slowly(
         self, result: SendResult, record: tuple[Any, ...], number: int, behind: int
     ) -> RecordPromise | None:
-        """Waits for memory; None if the record has been put apart, where it waits for its topic. It is the so manieth
-        of all, and so many stand behind it."""
+        """Waits for memory; None if the record has been put apart, where it waits for its topic. `number` is its place
+        among all that ever were in the line, `behind` how many stand there behind it."""
         topic, partition = record[0], record[3]
         deadline = self._deadline(number, behind)
         while True:
@@ -123,18 +106,25 @@ class ProducerLine:
             if apart is None and self._intake.knows(topic, partition):
                 self.wake_waiters()
                 return await self._intake.take_when_possible(*record, deadline=deadline)
-            if apart is None:
-                apart = self._apart[topic] = _Apart(self.bytes_max)
-                task = asyncio.get_running_loop().create_task(self._take_apart(topic, apart))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-            if apart.is_loading and not apart.is_full:
-                apart.put(result, record, deadline)
+            is_full = self._apart_count >= AHEAD_COUNT_MAX or self._apart_bytes >= self.bytes_max
+            if (apart is None or apart.is_loading) and not is_full:
+                self._put_apart(result, record, deadline)
                 return None
             # Either there are too many, or they wait for nothing but memory, as this one would too.
             self.wake_waiters()
-            apart.news.clear()
-            await apart.news.wait()
+            self._apart_news.clear()
+            await self._apart_news.wait()
+
+    def _put_apart(self, result: SendResult, record: tuple[Any, ...], deadline: float) -> None:
+        apart = self._apart.get(record[0])
+        if apart is None:
+            apart = self._apart[record[0]] = _Apart()
+            task = asyncio.get_running_loop().create_task(self._take_apart(record[0], apart))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        apart.entries.append((result, record, deadline))
+        self._apart_count += 1
+        self._apart_bytes += size_of(record[1]) + size_of(record[2])
 
     def _deadline(self, number: int, behind: int) -> float:
         """When a record has waited for long enough. What stood in the line when somebody began to wait had come by
@@ -148,13 +138,16 @@ class ProducerLine:
         """Takes one topic's records, as soon as its metadata is there or they have waited for too long."""
         count = 0
         while apart.entries:
-            result, record, deadline = apart.pop()
+            result, record, deadline = apart.entries.popleft()
             if result is None:
                 _settle(record)
                 continue
+            self._apart_count -= 1
+            self._apart_bytes -= size_of(record[1]) + size_of(record[2])
             try:
                 if not self._intake.knows(topic, record[3]):
                     apart.is_loading = True
+                    self.wake_waiters()
                     await self._intake.load(topic, record[3], deadline)
                 apart.is_loading = False
                 promise = self._intake.take(*record)
@@ -169,9 +162,9 @@ class ProducerLine:
             count += 1
             if self._intake.is_yield_due or count % _AT_ONCE_MAX == 0:
                 await self._intake.yield_to_sender()
-            apart.news.set()
+            self._apart_news.set()
         del self._apart[topic]
-        apart.news.set()
+        self._apart_news.set()
         self.wake_waiters()
 
     def _refused(self, result: SendResult, error: Exception) -> None:
@@ -187,7 +180,10 @@ class ProducerLine:
         if not self._apart:
             _settle(marker)
             return
-        markers = [apart.put_marker() for apart in self._apart.values()]
+        markers: list[asyncio.Future[None]] = []
+        for apart in self._apart.values():
+            markers.append(asyncio.get_running_loop().create_future())
+            apart.entries.append((None, markers[-1], 0.0))
         asyncio.gather(*markers).add_done_callback(lambda _: _settle(marker))
 
     def wake_waiters(self) -> None:
