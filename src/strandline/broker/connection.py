@@ -307,6 +307,9 @@ class ClientConnection:
         if done.cancelled() or waiting.is_answered:
             return
         error = done.exception()
+        if isinstance(error, EncodeError):
+            self._cannot_answer(waiting.context, error)
+            return
         if error is not None:
             self._broker.failed(error)
             self._fail(repr(error))

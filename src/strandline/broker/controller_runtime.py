@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -52,6 +53,7 @@ class ControllerRuntime:
         node_id: int,
         cluster_id: str,
         session_timeout_s: float,
+        inter_broker_listener: str,
     ) -> None:
         self._new_machine = new_machine
         self.machine = new_machine()
@@ -62,6 +64,7 @@ class ControllerRuntime:
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._session_timeout_s = session_timeout_s
+        self._inter_broker_listener = inter_broker_listener
         self.quorum: QuorumNode | None = None
         self.is_active = False
         # Everything before this offset is in the machine.
@@ -146,7 +149,15 @@ class ControllerRuntime:
         self.check_active()
         quorum = self.quorum
         assert quorum is not None
-        planned = plan()
+        try:
+            planned = plan()
+        except KafkaError:
+            raise
+        except Exception as error:
+            # A plan changes nothing, so this node need not end; a broker that forwarded it would try the next one's.
+            trace = "".join(traceback.format_exception(error))
+            self._events.error("a request could not be decided", error=repr(error), trace=trace)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"The controller failed: {error!r}.") from error
         if not planned.records:
             # What it rests on may not be committed yet.
             await quorum.settled()
@@ -223,7 +234,7 @@ class ControllerRuntime:
             return True
         if old.endpoints == registration.endpoints or not old.endpoints:
             return False
-        if await is_gone(self._network, old.endpoints[0].host, old.endpoints[0].port, _PROBE_S):
+        if await self._is_gone(old):
             return False
         return self._sessions.get(broker_id, 0.0) > self._clock.monotonic()
 
@@ -277,13 +288,20 @@ class ControllerRuntime:
         broker = self.machine.image.brokers.get(broker_id)
         if broker is None or broker.fenced or not broker.endpoints:
             return
-        endpoint = broker.endpoints[0]
-        if not await is_gone(self._network, endpoint.host, endpoint.port, _PROBE_S):
+        if not await self._is_gone(broker):
             return
         if self._connections.get(broker_id):
             return  # it came back meanwhile
         self._events.warn("broker is gone", broker=broker_id)
         await self._fence(broker_id, broker.epoch)
+
+    async def _is_gone(self, broker: BrokerState) -> bool:
+        """By the address that brokers use; others may lead nowhere from here, so that all of them have to refuse."""
+        named = [e for e in broker.endpoints if e.name == self._inter_broker_listener]
+        for endpoint in named or broker.endpoints:
+            if not await is_gone(self._network, endpoint.host, endpoint.port, _PROBE_S):
+                return False
+        return True
 
     async def _fence(self, broker_id: int, epoch: int) -> None:
         try:

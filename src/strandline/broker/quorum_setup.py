@@ -44,6 +44,7 @@ def controller_runtime_of(broker: Broker) -> ControllerRuntime | None:
         node_id=broker.node_id,
         cluster_id=broker.cluster_id,
         session_timeout_s=config.int("broker.session.timeout.ms") / 1000,
+        inter_broker_listener=config.inter_broker_listener_name,
     )
 
 

@@ -79,7 +79,7 @@ def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: obje
         events.warn("configuration", key=warning.key, advice=warning.message)
     try:
         loop.run(launcher.serve(config, events, on_ready))  # type: ignore[arg-type]
-    except (UnusableDirectory, CannotJoin) as error:
+    except (UnusableDirectory, CannotJoin, InvalidConfig) as error:
         return fail(str(error))
     except OSError as error:
         advice = _PORT_IN_USE if error.errno == errno.EADDRINUSE else ""

@@ -51,6 +51,21 @@ def run(config: BrokerConfig) -> Warnings:
     return _warnings(config)
 
 
+def check_security(config: BrokerConfig) -> None:
+    """What a node must not start with, though it is Kafka's: it would be open where its settings say that it is not."""
+    for listener in config.listeners:
+        rule = f"{listener.name} is to speak {listener.protocol}, and Strandline speaks only PLAINTEXT: put a proxy "
+        rule += "in front of it, or change listener.security.protocol.map"
+        _require(listener.protocol == "PLAINTEXT", config, "listeners", rule)
+    key = "authorizer.class.name"
+    _require(
+        not config.text(key),
+        config,
+        key,
+        "Strandline has no authorizer, and everybody may do everything; remove it",
+    )
+
+
 def _require(holds: bool, config: BrokerConfig, key: str, message: str) -> None:
     if not holds:
         raise InvalidConfig(key, config.static.get(key, render(config.value(key))), message)

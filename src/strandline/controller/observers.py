@@ -44,9 +44,9 @@ def without_observers(brokers: Iterable[BrokerState], observers: frozenset[int])
 def check_observers(image: ClusterImage, topic: str, text: str) -> None:
     """An id that is named must not be a replica already: it would leave the in-sync set without anyone asking."""
     known = image.topics.get(topic)
-    ids = {int(name) for name in text.split(",") if name.strip().isdigit()}
+    names = {name.strip() for name in text.split(",")}
     for index, partition in () if known is None else known.partitions.items():
-        both = sorted(ids & set(partition.replicas))
+        both = sorted(replica for replica in partition.replicas if str(replica) in names)
         if both:
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG,

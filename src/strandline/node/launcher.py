@@ -8,11 +8,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from strandline.base.ids import uuid_text
 from strandline.broker.broker import Broker, Ports
 from strandline.broker.quorum_setup import bootstrap_file, has_others, metadata_directory, quorum_file
 from strandline.config import BrokerConfig
+from strandline.config.startup_checks import check_security
 from strandline.node.clock import RealClock
 from strandline.node.disk import RealDisk
 from strandline.node.network import TcpNetwork
@@ -121,6 +123,7 @@ class RunningNode:
 
     def __init__(self, config: BrokerConfig, events: Events, process: Process | None = None) -> None:
         """`process` is what ends when the broker's state cannot be trusted; without it, this whole process."""
+        check_security(config)
         self._workers = ThreadWorkers()
         limit = raise_open_file_limit()
         ports = Ports(
@@ -189,8 +192,13 @@ class RunningNode:
 
 def stderr_events(*, node: int, as_json: bool = False, level: str = "info") -> Events:
     clock = RealClock()
+
+    def say(line: str) -> None:
+        with suppress(OSError, ValueError):  # whoever read this is gone; the node goes on, and ends, without
+            print(line, file=sys.stderr, flush=True)
+
     return Events(
-        lambda line: print(line, file=sys.stderr, flush=True),
+        say,
         clock.wall_ms,
         node=node,
         as_json=as_json,

@@ -293,7 +293,12 @@ class TcpNetwork:
         )
 
     async def connect(self, host: str, port: int, peer: Peer) -> None:
-        await asyncio.get_running_loop().create_connection(lambda: self._connection(peer), host, port)
+        try:
+            await asyncio.get_running_loop().create_connection(lambda: self._connection(peer), host, port)
+        except (
+            ValueError
+        ) as error:  # a name that no resolver can be asked for, from another node's settings perhaps
+            raise OSError(errno.EINVAL, f"{host}:{port} is no address: {error}") from error
 
     def _connection(self, peer: Peer) -> TcpConnection:
         connection = TcpConnection(peer, lambda ended: self._connections.pop(ended, None) and None)

@@ -13,9 +13,11 @@ HALT_STATUS: Final = 70
 
 class RealProcess:
     def halt(self, reason: str) -> NoReturn:
-        sys.stderr.write(f"strandline: halted: {reason}\n")
-        sys.stderr.flush()
-        os._exit(HALT_STATUS)
+        try:
+            sys.stderr.write(f"strandline: halted: {reason}\n")
+            sys.stderr.flush()
+        finally:
+            os._exit(HALT_STATUS)
 
 
 def raise_open_file_limit() -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from strandline.base.buffers import Buffer
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.config import TopicConfig
 from strandline.wire import compression
@@ -35,6 +36,8 @@ from strandline.wire.record_batch import (
 # zstd came with Produce version 7: an older client could not read back what it wrote.
 ZSTD_PRODUCE_VERSION_MIN: Final = 7
 _NO_BOUND: Final = 0x7FFFFFFFFFFFFFFF
+# Of the records of a batch that are at fault so many are named, each with a sentence.
+_NAMED_MAX: Final = 1000
 _NOT_FOR_CLIENTS: Final = CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 
@@ -101,12 +104,15 @@ class Intake:
         if header.attributes:
             _check_attributes(header, produce_version)
         if header.max_timestamp - now_ms > self._after_max_ms and not self._uses_append_time:
-            raise self._too_far_ahead(batch, now_ms)
+            raise self._too_far_ahead(batch, header, now_ms)
         return header
 
-    def _too_far_ahead(self, batch: memoryview, now_ms: int) -> KafkaError:
-        """Names the records that are at fault; only a batch that is refused is decoded for that."""
+    def _too_far_ahead(self, batch: Buffer, header: BatchHeader, now_ms: int) -> KafkaError:
+        """Names the records that are at fault where that takes no time: clients take the whole batch for refused if
+        none is named, and what is compressed may hold millions."""
         why = f"The timestamp is more than message.timestamp.after.max.ms={self._after_max_ms} ahead of {now_ms}."
+        if header.codec != compression.NONE or header.record_count > _NAMED_MAX:
+            return KafkaError(ErrorCode.INVALID_TIMESTAMP, why)
         try:
             timestamps = [record.timestamp for record in records_in(batch)]
         except CorruptBatch as error:
@@ -119,8 +125,13 @@ class Intake:
     def needs_rewrite(self, header: BatchHeader) -> bool:
         """Whether the topic asks for more than the header shows."""
         if self.is_plain:
-            return header.uses_log_append_time
-        return self._uses_append_time or self._reads_records() or self._changes_codec(header)
+            return header.uses_log_append_time or header.max_timestamp < header.base_timestamp
+        return (
+            self._uses_append_time
+            or self._reads_records()
+            or self._changes_codec(header)
+            or header.max_timestamp < header.base_timestamp
+        )
 
     def _changes_codec(self, header: BatchHeader) -> bool:
         return self._codec is not None and self._codec != header.codec
@@ -128,10 +139,17 @@ class Intake:
     def rewrite(self, batch: bytes, now_ms: int) -> bytes:
         """The batch as the topic wants it. May block for milliseconds, so it is run in a worker."""
         header = read_header(batch)
-        if self._reads_records() or self._changes_codec(header):
+        lacks_timestamp = header.max_timestamp < header.base_timestamp  # some clients leave it out
+        if self._reads_records() or self._changes_codec(header) or lacks_timestamp:
             try:
                 records = records_in(batch)
                 self._check_records(records, now_ms)
+                if lacks_timestamp:
+                    newest = max(record.timestamp for record in records)
+                    header = header._replace(max_timestamp=newest)
+                    batch = seal(header, batch[HEADER_BYTES:])
+                    if newest - now_ms > self._after_max_ms and not self._uses_append_time:
+                        raise self._too_far_ahead(batch, header, now_ms)
                 if self._changes_codec(header):
                     batch = self._recompressed(records, header)
                     header = read_header(batch)
@@ -142,19 +160,19 @@ class Intake:
     def _check_records(self, records: list[Record], now_ms: int) -> None:
         if self._is_compacted:
             why = "A compacted topic needs a key."
-            keyless = tuple((number, why) for number, record in enumerate(records) if record.key is None)
+            keyless = [number for number, record in enumerate(records) if record.key is None]
             if keyless:
-                raise KafkaError(ErrorCode.INVALID_RECORD, why, keyless)
+                raise KafkaError(ErrorCode.INVALID_RECORD, why, _named(keyless, why))
         if self._uses_append_time:
             return
         why = f"The timestamp is more than message.timestamp.before.max.ms={self._before_max_ms} behind {now_ms}."
-        early = tuple(
-            (number, why)
+        early = [
+            number
             for number, record in enumerate(records)
             if record.timestamp != NO_TIMESTAMP and now_ms - record.timestamp > self._before_max_ms
-        )
+        ]
         if early:
-            raise KafkaError(ErrorCode.INVALID_TIMESTAMP, why, early)
+            raise KafkaError(ErrorCode.INVALID_TIMESTAMP, why, _named(early, why))
 
     def _recompressed(self, records: list[Record], header: BatchHeader) -> bytes:
         assert self._codec is not None
@@ -185,6 +203,10 @@ class Intake:
         else:
             return batch
         return seal(header, batch[HEADER_BYTES:])
+
+
+def _named(numbers: list[int], why: str) -> tuple[tuple[int, str], ...]:
+    return tuple((number, why) for number in numbers[:_NAMED_MAX])
 
 
 def _invalid(message: str) -> KafkaError:

@@ -20,6 +20,8 @@ from strandline.wire.schema import Field, FieldType, Response, Struct
 
 ARRAY_LENGTH_MAX = 1_000_000
 TAG_COUNT_MAX = 10_000
+# What the older form of a text can hold; Kafka reads no longer ones in the newer form either.
+_STRING_BYTES_MAX = 0x7FFF
 
 Decoder = Callable[[Any, int], tuple[Any, int]]
 Encoder = Callable[[Any, bytearray], None]
@@ -74,6 +76,12 @@ def uvarint(value: int) -> bytes:
     return bytes(out)
 
 
+def _refuse_string(length: int) -> None:
+    raise DecodeError(
+        f"a text of {length} bytes, and {_STRING_BYTES_MAX} are the most that any version can carry"
+    )
+
+
 def _refuse_length(what: str, length: int, left: int) -> None:
     raise DecodeError(f"{what} of length {length} with {left} bytes left")
 
@@ -92,6 +100,7 @@ class _Source:
             "read_uvarint": read_uvarint,
             "uvarint": uvarint,
             "refuse_length": _refuse_length,
+            "refuse_string": _refuse_string,
             "refuse_null": _refuse_null,
             "EncodeError": EncodeError,
             "PackedStruct": PackedStruct,
@@ -199,6 +208,8 @@ def _decode_length(source: _Source, depth: int, kind: FieldType, compact: bool) 
         source.add(depth, "n = b[p]; p += 1")
         source.add(depth, "if n > 127: n, p = read_uvarint(b, p - 1)")
         source.add(depth, "n -= 1")
+        if kind.name == "string":
+            source.add(depth, f"if n > {_STRING_BYTES_MAX}: refuse_string(n)")
     elif kind.name == "string":
         source.add(depth, "n = b[p] << 8 | b[p + 1]; p += 2")
         source.add(depth, "if n > 32767: n -= 65536")
@@ -352,6 +363,10 @@ def _refuse_unless_default(source: _Source, cls: type[Struct], f: Field, version
 
 
 def _encode_length(source: _Source, depth: int, kind: FieldType, compact: bool, length: str) -> None:
+    if compact and kind.name == "string":
+        source.add(
+            depth, f"if {length} > {_STRING_BYTES_MAX}: raise EncodeError('a text of over 32767 bytes')"
+        )
     if compact:
         source.add(depth, f"n = {length} + 1")
         source.add(depth, "if n < 128: out.append(n)")

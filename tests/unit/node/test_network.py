@@ -252,3 +252,14 @@ def test_a_connection_takes_no_more_unread_than_its_send_buffer_holds(loop: str)
         assert await asyncio.to_thread(received, client, 4_000_000) == bytes(4_000_000)
 
     run(scenario, loop, send_buffer_bytes=50_000)
+
+
+def test_a_name_that_cannot_be_asked_for_is_an_address_that_does_not_answer(loop: str) -> None:
+    """Another node may advertise it, and must not end this one."""
+
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        for host in ("broker-0..kafka", "b" * 64 + ".kafka"):
+            with pytest.raises(OSError, match="address"):
+                await TcpNetwork().connect(host, 9092, Recorder(lambda connection: None))
+
+    run(scenario, loop)

@@ -221,3 +221,39 @@ def test_timestamps_further_apart_than_64_bits_are_refused() -> None:
     with pytest.raises(KafkaError) as refused:
         intake.rewrite(resealed(apart, base_timestamp=0), NOW_MS)
     assert refused.value.code == ErrorCode.INVALID_RECORD
+
+
+def test_a_compressed_batch_too_far_ahead_is_refused_unread() -> None:
+    """Some hundred bytes may hold millions of records, and the loop would stand still while they are named."""
+    contents = [Record(number, NOW_MS + 2000, b"k", b"v") for number in range(2000)]
+    squeezed = build_batch(contents, attributes=CODES["zstd"])
+    many = build_batch(contents)
+    for data in (squeezed, many):
+        error = refusal(data, message_timestamp_after_max_ms=1000)
+        assert (error.code, error.records) == (ErrorCode.INVALID_TIMESTAMP, ())
+
+
+def test_no_more_records_are_named_than_a_client_can_read_about() -> None:
+    intake = Intake(topic_config(cleanup_policy="compact"))
+    with pytest.raises(KafkaError) as refused:
+        intake.rewrite(build_batch([Record(n, NOW_MS, None, b"v") for n in range(3000)]), NOW_MS)
+    assert len(refused.value.records) == 1000
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_a_batch_without_its_largest_timestamp_gets_it(codec: str) -> None:
+    """Some clients leave it out; without it nothing is found by time, and nothing ever expires."""
+    contents = [
+        Record(0, NOW_MS, None, b"a"),
+        Record(1, NOW_MS + 70, None, b"b"),
+        Record(2, NOW_MS + 5, None, b"c"),
+    ]
+    whole = build_batch(contents, attributes=CODES[codec])
+    data = resealed(whole, max_timestamp=-1)
+    intake = Intake(topic_config())
+    assert intake.needs_rewrite(intake.check(memoryview(data), 9, NOW_MS))
+    assert intake.rewrite(data, NOW_MS) == whole
+    late = resealed(build_batch([Record(0, NOW_MS + 2 * HOUR_MS, None, b"a")]), max_timestamp=-1)
+    with pytest.raises(KafkaError) as refused:
+        intake.rewrite(late, NOW_MS)
+    assert refused.value.code == ErrorCode.INVALID_TIMESTAMP

@@ -177,9 +177,20 @@ def test_null_is_not_encoded_where_the_version_has_none() -> None:
 
 @pytest.mark.parametrize("message", [Sample(text="x" * 32768), Sample(names=("x" * 32768,))])
 def test_a_string_too_long_for_its_length_is_no_value_that_can_be_encoded(message: Sample) -> None:
-    with pytest.raises(EncodeError):
-        encode(message, 1)
-    assert decode(Sample, 2, encode(message, 2)) == message
+    for version in (1, 2):
+        with pytest.raises(EncodeError):
+            encode(message, version)
+
+
+def test_a_string_that_only_the_newer_form_could_hold_is_refused() -> None:
+    """As by Kafka; otherwise it would be taken in, and could not be told to whoever speaks an older version."""
+    longest = Sample(text="x" * 32_767)
+    data = bytes(encode(longest, 2))
+    assert decode(Sample, 2, data) == longest
+    size = bytes((0x80, 0x80, 0x02))  # 32,768, as it is written: one more than there are
+    assert data.count(size) == 1
+    with pytest.raises(DecodeError, match="32768"):
+        decode(Sample, 2, data.replace(size, bytes((0x81, 0x80, 0x02)) + b"x"))
 
 
 def test_a_number_out_of_range_is_no_value_that_can_be_encoded() -> None:
