@@ -132,3 +132,22 @@ os._exit(0)
     except TimeoutError:
         os.kill(pid, signal.SIGKILL)
         raise
+
+
+def test_a_node_whose_log_nobody_reads_any_more_ends_cleanly(tmp_path: Path) -> None:
+    """As behind `2>&1 | tee`, where Ctrl-C ends the reader first."""
+    data = tmp_path / "data"
+    command = [sys.executable, "-m", "strandline.cli.main", "up", "--port", "0", "--data", str(data)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            for line in process.stdout:
+                if b"bootstrap.servers" in line:
+                    break
+            process.stderr.close()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+    assert (data / ".kafka_cleanshutdown").exists()
