@@ -24,6 +24,7 @@ from strandline.base.ids import TopicPartition
 from strandline.base.topics import invalid_topic_name
 from strandline.client.config import ClientConfig
 from strandline.client.consumer_engine import ConsumerEngine
+from strandline.client.consumer_interceptors import ConsumerInterceptors
 from strandline.client.consumer_settings import assignors_of, deserializer_of
 from strandline.client.decode import ConsumerRecord
 from strandline.client.errors import (
@@ -71,10 +72,10 @@ class Consumer:
             deserializer_of(self.config, "key.deserializer"),
             deserializer_of(self.config, "value.deserializer"),
         )
-        self._interceptors: tuple[Any, ...] = self.config.objects("interceptor.classes")
         self._api_seconds = self.config.seconds("default.api.timeout.ms")
         self._records_max = self.config.int("max.poll.records")
         self._counters = Counters()
+        self._interceptors = ConsumerInterceptors(self.config.objects("interceptor.classes"), self._counters)
         self._subscription = Subscription()
         self._unread: list[ConsumerRecord] = []  # polled for iteration, and not given yet
         self._unread_start = 0
@@ -162,11 +163,13 @@ class Consumer:
     async def unsubscribe(self) -> None:
         """Reads nothing, and leaves the group."""
         engine = self._started()
-        if self._subscription.is_in_group and engine.member is not None:
-            await engine.member.leave(self._deadline(None), "the consumer unsubscribed")
-        self._subscription.unsubscribe()
-        self._drop_unread(lambda where: False)
-        self._changed()
+        try:
+            if self._subscription.is_in_group and engine.member is not None:
+                await engine.member.leave(self._deadline(None), "the consumer unsubscribed")
+        finally:  # also if the listener raises
+            self._subscription.unsubscribe()
+            self._drop_unread(lambda where: False)
+            self._changed()
 
     def assignment(self) -> set[TopicPartition]:
         return set(self._subscription.partitions)
@@ -227,7 +230,11 @@ class Consumer:
         while not state.has_position:
             await engine.settle(deadline)
             if not state.has_position and engine.cluster.now() >= deadline:
-                raise KafkaTimeoutError(None, f"the position of {state.where} was not found in time")
+                failure = engine.positions.failures.get(state.where)
+                why = "" if failure is None else f": {failure}"
+                raise KafkaTimeoutError(
+                    None, f"the position of {state.where} was not found in time{why}"
+                ) from failure
         return self._unread_position(state)
 
     async def committed(
@@ -356,9 +363,7 @@ class Consumer:
 
     def _given(self, found: list[ConsumerRecord]) -> list[ConsumerRecord]:
         self._counters.add("records-consumed-total", len(found))
-        for interceptor in self._interceptors:
-            found = interceptor.on_consume(found)
-        return found
+        return self._interceptors.on_consume(found)
 
     # Committing
 
@@ -397,10 +402,10 @@ class Consumer:
     @property
     def group_metadata(self) -> GroupMetadata:
         """What a transactional producer needs for send_offsets_to_transaction."""
-        member = self._started().member
-        if member is None:
+        engine = self._started()
+        if engine.member is None:
             raise ConfigError("there is no group: set group.id", key="group.id")
-        return GroupMetadata(self.config.text("group.id"), *member.identity)
+        return GroupMetadata(self.config.text("group.id"), *engine.last_identity)
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         member = self._started().member
