@@ -54,7 +54,11 @@ def test_a_partition_is_read_while_its_group_takes_long_to_rebalance() -> None:
     """A cooperative member keeps what it has, also inside of one poll."""
 
     async def scenario(world: World, node: SimulatedNode) -> None:
-        settings: dict[str, Any] = {"group_id": "g", "partition_assignment_strategy": ["cooperative-sticky"]}
+        settings: dict[str, Any] = {
+            "group_id": "g",
+            "partition_assignment_strategy": ["cooperative-sticky"],
+            "heartbeat_interval_ms": 3000,
+        }
         first = await consumer(world, "first", **settings)
         first.subscribe(["t"])
         second = await consumer(world, "second", **settings)
@@ -71,7 +75,7 @@ def test_a_partition_is_read_while_its_group_takes_long_to_rebalance() -> None:
         await asyncio.sleep(5)
         assert not waiting.done()
         await fill(world, 2, partitions=2)
-        await until(waiting.done, 2.0)
+        await until(waiting.done, 0.5)
         assert len(waiting.result()) == 1
         await second.close()
         await first.close()
@@ -104,6 +108,23 @@ def test_what_moves_while_positions_are_looked_for_is_noticed() -> None:
 
 
 # Commits
+
+
+def test_automatic_commits_are_made_while_a_poll_waits() -> None:
+    """Also without a group whose heartbeats would interrupt the wait."""
+
+    async def scenario(world: World, node: SimulatedNode) -> None:
+        await fill(world, 3)
+        reader = await consumer(world, group_id="g", auto_commit_interval_ms=2_000)
+        reader.assign([HERE])
+        assert values(await reader.poll(10.0)) == [0, 1, 2]
+        waiting = world.start_task(reader.poll(100.0))
+        await asyncio.sleep(5)
+        assert (await reader.committed([HERE]))[HERE].offset == 3  # type: ignore[union-attr]
+        waiting.cancel()
+        await reader.close()
+
+    simulated(scenario)
 
 
 @PROTOCOLS

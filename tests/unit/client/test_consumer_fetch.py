@@ -302,6 +302,20 @@ def test_committed_offsets_come_before_the_policy() -> None:
     assert log.times == [1_000_000 - 10_000]
 
 
+def test_a_leader_that_comes_while_the_last_one_checks_the_position_is_asked_too() -> None:
+    class Elected(ScriptedLog):
+        async def try_epoch_ends(self, wanted: dict[TopicPartition, int], take: Any) -> Any:
+            cluster.lead(2, 5)
+            return await super().try_epoch_ends(wanted, take)
+
+    cluster: Any = ScriptedCluster()
+    cluster.lead(1, 4)
+    subscription = at(50, 3)
+    log: Any = Elected(ends=EpochEnd(3, 80))
+    asyncio.run(Positions(cluster, subscription, log, None, Counters()).settle(0))
+    assert subscription.state(WHERE).leader_epoch == 4
+
+
 @pytest.mark.parametrize("need", [Need.RESET, Need.VALIDATION])
 def test_one_position_that_cannot_be_found_leaves_the_others(need: Need) -> None:
     other = TopicPartition("t", 1)
