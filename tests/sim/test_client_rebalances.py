@@ -13,7 +13,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.assignors import Assignment, GroupMember, RangeAssignor
 from strandline.client.consumer import Consumer
 from strandline.client.decode import ConsumerRecord
-from strandline.client.errors import error_for
+from strandline.client.errors import FencedInstanceError, error_for
 from strandline.sim.workload import create_topic
 from strandline.sim.world import SimulatedNode, World
 from tests.sim.consuming import HERE, PROTOCOLS, Diary, consumer, fill, polls, simulated, until, values
@@ -214,6 +214,31 @@ def test_who_unsubscribes_while_a_listener_is_told_of_an_assignment_does_not_joi
         await asyncio.sleep(10)
         assert reader.metrics().get("heartbeat-total", 0) == heartbeats
         await reader.close()
+
+    simulated(scenario)
+
+
+def test_who_is_replaced_while_its_listener_is_told_of_an_assignment_does_not_join_again() -> None:
+    async def scenario(world: World, node: SimulatedNode) -> None:
+        diary = Stuck()
+        first = await consumer(world, "first", group_id="g", group_instance_id="one")
+        first.subscribe(["t"], listener=diary)
+        polling = world.start_task(first.poll(100.0))
+        await diary.is_stuck.wait()
+        second = await consumer(world, "second", group_id="g", group_instance_id="one")
+        second.subscribe(["t"])
+        errors: list[Exception] = []
+        other = world.start_task(polls(second, [], errors))
+        await until(lambda: second.assignment() == {HERE})
+        await asyncio.sleep(3)
+        diary.may_go_on.set()
+        with pytest.raises(FencedInstanceError):
+            await polling
+        await asyncio.sleep(3)
+        assert errors == []
+        other.cancel()
+        await second.close()
+        await first.close()
 
     simulated(scenario)
 

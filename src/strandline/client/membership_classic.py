@@ -150,11 +150,11 @@ class ClassicMember:
     # Poll
 
     async def poll(self, deadline: float) -> None:
-        if self._fatal is not None:
-            raise self._fatal
         leaves = self._leaves
         self._last_poll = self._cluster.now()
         while not self.is_settled:
+            if self._fatal is not None:
+                raise self._fatal
             if self._announcements.are_due:
                 await self._announcements.tell_rest()
                 self._announcements.raise_error()

@@ -97,6 +97,8 @@ class Positions:
         """Looks once for each position that is not known; the deadline is for the group's coordinator. What was not
         found is to be looked for again later."""
         self._errors = []
+        assigned = self._subscription.partitions
+        self.failures = {where: error for where, error in self.failures.items() if where in assigned}
         before = self._pause.failures
         await asyncio.gather(self._from_committed(deadline), self._from_logs())
         await self._from_logs()  # where the group has no offset, or has one of another leader's time
