@@ -13,7 +13,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.assignors import Assignment, GroupMember, RangeAssignor
 from strandline.client.consumer import Consumer
 from strandline.client.decode import ConsumerRecord
-from strandline.client.errors import FencedInstanceError, error_for
+from strandline.client.errors import ClosedError, FencedInstanceError, error_for
 from strandline.sim.workload import create_topic
 from strandline.sim.world import SimulatedNode, World
 from tests.sim.consuming import HERE, PROTOCOLS, Diary, consumer, fill, polls, simulated, until, values
@@ -215,6 +215,34 @@ def test_who_unsubscribes_while_a_listener_is_told_of_an_assignment_does_not_joi
         assert reader.metrics().get("heartbeat-total", 0) == heartbeats
         await reader.close()
 
+    simulated(scenario)
+
+
+@PROTOCOLS
+def test_a_listener_can_commit_when_the_consumer_is_closed_and_not_poll(protocol: str) -> None:
+    class Committing(Diary):
+        async def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+            super().on_partitions_revoked(partitions)
+            await reader.commit()
+            with pytest.raises(ClosedError):
+                await reader.poll()
+
+    async def scenario(world: World, node: SimulatedNode) -> None:
+        nonlocal reader
+        await fill(world, 3)
+        settings: dict[str, Any] = {"group_id": "g", "group_protocol": protocol, "enable_auto_commit": False}
+        reader = await consumer(world, **settings)
+        reader.subscribe(["t"], listener=Committing())
+        while not await reader.poll(1.0):
+            pass
+        await reader.close()
+        with pytest.raises(ClosedError):
+            await reader.commit()
+        reader = await consumer(world, **settings)
+        assert (await reader.committed([HERE]))[HERE].offset == 3  # type: ignore[union-attr]
+        await reader.close()
+
+    reader: Consumer
     simulated(scenario)
 
 
