@@ -12,6 +12,7 @@ from strandline.client.errors import (
     ClosedError,
     ConnectionFailedError,
     IllegalStateError,
+    KafkaError,
     SerializationError,
     UnknownTopicError,
 )
@@ -73,6 +74,35 @@ def test_errors_are_in_the_result_and_the_producer_goes_on(bootstrap: str, topic
     producer.close()
     with pytest.raises(ConnectionFailedError):
         Producer(bootstrap_servers="127.0.0.1:1", max_block_ms=100)
+
+
+def test_an_unknown_topic_of_one_thread_keeps_no_other_waiting(bootstrap: str, topic: str) -> None:
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        admin.create_topic(topic, partitions=1)
+    producer = Producer(bootstrap_servers=bootstrap, max_block_ms=90_000)
+    unknown = [producer.send(f"{topic}-nope", b"x") for _ in range(4)]
+    assert producer.send(topic, b"x").result(60).offset == 0
+    producer.close(0)
+    assert all(isinstance(result.exception(60), KafkaError) for result in unknown)
+
+
+def test_what_a_callback_raises_is_told_to_the_loop_and_the_others_are_called(
+    bootstrap: str, topic: str
+) -> None:
+    told: list[object] = []
+    called = threading.Event()
+    with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
+        admin.create_topic(topic, partitions=1)
+        loop = producer._thread._loop
+        loop.set_exception_handler(lambda _, context: told.append(context.get("exception")))
+        try:
+            sent = producer.send(topic, b"x")
+            sent.add_done_callback(lambda _: 1 // 0)
+            sent.add_done_callback(lambda _: called.set())
+            assert called.wait(60)
+        finally:
+            loop.set_exception_handler(None)
+    assert [type(each) for each in told] == [ZeroDivisionError]
 
 
 def test_a_blocking_consumer_reads_what_a_blocking_producer_wrote(bootstrap: str, topic: str) -> None:

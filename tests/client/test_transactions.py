@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
 from strandline.base.ids import TopicPartition
-from strandline.client import Admin, Producer
+from strandline.client import Admin, Consumer, Producer
 from strandline.client.errors import (
     IllegalStateError,
+    KafkaError,
     ProducerFencedError,
     RecordTooLargeError,
     TransactionAbortedError,
@@ -148,6 +150,99 @@ def test_abort_gives_up_what_was_not_sent_and_an_empty_transaction_is_fine(
 
     run(main())
     assert values(bootstrap, topic, 1) == [b"kept"]
+
+
+@pytest.mark.usefixtures("version")
+def test_nothing_is_taken_into_a_transaction_that_failed_and_its_abort_does_not_wait_for_it(
+    bootstrap: str, topic: str
+) -> None:
+    async def main() -> None:
+        await create(bootstrap, topic, max_message_bytes="2000")
+        async with transactional(bootstrap, topic) as producer:
+            producer.begin_transaction()
+            with pytest.raises(RecordTooLargeError):
+                await producer.send_and_wait(topic, b"x" * 3000)
+            with pytest.raises(TransactionAbortedError, match="MESSAGE_TOO_LARGE") as refused:
+                await producer.send(topic, b"later")
+            assert isinstance(refused.value.__cause__, RecordTooLargeError)
+            with pytest.raises(TransactionAbortedError):
+                producer.send_nowait(topic, b"later")
+            await asyncio.wait_for(producer.abort_transaction(), 30)
+            producer.begin_transaction()
+            await producer.send(topic, b"again")
+            await producer.commit_transaction()
+
+    run(main())
+    assert values(bootstrap, topic, 1) == [b"again"]
+
+
+@pytest.mark.usefixtures("version")
+def test_from_the_beginning_of_a_commit_or_an_abort_nothing_more_is_taken(bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        await create(bootstrap, topic)
+        async with transactional(bootstrap, topic) as producer:
+            for is_commit in (True, False, True):
+                producer.begin_transaction()
+                await producer.send(topic, b"%d" % is_commit)
+                end = producer.commit_transaction if is_commit else producer.abort_transaction
+                ending = asyncio.create_task(end())
+                await asyncio.sleep(0)
+                with pytest.raises(KafkaError, match="begin_transaction"):
+                    await producer.send(topic, b"late")
+                with pytest.raises(KafkaError, match="begin_transaction"):
+                    await producer.send_offsets_to_transaction({TopicPartition(topic, 0): 1}, "group")
+                await ending
+
+    run(main())
+    assert values(bootstrap, topic, 2) == [b"1", b"1"]
+
+
+@pytest.mark.usefixtures("version")
+def test_an_abort_does_not_wait_for_parts_of_a_batch_that_was_too_large(bootstrap: str, topic: str) -> None:
+    async def main() -> None:
+        await create(bootstrap, topic, max_message_bytes="2000")
+        async with transactional(bootstrap, topic) as producer:
+            producer.begin_transaction()
+            promises = [await producer.send(topic, b"x" * 1500) for _ in range(2)]
+            while not any(batch.is_in_flight for batch in producer._accumulator.unfinished()):
+                await asyncio.sleep(0)
+            await asyncio.wait_for(producer.abort_transaction(), 30)  # less than delivery.timeout.ms
+            for promise in promises:
+                with pytest.raises(KafkaError):
+                    await promise
+
+    run(main())
+
+
+@pytest.mark.usefixtures("version")
+@pytest.mark.parametrize("is_error", [False, True])
+def test_closing_aborts_a_transaction_that_is_open_so_that_nobody_waits_for_it(
+    bootstrap: str, topic: str, is_error: bool
+) -> None:
+    async def main() -> None:
+        await create(bootstrap, topic)
+        with suppress(ZeroDivisionError):
+            async with Producer(
+                bootstrap_servers=bootstrap, transactional_id=topic, linger_ms=300
+            ) as producer:
+                await producer.init_transactions()
+                producer.begin_transaction()
+                await producer.send_and_wait(topic, b"never committed")
+                waits = await producer.send(topic, b"not sent")
+                if is_error:
+                    raise ZeroDivisionError
+        with pytest.raises(TransactionAbortedError):
+            await waits
+        async with Producer(bootstrap_servers=bootstrap) as plain:
+            await plain.send_and_wait(topic, b"plain")
+
+        settings = {"isolation.level": "read_committed", "auto.offset.reset": "earliest"}
+        async with Consumer(settings, bootstrap_servers=bootstrap) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            found = await consumer.poll(30.0)  # less than transaction.timeout.ms
+            assert [record.value for record in found] == [b"plain"]
+
+    run(main())
 
 
 def test_calls_out_of_place_are_refused_with_what_comes_first(bootstrap: str, topic: str) -> None:

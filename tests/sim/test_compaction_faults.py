@@ -210,3 +210,53 @@ def test_without_that_rule_it_would_not_be(monkeypatch: pytest.MonkeyPatch) -> N
     safe = _checkpointed_before_each_swap(monkeypatch)
     run(_written_and_compacted)
     assert not all(safe)
+
+
+@pytest.mark.parametrize("how", ["truncated", "begun anew", "segments cut"])
+def test_a_log_that_is_cut_while_it_is_compacted_costs_the_compaction_and_no_disk(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SETTINGS, "log.cleaner.io.max.bytes.per.second", "3000")
+
+    async def act(world: World, node: SimulatedNode, client: WireClient, writer: Writer) -> None:
+        await write(world, client, writer)
+        while PARTITION not in node.broker.cleaner.under_way:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        replica = node.broker.replicas.get("t", 0)
+        assert replica is not None
+        if how == "truncated":
+            replica.log.truncate_to(3)
+        elif how == "begun anew":
+            replica.log.restart_at(1000)
+        else:
+            replica.log.cut_segments_from(replica.log.segments[1].base_offset)
+        replica.after_cut()
+        while PARTITION in node.broker.cleaner.under_way:
+            await asyncio.sleep(0.05)
+        assert said(node, "compaction given up")
+        assert not said(node, "offline")
+        assert not said(node, "cannot be compacted")
+
+    run(act, seed=3)
+
+
+def test_a_log_that_cannot_be_cleaned_does_not_keep_the_others_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(SETTINGS, "log.cleaner.threads", "1")
+
+    async def act(world: World, node: SimulatedNode, client: WireClient, writer: Writer) -> None:
+        await create_topic(client, "other", configs=COMPACTED)
+        node.faults.fail("write", "/data/t-0/*.log.cleaned", errno.ENOSPC)
+        other = Writer("other")
+        for _ in range(60):
+            await write(world, client, writer, 2)
+            await other.write(client, world.chance.random())
+        for _ in range(1000):
+            if len((await read_partition(client, "other", 0)).records) <= 2 * KEYS:
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError("the other log is not compacted")
+
+    run(act, seed=3)

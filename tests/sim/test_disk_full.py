@@ -182,3 +182,23 @@ def test_logs_can_be_read_after_a_kill_on_a_disk_without_room_for_another_epoch(
 
     with World(1) as world:
         world.run(scenario(world, world.add_node()))
+
+
+def test_a_node_without_room_for_metadata_goes_on_and_hears_of_it_when_there_is_room() -> None:
+    async def scenario(world: World) -> None:
+        nodes = world.add_cluster(3)
+        await world.start_all()
+        client = await world.connect(nodes[0])
+        await create_topic(client, "before", replication_factor=3)
+        await cluster.until(lambda: all("before" in node.broker.image.topics for node in nodes))
+        full = next(node for node in nodes if not node.broker.quorum.is_leader)
+        full.faults.fail("write", "/data/__cluster_metadata-0/*", errno.ENOSPC)
+        await create_topic(client, "meanwhile", replication_factor=2)
+        await asyncio.sleep(3)
+        assert full.is_running
+        assert "meanwhile" not in full.broker.image.topics
+        assert sum("disk full" in line for line in full.said) == 1
+        full.faults.heal()
+        await cluster.until(lambda: "meanwhile" in full.broker.image.topics)
+
+    scenarios.run(scenario, 1)

@@ -17,7 +17,8 @@ from strandline.controller.brokers import Registration
 from strandline.controller.controller import Controller
 from strandline.partition.producers import Producers
 from strandline.storage import indexes, opening
-from strandline.storage.log import FlushWork, Log
+from strandline.storage.flushing import FlushWork
+from strandline.storage.log import Log
 from strandline.storage.segment import Segment
 from tests.sim import scenarios
 

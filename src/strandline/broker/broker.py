@@ -287,6 +287,8 @@ class Broker:
             self.absences.fenced(node_id)
         if not self._is_following:
             return
+        for node_id in changes.fenced:
+            self.in_sync.fenced(node_id)
         for topic in changes.removed_topics:
             for index in list(self.replicas.by_topic.get(topic, {})):
                 self.replication.forget(TopicPartition(topic, index))
@@ -311,11 +313,11 @@ class Broker:
                 self.replication.place(replica)
             else:
                 self.replication.forget(TopicPartition(topic, index))
-            self.groups.leadership_changed(topic, index)
-            self.transactions.leadership_changed(topic, index)
-            return
-        self.replication.forget(TopicPartition(topic, index))
-        if self.replicas.follows(topic, index):
+        else:
+            self.replication.forget(TopicPartition(topic, index))
+        self.groups.leadership_changed(topic, index)
+        self.transactions.leadership_changed(topic, index)
+        if replica is None and self.replicas.follows(topic, index):
             self.tasks.start(self._open_and_follow(topic, index))
 
     async def _open_and_follow(self, topic: str, index: int, *, is_again: bool = False) -> None:
@@ -438,13 +440,14 @@ class Broker:
         return None
 
     async def save_cut(self, replica: Replica) -> None:
-        """Checkpoints the recovery point and the start of a log that was cut. Before that nothing may be fetched behind
-        the cut: recovery would take it for what was there before, and synced, or for deleted."""
+        """Checkpoints where a log that was cut is synced, begins and is compacted. Before that nothing may be fetched
+        behind the cut: it would be taken for what was there before, and synced, deleted or free of older values."""
         directory = replica.directory
         while replica.has_unsaved_cut and directory.offline_because is None:
             try:
                 await self.checkpoints.write(directory.render_recovery_points)
                 await self.checkpoints.write(directory.render_log_starts)
+                await self.checkpoints.write(directory.render_cleaned_offsets)
                 replica.has_unsaved_cut = False
             except OSError as error:
                 self.replicas.disk_error(directory, error)

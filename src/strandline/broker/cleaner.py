@@ -17,7 +17,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import KafkaError
@@ -63,8 +63,9 @@ class Cleaner:
         while True:
             await asyncio.sleep(self._number("log.cleaner.backoff.ms") / 1000)
             await self._open_compacted()
+            failed: set[Replica] = set()
             tasks = [
-                self._broker.tasks.start(self._clean_while_dirty())
+                self._broker.tasks.start(self._clean_while_dirty(failed))
                 for _ in range(int(self._number("log.cleaner.threads")))
             ]
             for task in tasks:
@@ -88,20 +89,22 @@ class Cleaner:
                             continue  # it has said why, and may be gone
                         await asyncio.sleep(0)  # the loop has its turn between two of many
 
-    async def _clean_while_dirty(self) -> None:
-        while (found := self._filthiest()) is not None:
+    async def _clean_while_dirty(self, failed: set[Replica]) -> None:
+        """What cannot be cleaned is tried again in the next round; the others must not wait for it."""
+        while (found := self._filthiest(failed)) is not None:
             replica, extent = found
             self.under_way[replica.partition] = None
             try:
                 if not await self.clean(replica, extent):
-                    return  # the next round tries again
+                    failed.add(replica)
             finally:
                 del self.under_way[replica.partition]
 
-    def _candidates(self) -> Iterator[tuple[Replica, Extent]]:
+    def _candidates(self, left_out: Collection[Replica] = ()) -> Iterator[tuple[Replica, Extent]]:
         for replica in self._broker.replicas.all_open():
             if (
-                "compact" in replica.config.cleanup_policy
+                replica not in left_out
+                and "compact" in replica.config.cleanup_policy
                 and len(replica.log.segments) > 1
                 and replica.directory.offline_because is None
                 and replica.partition not in self.under_way
@@ -111,8 +114,8 @@ class Cleaner:
                 if extent is not None and extent.is_worth_it(replica.config.min_cleanable_dirty_ratio):
                     yield replica, extent
 
-    def _filthiest(self) -> tuple[Replica, Extent] | None:
-        return max(self._candidates(), key=lambda found: found[1].dirty_share, default=None)
+    def _filthiest(self, left_out: Collection[Replica]) -> tuple[Replica, Extent] | None:
+        return max(self._candidates(left_out), key=lambda found: found[1].dirty_share, default=None)
 
     def _extent(self, replica: Replica) -> Extent | None:
         """None if that cannot be told, which is said: it takes a look at timestamps in the log."""
@@ -143,13 +146,16 @@ class Cleaner:
             await broker.checkpoints.write(replica.directory.render_cleaned_offsets)
         except (_Overtaken, KafkaError) as error:
             broker.events.info("compaction given up", partition=replica.partition, why=str(error))
-        except (CorruptBatch, CorruptIndex) as error:
-            self._cannot_be_read(replica, error)
         except WorkLost as error:
             broker.events.warn("compaction failed", partition=replica.partition, error=error)
-        except OSError as error:
-            if self._is_there(replica):
+        except (CorruptBatch, CorruptIndex, OSError) as error:
+            if not self._is_there(replica) or log.cuts != cuts:
+                # Files went from under it, which says nothing about the disk.
+                broker.events.info("compaction given up", partition=replica.partition, why=str(error))
+            elif isinstance(error, OSError):
                 broker.replicas.disk_error(replica.directory, error)
+            else:
+                self._cannot_be_read(replica, error)
         else:
             broker.events.info(
                 "compacted",

@@ -5,7 +5,8 @@
    log start than the client was told last.
 3. Partitions that gave records move to the end of the session, so that a full answer does not starve the others.
 4. The cache holds `max.incremental.fetch.session.cache.slots` sessions; a new one takes the place of one that was not
-   used for EVICTION_SECONDS, or gets none and the client goes on without.
+   used for EVICTION_SECONDS, or gets none and the client goes on without. A follower's takes that of the consumer that
+   was heard of longest ago.
 """
 
 from __future__ import annotations
@@ -68,10 +69,11 @@ def partitions_of(request: FetchRequest) -> Iterable[tuple[Key, FetchPartition]]
 
 
 class FetchSession:
-    __slots__ = ("epoch", "last_used", "partitions", "session_id", "uses_topic_ids")
+    __slots__ = ("epoch", "is_follower_s", "last_used", "partitions", "session_id", "uses_topic_ids")
 
-    def __init__(self, session_id: int, uses_topic_ids: bool) -> None:
+    def __init__(self, session_id: int, uses_topic_ids: bool, is_follower_s: bool) -> None:
         self.session_id = session_id
+        self.is_follower_s = is_follower_s
         self.epoch = INITIAL_EPOCH + 1
         self.partitions: OrderedDict[Key, SessionPartition] = OrderedDict()
         self.last_used = 0.0
@@ -88,7 +90,9 @@ class FetchSession:
                 self.partitions.pop((forgotten.topic, forgotten.topic_id, index), None)
 
     def gave_records(self, partition: SessionPartition) -> None:
-        self.partitions.move_to_end((partition.topic, partition.topic_id, partition.index))
+        key = (partition.topic, partition.topic_id, partition.index)
+        if key in self.partitions:  # a later request may have forgotten it while this one waited
+            self.partitions.move_to_end(key)
 
 
 class Fetch:
@@ -118,7 +122,8 @@ class FetchSessions:
         uses_topic_ids = version >= 13
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            session = self._create(uses_topic_ids, now) if request.session_epoch == INITIAL_EPOCH else None
+            is_new = request.session_epoch == INITIAL_EPOCH
+            session = self._create(uses_topic_ids, _is_follower_s(request), now) if is_new else None
             if session is None:
                 return Fetch(_one_time(request), None, False)
             session.update(request)
@@ -136,20 +141,31 @@ class FetchSessions:
         session.update(request)
         return Fetch(list(session.partitions.values()), session, True)
 
-    def _create(self, uses_topic_ids: bool, now: float) -> FetchSession | None:
+    def _create(self, uses_topic_ids: bool, is_follower_s: bool, now: float) -> FetchSession | None:
         if len(self._sessions) >= self._slots:
-            if not self._sessions:
+            given_up = self._given_up(is_follower_s, now)
+            if given_up is None:
                 return None
-            oldest = next(iter(self._sessions.values()))
-            if now - oldest.last_used < EVICTION_SECONDS:
-                return None
-            del self._sessions[oldest.session_id]
+            del self._sessions[given_up.session_id]
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
             session_id = self._random.below(0x7FFFFFFF)
-        session = self._sessions[session_id] = FetchSession(session_id, uses_topic_ids)
+        session = self._sessions[session_id] = FetchSession(session_id, uses_topic_ids, is_follower_s)
         session.last_used = now
         return session
+
+    def _given_up(self, is_follower_s: bool, now: float) -> FetchSession | None:
+        for session in self._sessions.values():
+            if now - session.last_used >= EVICTION_SECONDS or (is_follower_s and not session.is_follower_s):
+                return session
+            if not is_follower_s:
+                break
+        return None
+
+
+def _is_follower_s(request: FetchRequest) -> bool:
+    state = request.replica_state
+    return (request.replica_id if state is None else state.replica_id) >= 0
 
 
 def _one_time(request: FetchRequest) -> list[SessionPartition]:

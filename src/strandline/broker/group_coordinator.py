@@ -54,6 +54,8 @@ class ImageTopics:
 
 
 class GroupCoordinator(CoordinatorShards[ShardRuntime]):
+    TOO_LONG = ErrorCode.INVALID_GROUP_ID
+
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker, OFFSETS_TOPIC)
         config = broker.config
@@ -109,7 +111,7 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
                     entry = decode_entry(record.key or b"\xff\xff", record.value)
                     if entry is not None:
                         shard.replay(*entry, producer_id)
-            since_turn += header.record_count
+            since_turn += max(header.record_count, 1)  # compaction leaves batches without records
             if since_turn >= _LOAD_RECORDS_PER_TURN:
                 since_turn = 0
                 await asyncio.sleep(0)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+from struct import error as StructError
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -23,6 +24,7 @@ from strandline.groups.outcome import After, Outcome, Response
 from strandline.groups.shard import GroupShard
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import Guard
+from strandline.wire.compiler import EncodeError
 from strandline.wire.record_batch import (
     HEADER_BYTES,
     TRANSACTIONAL_FLAG,
@@ -139,12 +141,7 @@ class ShardRuntime:
         return None
 
     def _append(self, outcome: Outcome, now_ms: int) -> int:
-        pairs = [
-            (encode_key(key), None if value is None else encode_value(value))
-            for key, value in outcome.entries
-        ]
-        pairs += _commit_pairs(outcome.commits)
-        batch, header = build_small_batch(pairs, now_ms, self._codec)
+        batch, header = build_small_batch(_pairs(outcome), now_ms, self._codec)
         self._replica.check_online()
         appended = self._replica.append(memoryview(batch), header, ACKS_ALL, now_ms)
         self._end_offset = appended.last_offset + 1
@@ -204,12 +201,14 @@ class ShardRuntime:
         if self._queued:
             self._flush()
         now = self.now()
-        plain, header = build_small_batch(_commit_pairs(outcome.commits), now.wall_ms, self._codec)
-        header = header._replace(
-            attributes=header.attributes | TRANSACTIONAL_FLAG, producer_id=producer_id, producer_epoch=epoch
-        )
-        batch = seal(header, plain[HEADER_BYTES:])
         try:
+            plain, header = build_small_batch(_pairs(outcome), now.wall_ms, self._codec)
+            header = header._replace(
+                attributes=header.attributes | TRANSACTIONAL_FLAG,
+                producer_id=producer_id,
+                producer_epoch=epoch,
+            )
+            batch = seal(header, plain[HEADER_BYTES:])
             self._replica.check_online()
             appended = self._replica.append(
                 memoryview(batch), read_header(batch), ACKS_ALL, now.wall_ms, guard
@@ -279,6 +278,18 @@ class ShardRuntime:
             _resolve(token, response)
         if self._timer is not None:
             self._timer.cancel()
+
+
+def _pairs(outcome: Outcome) -> list[tuple[bytes, bytes | None]]:
+    """Keys and values of what is to be written; raises KafkaError where a text is too long for any record."""
+    try:
+        pairs = [
+            (encode_key(key), None if value is None else encode_value(value))
+            for key, value in outcome.entries
+        ]
+        return pairs + _commit_pairs(outcome.commits)
+    except (EncodeError, StructError) as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"This cannot be written down: {error}.") from error
 
 
 def _commit_pairs(commits: list[OffsetChanges]) -> list[tuple[bytes, bytes]]:

@@ -9,6 +9,7 @@ other the controller knows more than this node, and the image will tell.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -40,19 +41,30 @@ class InSync:
     def fetched(self, replica: Replica, follower: int) -> None:
         """After a fetch: the follower may have caught up."""
         leader = replica.leader
-        if leader.is_proposing:
+        if follower in leader.maximal_in_sync:
             return
         state = self._broker.image.brokers.get(follower)
         is_alive = state is not None and not state.fenced and not state.in_controlled_shutdown
-        if leader.may_join(follower, is_alive):
+        if not leader.is_proposing and leader.may_join(follower, is_alive):
             self._propose(replica, leader, (*leader.in_sync, follower))
+        else:
+            leader.wait_for(follower, is_alive)
+
+    def fenced(self, node_id: int) -> None:
+        for replica in self._broker.replicas.all_open():
+            if isinstance(replica.role, Leader) and replica.role.is_waiting:
+                replica.wait_no_longer(lambda follower: follower == node_id)
 
     def check_lag(self) -> None:
         lag_max_s = int(self._broker.configs.broker_value("replica.lag.time.max.ms")) / 1000  # type: ignore[arg-type]
         now = self._broker.clock.monotonic()
         for replica in self._broker.replicas.all_open():
             leader = replica.role
-            if not isinstance(leader, Leader) or leader.is_proposing:
+            if not isinstance(leader, Leader):
+                continue
+            if leader.is_waiting:
+                replica.wait_no_longer(partial(leader.is_late, lag_max_s=lag_max_s, now=now))
+            if leader.is_proposing:
                 continue
             late = leader.lagging(lag_max_s, now)
             if late:

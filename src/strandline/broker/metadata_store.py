@@ -20,7 +20,8 @@ from strandline.quorum.voters import STATIC_VERSION, VoterHistory, VoterSet
 from strandline.storage import checkpoints, names
 from strandline.storage.directory import UnusableDirectory
 from strandline.storage.files import FileTable
-from strandline.storage.log import FlushWork, Log
+from strandline.storage.flushing import FlushWork
+from strandline.storage.log import Log
 from strandline.storage.opening import Opening, open_log
 from strandline.storage.segment import Slice
 from strandline.wire.codec import encode
@@ -53,6 +54,9 @@ class _NoProducers:
 
     def entries(self) -> list[ProducerEntry]:
         return []
+
+    def __len__(self) -> int:
+        return 0
 
 
 def render_snapshot(
@@ -195,9 +199,11 @@ class MetadataStore:
 
     # The log
 
-    def append(self, records: bytes, now_ms: int) -> list[VotersAppended]:
-        """Batches with their offsets and epochs, as the leader has them; gives the sets of voters among them."""
-        changes: list[VotersAppended] = []
+    def append(self, records: bytes, now_ms: int, changes: list[VotersAppended]) -> None:
+        """Batches with their offsets and epochs, as the leader has them; sets of voters among them go to `changes`.
+
+        If it fails some of them may be appended; the same again appends the others.
+        """
         for position, header in headers_in(records):
             if header.base_offset < self.end_offset:
                 continue  # a leader answers with whole batches, which may begin before what was asked
@@ -206,7 +212,6 @@ class MetadataStore:
             self.bytes_since_snapshot += header.size
             if header.is_control:
                 changes += voters_in(batch)
-        return changes
 
     def voter_history(self, configured: VoterSet) -> VoterHistory:
         """The sets of voters in the latest snapshot and in the log behind it."""

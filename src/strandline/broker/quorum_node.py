@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -45,6 +45,7 @@ from strandline.wire.schema import Message
 T = TypeVar("T")
 
 _FETCH_RETRY_S: Final = 0.02
+_ROOM_S: Final = 0.5
 
 
 class QuorumListener(Protocol):
@@ -114,6 +115,7 @@ class QuorumNode:
         self._is_discovering = False
         self._writes: deque[Effect | None] = deque()
         self._writer: asyncio.Task[None] | None = None
+        self._is_full = False  # the disk, as was said
         self._timer: asyncio.TimerHandle | None = None
         self._applied = store.start_offset
         self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()  # end offset, epoch, future
@@ -210,7 +212,7 @@ class QuorumNode:
             return future
         now_ms = self._clock.wall_ms()
         try:
-            self.store.append(metadata_batch(records, self.end_offset, self.core.epoch, now_ms), now_ms)
+            self.store.append(metadata_batch(records, self.end_offset, self.core.epoch, now_ms), now_ms, [])
         except OSError as error:
             if not is_full(error):
                 self._process.halt(f"the metadata log cannot be written: {error}")
@@ -229,7 +231,8 @@ class QuorumNode:
 
     def _append(self, batch: bytes) -> None:
         try:
-            changes = self.store.append(batch, self._clock.wall_ms())
+            changes: list[m.VotersAppended] = []
+            self.store.append(batch, self._clock.wall_ms(), changes)
         except OSError as error:
             self._process.halt(f"the metadata log cannot be written: {error}")
             return
@@ -339,7 +342,8 @@ class QuorumNode:
                     self._writes.popleft()
                 await self._write_one(effect)
         except Exception as error:
-            self._failed(error)
+            if not (self.is_stopped and isinstance(error, OSError) and is_full(error)):
+                self._failed(error)
         finally:
             self._writer = None
 
@@ -351,19 +355,53 @@ class QuorumNode:
 
     async def _write_one(self, effect: Effect | None) -> None:
         if isinstance(effect, m.PersistElection):
-            await self._sync(self.store.write_election, effect.election)
+            while not await self._has_room(self._write_election(effect.election)):
+                pass
             self.step(m.ElectionPersisted(election=effect.election))
             return
         if isinstance(effect, m.AppendFetched):
-            self._tell_voters(self.store.append(effect.records, self._clock.wall_ms()))
+            changes: list[m.VotersAppended] = []
+            while not await self._has_room(self._append_fetched(effect.records, changes)):
+                pass
+            self._tell_voters(changes)
         elif isinstance(effect, m.TruncateLog):
             self.events.info("metadata log truncated", offset=effect.offset)
-            self.store.truncate(effect.offset)
+            try:
+                self.store.truncate(effect.offset)
+            except OSError as error:
+                if not is_full(error):
+                    raise  # otherwise it is cut, and its epochs are written before the next append
             self.addresses.voters_changed()
         work = self.store.sync_work()
         await self._sync(work.run, self._disk)
         self.store.synced_to(work.end_offset)
         self.step(self.store.synced(min(work.end_offset, self.store.end_offset)))
+
+    async def _write_election(self, election: m.Election) -> None:
+        try:
+            await self._workers.run(self.store.write_election, election)
+        except OSError as error:
+            if is_full(error):
+                raise
+            self._process.halt(f"the state of the metadata quorum cannot be written: {error}")
+
+    async def _append_fetched(self, records: bytes, changes: list[m.VotersAppended]) -> None:
+        self.store.append(records, self._clock.wall_ms(), changes)
+
+    async def _has_room(self, write: Coroutine[Any, Any, None]) -> bool:
+        """Waits a moment where there is none: until there is, this node hears of nothing new and goes on otherwise."""
+        try:
+            await write
+        except OSError as error:
+            if not is_full(error) or self.is_stopped:
+                raise
+            if not self._is_full:
+                self.events.error("disk full", what="the metadata log")
+            self._is_full = True
+            await asyncio.sleep(_ROOM_S)
+            return False
+        self._is_full = False
+        return True
 
     def _give_committed(self, high_watermark: int) -> None:
         applied = self._applied

@@ -213,6 +213,11 @@ class Replica:
         # Whoever waits for acknowledgements must see that the set is too small now.
         self.wake_all()
 
+    def wait_no_longer(self, gone: Callable[[int], bool]) -> None:
+        """For followers that were about to be in sync."""
+        if self.leader.wait_no_longer(gone, self.config.min_insync_replicas):
+            self._advanced()
+
     def take(self, role: Leader | Follower) -> None:
         """Another role, or the same in another epoch: whoever waits looks again."""
         self.role = role
@@ -255,7 +260,8 @@ class Replica:
         """The log was cut: what is known of it besides its records follows."""
         log = self.log
         log.rebuild_producers(Producers)
-        self.directory.cut_cleaned_offset(self.partition, log.log_end_offset)
+        if self.directory.cut_cleaned_offset(self.partition, log.log_end_offset):
+            self.has_unsaved_cut = True
         if self.directory.recovery_points.get(self.partition, 0) > log.recovery_point:
             self.directory.recovery_points[self.partition] = log.recovery_point
             self.has_unsaved_cut = True

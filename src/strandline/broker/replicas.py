@@ -388,7 +388,15 @@ class Replicas:
         replica = self.by_topic.get(partition.topic, {}).pop(partition.partition, None)
         delay_ms = self._configs.topic(partition.topic).file_delete_delay_ms
         if replica is not None:
-            replica.wake_all()
+            # Whoever still holds it must not take it for a leader: nothing may be written any more.
+            replica.take(
+                Follower(
+                    node_id=self._node_id,
+                    leader_id=-1,
+                    epoch=replica.epoch,
+                    high_watermark=replica.high_watermark,
+                )
+            )
             replica.log.release()
         try:
             doomed = directory.set_aside(partition, path, self._random.uuid().hex())

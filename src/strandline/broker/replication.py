@@ -123,8 +123,12 @@ class Source:
     async def _fetch_once(self) -> None:
         config = self._broker.config
         wait_ms = config.int("replica.fetch.wait.max.ms")
+        peer = self._connect()  # before what is asked: another connection has another session
         request = self._request(wait_ms)
-        peer = self._connect()
+        if not request.topics and not request.forgotten_topics_data and not self._is_told():
+            self._more.clear()
+            await self._more.wait()  # all of it is held up, and an empty request would be answered at once
+            return
         self._is_asking = True
         try:
             response = await peer.call(request, FETCH_VERSION, wait_ms / 1000 + _SLACK_S)
@@ -141,6 +145,13 @@ class Source:
                 followed = self._followed.get(TopicPartition(name, data.partition_index))
                 if followed is not None:
                     self._take(followed, data)
+        if not self._session_id:
+            # The leader has no room for a session, and remembers nothing of this: the next request names all again.
+            for followed in self._followed.values():
+                followed.told = None
+
+    def _is_told(self) -> bool:
+        return any(followed.told is not None for followed in self._followed.values())
 
     def _connect(self) -> Peer:
         state = self._broker.image.brokers.get(self._node_id)

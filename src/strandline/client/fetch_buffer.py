@@ -40,6 +40,7 @@ class Chunk:
         "_batch_epoch",
         "_batches",
         "_current",
+        "_damage",
         "_error",
         "_rest",
         "_start",
@@ -71,6 +72,7 @@ class Chunk:
         self._batch_epoch = -1
         self._current: tuple[BatchHeader, memoryview] | None = None  # the batch that `_rest` is of
         self._error: KafkaError | None = None
+        self._damage: KafkaError | None = None  # what ends the chunk for good; only a seek goes past it
 
     def take(self, count_max: int, deserializers: Deserializers) -> list[ConsumerRecord]:
         """Up to so many records, and the position moves behind them. What cannot be read raises when nothing that
@@ -80,9 +82,10 @@ class Chunk:
         while len(found) < count_max:
             rest, start = self._rest, self._start
             if start == len(rest):
-                if self._error is not None or not self._decode_next(deserializers):
-                    if self._error is not None and not found:
-                        raise self._error
+                if not self._decode_next(deserializers):
+                    error = self._damage or self._error
+                    if error is not None and not found:
+                        raise error
                     break
                 continue
             end = min(len(rest), start + count_max - len(found))
@@ -101,13 +104,11 @@ class Chunk:
     def _decode_next(self, deserializers: Deserializers) -> bool:
         """Has the next batch in hand; False at the end of the chunk, or if an error stands there."""
         state = self.state
+        batch = None if self._error is not None else self._next_batch()
+        if batch is None:
+            return False
+        header, data = self._current = batch
         try:
-            batch = next(self._batches, None)
-            if batch is None:
-                self.is_read = True
-                state.position = max(state.position, self.end_offset)
-                return False
-            header, data = self._current = batch
             try:
                 records = records_of(
                     header,
@@ -122,7 +123,7 @@ class Chunk:
             except Exception:
                 records = self._good_ones(header, data, deserializers)
         except CorruptBatch as error:
-            self._error = error_for(ErrorCode.CORRUPT_MESSAGE, f"{state.where}: {error}")
+            self._note_damage(error)
             return False
         self._rest, self._start = records, 0
         self._batch_end = header.next_offset
@@ -132,6 +133,25 @@ class Chunk:
         elif not records and self._error is None:
             state.position = max(state.position, header.next_offset)
         return bool(records) or self._error is None
+
+    def _next_batch(self) -> tuple[BatchHeader, memoryview] | None:
+        """None at the end of the chunk, or if damage stands there: what is behind it is not read as if nothing were
+        missing, however often one asks."""
+        if self._damage is not None:
+            return None
+        try:
+            batch = next(self._batches, None)
+        except CorruptBatch as error:
+            self._note_damage(error)
+            return None
+        if batch is None:
+            self.is_read = True
+            self.state.position = max(self.state.position, self.end_offset)
+        return batch
+
+    def _note_damage(self, error: CorruptBatch) -> None:
+        self._damage = error_for(ErrorCode.CORRUPT_MESSAGE, f"{self.state.where}: {error}")
+        self._damage.__cause__ = error
 
     def _good_ones(
         self, header: BatchHeader, data: memoryview, deserializers: Deserializers
@@ -158,28 +178,25 @@ class Chunk:
         return good
 
     def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
-        """Whole batches until there are so many rows or bytes, but one at least if there is one."""
+        """Whole batches until there are so many rows or bytes, but one at least if there is one. Damage raises when
+        nothing is left before it, each time."""
         found: list[BatchPart] = []
         state = self.state
         rows = size = 0
-        try:
-            while rows < rows_max and size < bytes_max:
-                batch = self._current if self._start < len(self._rest) or self._error else None
-                self._rest, self._start, self._error = [], 0, None
-                batch = next(self._batches, None) if batch is None else batch
-                if batch is None:
-                    self.is_read = True
-                    state.position = max(state.position, self.end_offset)
-                    break
-                header, data = batch
-                found.append((*state.where, state.position, header, data))
-                rows += header.record_count
-                size += len(data)
-                state.position = header.next_offset
-                state.position_epoch = header.leader_epoch
-        except CorruptBatch as error:
-            if not found:
-                raise error_for(ErrorCode.CORRUPT_MESSAGE, f"{state.where}: {error}") from error
+        while rows < rows_max and size < bytes_max:
+            batch = self._current if self._start < len(self._rest) or self._error is not None else None
+            self._rest, self._start, self._error = [], 0, None
+            batch = self._next_batch() if batch is None else batch
+            if batch is None:
+                if self._damage is not None and not found:
+                    raise self._damage
+                break
+            header, data = batch
+            found.append((*state.where, state.position, header, data))
+            rows += header.record_count
+            size += len(data)
+            state.position = header.next_offset
+            state.position_epoch = header.leader_epoch
         return found
 
 
@@ -238,7 +255,12 @@ class FetchBuffer:
         for where in list(self._turns):
             chunk = self._first_of(where)
             while chunk is not None and rows < rows_max and size < bytes_max:
-                parts = chunk.take_batches(rows_max - rows, bytes_max - size)
+                try:
+                    parts = chunk.take_batches(rows_max - rows, bytes_max - size)
+                except KafkaError:
+                    if found:
+                        return found  # as `take` does: positions have moved behind these
+                    raise
                 rows += sum(header.record_count for _, _, _, header, _ in parts)
                 size += sum(len(data) for _, _, _, _, data in parts)
                 found += parts

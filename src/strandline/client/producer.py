@@ -11,17 +11,16 @@ outcome, which comes exactly once and within delivery.timeout.ms.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from strandline.base.waiting import within
-from strandline.client.accumulator import Accumulator, PartitionQueue
+from strandline.client.accumulator import Accumulator
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
 from strandline.client.errors import (
-    BufferFullError,
     ClosedError,
     IllegalStateError,
     KafkaError,
@@ -32,12 +31,11 @@ from strandline.client.errors import (
 from strandline.client.metadata import PartitionInfo
 from strandline.client.producer_batch import Batch, RecordMetadata, RecordPromise
 from strandline.client.producer_identity import Identity
-from strandline.client.producer_memory import MemoryLine
+from strandline.client.producer_intake import Headers, Intake
 from strandline.client.producer_metrics import producer_metrics
-from strandline.client.producer_records import size_bound
-from strandline.client.producer_serializing import Interceptors, record_bytes, record_headers, serialized
+from strandline.client.producer_serializing import Interceptors, serialized
 from strandline.client.producer_settings import accumulator_settings, sender_settings, serializer_setting
-from strandline.client.producer_topics import TopicQueues, TopicRouter
+from strandline.client.producer_topics import TopicRouter
 from strandline.client.sender import Sender
 from strandline.client.transactions import Transactions
 from strandline.client.world import ClientWorld, real_world
@@ -48,11 +46,6 @@ if TYPE_CHECKING:
     import pyarrow
 
     from strandline.client.columnar.producing import SentTable
-
-Headers = Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]]
-
-_YIELD_BYTES: Final = 64 * 1024
-_YIELD_SECONDS: Final = 0.002
 
 
 class Producer:
@@ -75,14 +68,10 @@ class Producer:
         self._block_seconds = self.config.seconds("max.block.ms")
         self._request_bytes_max = self.config.int("max.request.size")
         self._memory_bytes = self.config.int("buffer.memory")
-        self._refusal: KafkaError | None = IllegalStateError(None, "the producer has not been started")
-        self._memory_line = MemoryLine()
         self._transactions: Transactions | None = None
         self._identity: Identity | None = None
-        self._is_yield_due = False
-        self._closed_bytes = 0
-        self._yielded_at = 0.0
         self._accumulator = Accumulator(accumulator_settings(self.config))
+        self._intake = Intake(self.config, self._accumulator, self.counters)
 
     # Life
 
@@ -93,59 +82,68 @@ class Producer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close(0 if kind is not None else None)
+        # Readers of committed data must not wait for a transaction that an error has left open; who is cancelled must
+        # end soon, and leaves it.
+        is_to_abort = kind is not None and issubclass(kind, Exception) and self._has_open_transaction
+        await self.close(None if kind is None or is_to_abort else 0)
 
     async def start(self) -> None:
         """Finds the cluster; raises ConnectionFailedError if that takes longer than max.block.ms."""
         world = self._world = self._given_world or real_world()
         self._monotonic = world.clock.monotonic
-        self._wall_ms = world.clock.wall_ms
         self._cluster = Cluster(self.config, world, start_seconds=self._block_seconds)
         if self.config.flag("enable.idempotence"):
             if self.config.optional_text("transactional.id") is not None:
                 self._identity = self._transactions = Transactions(
-                    self._cluster, self._refuse, self._abandon_waiting
+                    self._cluster, self._fail, self._transaction_failed
                 )
             else:
-                self._identity = Identity(self._cluster, self._refuse)
+                self._identity = Identity(self._cluster, self._fail)
         self._sender = Sender(
             self._cluster,
             self._accumulator,
             sender_settings(self.config),
             self._identity,
             self.counters,
-            self._memory_line.wake_first,
+            self._intake.memory_came_free,
         )
         self._router = TopicRouter(self._cluster, self.config)
-        self._topics = self._router.topics
+        self._intake.open(self._cluster, self._sender, self._router)
         try:
             await self._cluster.start()
         except BaseException:
             await self._release()
             raise
-        self._refusal = None
-        if self._transactions is not None:
-            self._refusal = IllegalStateError(
+        self._intake.refuse(
+            None
+            if self._transactions is None
+            else IllegalStateError(
                 None, "transactions are not initialized", advice="init_transactions comes first"
             )
+        )
 
     async def close(self, timeout: float | None = None) -> None:
         """Delivers what is there, within `timeout` seconds if given, and gives the rest up; does nothing when called
-        again."""
-        if isinstance(self._refusal, ClosedError) or not hasattr(self, "_sender"):
+        again. A transaction that is open is aborted, unless `timeout` is 0: readers would wait for its end."""
+        if self._intake.is_closed or not hasattr(self, "_sender"):
             return
-        self._refusal = ClosedError(None, "the producer is closed")
-        self._memory_line.wake_first()
+        self._intake.refuse(ClosedError(None, "the producer is closed"))
         try:
             if timeout != 0:
-                await self._flush(timeout)
-        except KafkaTimeoutError:
+                await within(timeout, self._finish())
+        except TimeoutError:
             pass
         finally:
             self._sender.fail_all(
                 ClosedError(None, "the producer was closed before the record was acknowledged")
             )
             await self._release()
+
+    async def _finish(self) -> None:
+        if self._transactions is not None and self._has_open_transaction:
+            with suppress(KafkaError):  # whoever closes cannot do anything about it: it will time out
+                await self._abort(self._transactions)
+        await self._flush(None)
 
     async def _release(self) -> None:
         await self._sender.stop()
@@ -171,22 +169,17 @@ class Producer:
             topic, value, key, partition, timestamp_ms, headers = self._prepare(
                 topic, value, key, partition, timestamp_ms, headers
             )
-        promise = self._take(topic, value, key, partition, timestamp_ms, headers)
+        intake = self._intake
+        promise = intake.take(topic, value, key, partition, timestamp_ms, headers)
         if promise is None:
-            promise = await self._take_when_possible(topic, value, key, partition, timestamp_ms, headers)
-        if self._is_yield_due:
-            await self._yield()
+            promise = await intake.take_when_possible(
+                topic, value, key, partition, timestamp_ms, headers, deadline=intake.block_deadline()
+            )
+        if intake.is_yield_due:
+            await intake.yield_to_sender()
         if not self._is_plain:
             self._interceptors.watch(promise)
         return promise
-
-    async def _yield(self) -> None:
-        """A caller who only ever calls `send` would keep the sender from running: it gets its turn when there is enough
-        for a request or two, so that batches of several partitions go together, or after a little while."""
-        self._is_yield_due = False
-        self._closed_bytes = 0
-        self._yielded_at = self._monotonic()
-        await asyncio.sleep(0)
 
     def send_nowait(
         self,
@@ -203,16 +196,16 @@ class Producer:
             topic, value, key, partition, timestamp_ms, headers = self._prepare(
                 topic, value, key, partition, timestamp_ms, headers
             )
-        promise = self._take(topic, value, key, partition, timestamp_ms, headers)
+        promise = self._intake.take(topic, value, key, partition, timestamp_ms, headers)
         if promise is None:
-            if topic not in self._topics:
+            if not self._intake.knows(topic, partition):
                 self._cluster.add_topic(topic)
                 raise KafkaTimeoutError(
                     None,
                     f"the metadata of topic {topic} is not there yet",
                     advice="await partitions_for first",
                 )
-            raise BufferFullError(None, self._full_text(), advice="await send, which waits for room")
+            raise self._intake.is_full("await send, which waits for room")
         if not self._is_plain:
             self._interceptors.watch(promise)
         return promise
@@ -222,115 +215,6 @@ class Producer:
     ) -> RecordMetadata:
         """`send`, and its promise awaited."""
         return await (await self.send(topic, value, key, **more))
-
-    def _take(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        partition: int | None,
-        timestamp_ms: int | None,
-        headers: Headers | None,
-    ) -> RecordPromise | None:
-        """The way of every record, so each line counts: None if the topic is not known or there is no memory."""
-        if self._refusal is not None:
-            raise self._refusal
-        if value.__class__ is not bytes and value is not None:
-            value = record_bytes(value, "value")
-        if key.__class__ is not bytes and key is not None:
-            key = record_bytes(key, "key")
-        queues = self._topics.get(topic)
-        if queues is None:
-            return None
-        if partition is None and key is None and queues.sticky is not None:
-            queue = queues.sticky
-        else:
-            chosen = queues.choose(partition, key, value)
-            if chosen is None:
-                return None
-            queue = chosen
-        timestamp = self._wall_ms() if timestamp_ms is None else timestamp_ms
-        pairs = record_headers(headers) if headers else ()
-        promise = self._accumulator.join(queue, timestamp, key, value, pairs)
-        if promise is not None:
-            return promise
-        may_move = partition is None and queues.is_free(key)
-        return self._take_in_new_batch(queues, queue, may_move, timestamp, key, value, pairs)
-
-    def _take_in_new_batch(
-        self,
-        queues: TopicQueues,
-        queue: PartitionQueue,
-        may_move: bool,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: tuple[tuple[bytes, bytes | None], ...],
-    ) -> RecordPromise | None:
-        """For the first record of a batch: what is checked once per batch need not be checked per record. `may_move`
-        when neither a key nor the caller has chosen the partition."""
-        size = size_bound(key, value, headers) + HEADER_BYTES
-        for limit, name in (
-            (self._request_bytes_max, "max.request.size"),
-            (self._memory_bytes, "buffer.memory"),
-        ):
-            if size > limit:
-                raise RecordTooLargeError(None, f"a record of {size} bytes, where {name} allows {limit}")
-        accumulator = self._accumulator
-        now = self._monotonic()
-        if queue.open is not None:
-            self._closed_bytes += queue.open.size
-            accumulator.close_open(queue)
-            self._sender.wake()
-            self._is_yield_due = (
-                self._closed_bytes >= _YIELD_BYTES or now - self._yielded_at >= _YIELD_SECONDS
-            )
-        if may_move:
-            queue = queues.next_sticky()
-        promise = accumulator.append(queue, timestamp, key, value, headers, now)
-        self._cluster.add_topic(queue.topic)
-        self._sender.arm()
-        return promise
-
-    async def _take_when_possible(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        partition: int | None,
-        timestamp_ms: int | None,
-        headers: Headers | None,
-    ) -> RecordPromise:
-        """Waits for the topic's metadata, then for memory, in the order of the calls."""
-        deadline = self._monotonic() + self._block_seconds
-        await self._router.load(topic, partition, deadline)
-        is_first = True
-        while True:
-            # Whoever comes must stand behind those who wait already, or large records would never get their turn.
-            promise = None
-            if not is_first or not self._memory_line.is_occupied:
-                promise = self._take(topic, value, key, partition, timestamp_ms, headers)
-            if promise is not None:
-                self._memory_line.wake_first()
-                return promise
-            await self._wait_for_memory(deadline, is_first)
-            is_first = False
-
-    async def _wait_for_memory(self, deadline: float, is_first: bool) -> None:
-        self._accumulator.close_all()
-        self._sender.wake()
-        if not await self._memory_line.wait(max(0.0, deadline - self._monotonic()), at_the_end=is_first):
-            self.counters.add("buffer-exhausted-total")
-            raise BufferFullError(None, self._full_text())
-        if self._refusal is not None:
-            self._memory_line.wake_first()
-            raise self._refusal
-
-    def _full_text(self) -> str:
-        return (
-            f"buffer.memory ({self._memory_bytes} bytes) is full of records that wait to be acknowledged, and none "
-            f"was within max.block.ms ({self.config.int('max.block.ms')})"
-        )
 
     def _prepare(
         self,
@@ -364,20 +248,16 @@ class Producer:
     ) -> Batch:
         """Takes the encoded records of one batch (offsets from 0, without the batch's header), as columnar code makes
         them; waits for metadata and memory as `send` does. `await batch.wait()` and `batch.outcome` tell the rest."""
-        if self._refusal is not None:
-            raise self._refusal
+        self._intake.check()
         size = len(body) + HEADER_BYTES
         if size > min(self._request_bytes_max, self._memory_bytes):
             raise RecordTooLargeError(
                 None, f"a batch of {size} bytes is above max.request.size or buffer.memory"
             )
-        deadline = self._monotonic() + self._block_seconds
-        await self._router.load(topic, partition, deadline)
-        queue = self._topics[topic].queues[partition]
-        is_first = True
-        while True:
-            batch = self._accumulator.append_batch(
-                queue,
+
+        def attempt() -> Batch | None:
+            return self._accumulator.append_batch(
+                self._router.topics[topic].queues[partition],
                 body,
                 count,
                 base_timestamp=base_timestamp_ms,
@@ -385,11 +265,10 @@ class Producer:
                 now=self._monotonic(),
                 codec=codec,
             )
-            if batch is not None:
-                self._sender.wake()
-                return batch
-            await self._wait_for_memory(deadline, is_first)
-            is_first = False
+
+        batch = await self._intake.when_possible(topic, partition, attempt, self._intake.block_deadline())
+        self._sender.wake()
+        return batch
 
     async def send_table(self, topic: str, table: pyarrow.Table, **columns: str | None) -> SentTable:
         """Takes the rows of an Arrow table or record batch; `await` the result for the acknowledgements.
@@ -405,8 +284,7 @@ class Producer:
 
     async def flush(self, timeout: float | None = None) -> None:
         """Sends everything now and waits until each record taken so far has its outcome."""
-        if isinstance(self._refusal, ClosedError):
-            raise self._refusal
+        self._check_not_closed()
         await self._flush(timeout)
 
     async def _flush(self, timeout: float | None) -> None:
@@ -437,63 +315,79 @@ class Producer:
 
     async def init_transactions(self) -> None:
         """Takes the transactional.id over, which ends what another producer left open under it."""
-        await self._transactional().init(self._block_deadline())
-        self._refusal = IllegalStateError(
-            None, "no transaction has begun", advice="begin_transaction comes first"
-        )
+        await self._transactional().init(self._intake.block_deadline())
+        self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     def begin_transaction(self) -> None:
         self._transactional().begin()
-        self._refusal = None
+        self._intake.refuse(None)
 
     async def send_offsets_to_transaction(self, offsets: Mapping[Any, Any], group: Any) -> None:
         """Commits a consumer's offsets with the transaction. `offsets` are by TopicPartition, as numbers or objects
         with offset, leader_epoch and metadata; `group` is a group id or a consumer's group metadata."""
-        await self._transactional().send_offsets(offsets, group, self._block_deadline())
+        await self._transactional().send_offsets(offsets, group, self._intake.block_deadline())
 
     async def commit_transaction(self) -> None:
-        """Delivers everything and makes it visible, or raises and leaves the transaction to be aborted."""
+        """Delivers everything and makes it visible, or raises and leaves the transaction to be aborted. From now on
+        nothing is taken until the next one begins; after KafkaTimeoutError this may be called again."""
         transactions = self._transactional()
-        transactions.check_can_commit()
-        await self._flush(None)
-        await transactions.end(is_commit=True, deadline=self._block_deadline())
-        self._refusal = IllegalStateError(
-            None, "no transaction has begun", advice="begin_transaction comes first"
+        transactions.begin_commit()
+        self._refuse_until_begin(
+            "the transaction is being committed", "await commit_transaction, then begin_transaction"
         )
+        await self._flush(None)
+        await transactions.end(is_commit=True, deadline=self._intake.block_deadline())
+        self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     async def abort_transaction(self) -> None:
-        """Gives everything of the transaction up; what waits to be sent fails with TransactionAbortedError."""
-        transactions = self._transactional()
+        """Gives everything of the transaction up; what waits to be sent fails with TransactionAbortedError, and nothing
+        is taken until the next one begins."""
+        await self._abort(self._transactional())
+        self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
+
+    async def _abort(self, transactions: Transactions) -> None:
         transactions.begin_abort()
         await self._flush(None)
-        await transactions.end(is_commit=False, deadline=self._block_deadline())
-        self._refusal = IllegalStateError(
-            None, "no transaction has begun", advice="begin_transaction comes first"
-        )
+        await transactions.end(is_commit=False, deadline=self._intake.block_deadline())
+
+    @property
+    def _has_open_transaction(self) -> bool:
+        """One that only this producer can end, and has not begun to commit."""
+        return self._transactions is not None and self._transactions.is_left_open
+
+    def _refuse_until_begin(self, why: str, advice: str) -> None:
+        self._intake.refuse(IllegalStateError(None, why, advice=advice))
 
     def _transactional(self) -> Transactions:
-        if isinstance(self._refusal, ClosedError):
-            raise self._refusal
+        self._check_not_closed()
         if self._transactions is None:
             raise IllegalStateError(
                 None, "the producer is not transactional", advice="set transactional.id, and start"
             )
         return self._transactions
 
-    def _block_deadline(self) -> float:
-        return self._monotonic() + self._block_seconds
-
-    def _abandon_waiting(self) -> None:
-        error = TransactionAbortedError(
-            None, "the transaction was aborted, or failed, before the record was sent"
+    def _transaction_failed(self, error: KafkaError) -> None:
+        """It can only be aborted: what waits is not sent, and nothing more is taken."""
+        refusal = error
+        if not isinstance(error, TransactionAbortedError):
+            refusal = TransactionAbortedError(
+                None, f"the transaction has failed: {error.name}: {error.message}"
+            )
+            refusal.__cause__ = error
+        self._intake.refuse(refusal)
+        self._sender.abandon_waiting(
+            TransactionAbortedError(
+                None, "the transaction was aborted, or failed, before the record was sent"
+            )
         )
-        self._sender.abandon_waiting(error)
 
     # When it cannot go on
 
-    def _refuse(self, error: KafkaError) -> None:
+    def _check_not_closed(self) -> None:
+        if self._intake.is_closed:
+            self._intake.check()
+
+    def _fail(self, error: KafkaError) -> None:
         """A fatal error: what waits fails with it, and so does every further call."""
-        if not isinstance(self._refusal, ClosedError):
-            self._refusal = error
+        self._intake.refuse(error)
         self._sender.fail_all(error)
-        self._memory_line.wake_first()

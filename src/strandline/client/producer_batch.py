@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from strandline.base.callbacks import call_back
 from strandline.base.errors import ErrorCode
 from strandline.client.errors import IllegalStateError, KafkaError, error_for
 from strandline.client.producer_records import PendingRecord
@@ -108,22 +109,25 @@ class Batch:
     def resolve(self, outcome: Outcome) -> None:
         assert self.outcome is None, "a batch has one outcome"
         self.outcome = outcome
-        watchers, self.watchers = self.watchers, []
-        for act in watchers:
-            act(self)
+        self._tell()
 
     def divide(self, parts: list[tuple[int, Batch]]) -> None:
         """The parts, each with the index of its first record, take this batch's place."""
         assert self.outcome is None, "a batch has one outcome"
         self.split = parts
+        self._tell()
+
+    def _tell(self) -> None:
+        """A callback of the application that raises keeps nobody else from hearing of it, and not the sender from
+        going on with the other batches of an answer."""
         watchers, self.watchers = self.watchers, []
         for act in watchers:
-            act(self)
+            call_back(act, self)
 
     def watch(self, act: Callable[[Batch], None]) -> None:
         """Calls `act` once the outcome is there; at once if it is."""
         if self.outcome is not None:
-            act(self)
+            call_back(act, self)
         else:
             self.watchers.append(act)
 
@@ -176,14 +180,15 @@ class RecordPromise(tuple[Batch, int, int]):
         return RecordMetadata(batch.queue.topic, batch.queue.partition, offset, timestamp)
 
     def add_done_callback(self, act: Callable[[RecordPromise], object]) -> None:
-        """Called once, on the loop, when the outcome is there; at once if it is."""
+        """Called once, on the loop, when the outcome is there; at once if it is. What it raises goes to the loop's
+        exception handler."""
 
         def arrived(_: Batch) -> None:
             batch = self._place()[0]
             if batch.outcome is None:
                 batch.watch(arrived)  # the batch was split: the record is in one of its parts
             else:
-                act(self)
+                call_back(act, self)
 
         self._place()[0].watch(arrived)
 

@@ -31,6 +31,7 @@ class Identity:
         self._on_fatal = on_fatal
         self._identity = NO_IDENTITY
         self._fetching: asyncio.Task[None] | None = None
+        self._fatal: KafkaError | None = None  # why no broker will ever give an id
         self._blocked: dict[PartitionQueue, None] = {}
         self.on_change: Callable[[], None] = lambda: None
 
@@ -61,7 +62,7 @@ class Identity:
         return list(blocked)
 
     def fetch_in_background(self) -> None:
-        if self._fetching is None:
+        if self._fetching is None and self._fatal is None:
             self._fetching = asyncio.get_running_loop().create_task(self._fetch())
 
     def fence(self, error: KafkaError) -> None:
@@ -86,7 +87,7 @@ class Identity:
         return True
 
     async def _fetch(self) -> None:
-        """Asks brokers for an id until one gives it."""
+        """Asks brokers for an id until one gives it, or refuses it for good: then nobody is asked again."""
         pause = self._cluster.backoff()
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=_INT_MAX)
         while self._identity is NO_IDENTITY:
@@ -97,6 +98,7 @@ class Identity:
                 self._identity = ProducerIdentity(answer.producer_id, answer.producer_epoch)
             except KafkaError as error:
                 if not error.retriable:
+                    self._fatal = error
                     self._on_fatal(error)
                     break
                 await asyncio.sleep(pause.failed())

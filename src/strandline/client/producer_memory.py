@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
 
 from strandline.base.waiting import within
 
+T = TypeVar("T")
+
 
 class MemoryLine:
-    """Whoever is woken tries again, and wakes the next when it has what it needs."""
+    """Only the first in the line tries; it stays the first until it has what it needs or gives up. Meanwhile whatever
+    comes free is kept for it, as long as newcomers stand behind it: see `is_occupied`."""
 
     def __init__(self) -> None:
         self._waiters: deque[asyncio.Future[None]] = deque()
@@ -18,29 +23,27 @@ class MemoryLine:
     def is_occupied(self) -> bool:
         return bool(self._waiters)
 
-    async def wait(self, seconds: float, *, at_the_end: bool) -> bool:
-        """Whether memory came free in time. One that was woken and did not find enough stands at the front again."""
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if at_the_end:
-            self._waiters.append(waiter)
-        else:
-            self._waiters.appendleft(waiter)
+    async def take_turn(self, attempt: Callable[[], T | None], seconds_left: Callable[[], float]) -> T | None:
+        """What `attempt` gives when it is tried as the first in the line and finds enough; None if time is over."""
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(place)
         try:
-            await within(seconds, waiter)
-        except TimeoutError:
-            return False
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self.wake_first()  # it was woken and cannot use that: somebody else can
-            raise
+            while True:
+                if self._waiters[0] is place:
+                    found = attempt()
+                    if found is not None:
+                        return found
+                try:
+                    await within(seconds_left(), place)
+                except TimeoutError:
+                    return None
+                woken, place = place, asyncio.get_running_loop().create_future()
+                self._waiters[self._waiters.index(woken)] = place
         finally:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
-        return True
+            self._waiters.remove(place)
+            self.wake_first()  # what is left may be enough for the next
 
     def wake_first(self) -> None:
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
+        """Memory has come free, or there will be none: the first in the line tries again."""
+        if self._waiters and not self._waiters[0].done():
+            self._waiters[0].set_result(None)

@@ -100,14 +100,11 @@ class Delivery:
 
     def _failed(self, batch: Batch, error: KafkaError, now: float) -> None:
         queue, identity = batch.queue, self._identity
+        may_go_on = batch.outcome is None and (identity is None or identity.may_retry)
         decision = verdict(
             error.code,
             count=batch.count,
-            retries_left=(
-                batch.attempts <= self._settings.retries
-                and batch.outcome is None
-                and (identity is None or identity.may_retry)
-            ),
+            retries_left=batch.attempts <= self._settings.retries and may_go_on,
             is_in_doubt=batch.is_in_doubt,
             may_begin_epoch=identity is not None and not identity.is_transactional,
             comes_too_early=identity is not None and sequences.comes_too_early(queue, batch),
@@ -122,7 +119,7 @@ class Delivery:
                 if error.code in sequences.OUT_OF_SEQUENCE:
                     sequences.refused_as_out_of_order(queue, batch)
                 self._accumulator.give_back(batch, now + self._retry_seconds(batch))
-            case Verdict.SPLIT if batch.outcome is None:
+            case Verdict.SPLIT if may_go_on:
                 self._split(batch, now)
             case Verdict.FENCED:
                 self._fenced(batch, error)

@@ -38,7 +38,7 @@ class TransactionOwner(Producer):
     @property
     def ticket(self) -> TransactionTicket:
         transactions = self._transactional()
-        transactions.check_can_commit()
+        transactions.check_is_open()
         transactions.expect_members()
         identity = transactions.current
         return TransactionTicket(
@@ -62,7 +62,7 @@ class TransactionMember(Producer):
         self._transactional().join(
             ProducerIdentity(ticket.producer_id, ticket.epoch), is_version_2=ticket.is_version_2
         )
-        self._refusal = None
+        self._intake.refuse(None)
 
     async def init_transactions(self) -> None:
         raise _not_for_members("init_transactions")

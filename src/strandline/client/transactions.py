@@ -2,8 +2,8 @@
 
 States and what leads from one to another (KIP-98; KIP-890 for version 2):
 
-    UNINITIALIZED --init--> READY --begin--> IN_TRANSACTION --commit/abort--> READY
-    IN_TRANSACTION --a record or an offset fails--> ABORTABLE --abort--> READY
+    UNINITIALIZED --init--> READY --begin--> IN_TRANSACTION --commit--> COMMITTING --coordinator--> READY
+    IN_TRANSACTION, COMMITTING --a record or an offset fails, or abort--> ABORTABLE --abort--> READY
     any --another producer took over, or the coordinator says that nothing can help--> FATAL
 
 Version 1 tells the coordinator of each partition before records go there, and of each group before its offsets. In
@@ -86,23 +86,32 @@ class State(Enum):
     UNINITIALIZED = auto()
     READY = auto()
     IN_TRANSACTION = auto()
+    COMMITTING = auto()
     ABORTABLE = auto()
     FATAL = auto()
+
+
+# While the transaction may still be committed: its records are sent.
+_GOOD: Final = (State.IN_TRANSACTION, State.COMMITTING)
 
 
 class Transactions(Identity):
     is_transactional = True
 
     def __init__(
-        self, cluster: Cluster, on_fatal: Callable[[KafkaError], None], on_spoilt: Callable[[], None]
+        self,
+        cluster: Cluster,
+        on_fatal: Callable[[KafkaError], None],
+        on_spoilt: Callable[[KafkaError], None],
     ) -> None:
-        """`on_spoilt` is told when a transaction can only be aborted: what waits will not be sent."""
+        """`on_spoilt` is told when, and why, a transaction can only be aborted: what waits will not be sent."""
         super().__init__(cluster, on_fatal)
         self._on_spoilt = on_spoilt
         self.transactional_id = cluster.config.text("transactional.id")
         self._timeout_ms = cluster.config.int("transaction.timeout.ms")
         self.state = State.UNINITIALIZED
         self._error: KafkaError | None = None
+        self._is_own = True  # not another producer's, of which this one is a member
         self._is_begun = False  # whether the coordinator, or a broker, knows of this transaction
         self._is_epoch_spoilt = (
             False  # version 1: sequences are in doubt, and the next transaction needs a new epoch
@@ -117,7 +126,7 @@ class Transactions(Identity):
         """The coordinator gives the identity, in `init`."""
 
     def may_send(self, queue: PartitionQueue) -> bool:
-        if self.state is not State.IN_TRANSACTION:
+        if self.state not in _GOOD:
             return False
         sequences.settle(queue)
         if sequences.needs_new_epoch(queue) and queue.producer_id == self._identity.producer_id:
@@ -145,7 +154,7 @@ class Transactions(Identity):
 
     @property
     def may_retry(self) -> bool:
-        return self.state is State.IN_TRANSACTION
+        return self.state in _GOOD
 
     def batch_failed(self, error: KafkaError) -> None:
         self._is_epoch_spoilt = True
@@ -170,6 +179,7 @@ class Transactions(Identity):
         if self.state is not State.UNINITIALIZED:
             raise IllegalStateError(None, "transactions are initialized already")
         self._identity = identity
+        self._is_own = False
         self.is_transaction_v2 = is_version_2
         self.state = State.READY
         self.begin()
@@ -193,7 +203,7 @@ class Transactions(Identity):
         self._added, self._adding = {}, {}
 
     async def send_offsets(self, offsets: Mapping[Any, Any], group: Any, deadline: float) -> None:
-        self.check_can_commit()
+        self.check_is_open()
         if not offsets:
             return
         group_id = group if isinstance(group, str) else group.group_id
@@ -209,24 +219,53 @@ class Transactions(Identity):
         except KafkaError as error:
             raise self._spoilt(error) from error
 
-    def check_can_commit(self) -> None:
+    def check_is_open(self) -> None:
+        """Whether something may still be added to the transaction."""
+        self._check_is_good()
+        if self.state is State.COMMITTING:
+            raise IllegalStateError(
+                None,
+                "the transaction is being committed",
+                advice="await commit_transaction, then begin_transaction",
+            )
+
+    def _check_is_good(self) -> None:
         if self.state in (State.FATAL, State.ABORTABLE):
             self._raise()
-        if self.state is not State.IN_TRANSACTION:
+        if self.state not in _GOOD:
             raise IllegalStateError(None, "no transaction has begun", advice="begin_transaction comes first")
+
+    def begin_commit(self) -> None:
+        """From here on nothing more comes into the transaction; what is in it is still sent."""
+        self._check_is_good()
+        self.state = State.COMMITTING
 
     def begin_abort(self) -> None:
         """From here on nothing more of the transaction is sent."""
         if self.state is State.FATAL:
             self._raise()
-        if self.state not in (State.IN_TRANSACTION, State.ABORTABLE):
+        if self.state not in (*_GOOD, State.ABORTABLE):
             raise IllegalStateError(None, "no transaction has begun", advice="begin_transaction comes first")
-        self._spoil(TransactionAbortedError(None, "the transaction is being aborted"))
+        if self.state is State.ABORTABLE:
+            assert self._error is not None
+            self._on_spoilt(self._error)
+        self._spoil(
+            TransactionAbortedError(
+                None,
+                "the transaction is being aborted",
+                advice="await abort_transaction, then begin_transaction",
+            )
+        )
+
+    @property
+    def is_left_open(self) -> bool:
+        """Whether there is a transaction that nobody else will end, and that was not to be committed."""
+        return self._is_own and self.state in (State.IN_TRANSACTION, State.ABORTABLE)
 
     async def end(self, *, is_commit: bool, deadline: float) -> None:
         """Commits or aborts, once every record has its outcome. After a timeout it may be asked for again."""
         if is_commit:
-            self.check_can_commit()
+            self._check_is_good()
         if self._adder is not None:
             await asyncio.shield(self._adder)
         if self._is_begun:
@@ -278,7 +317,7 @@ class Transactions(Identity):
     async def _add_partitions(self) -> None:
         """Tells the coordinator of partitions before records go there, until none is left to tell of."""
         try:
-            while self._adding and self.state is State.IN_TRANSACTION:
+            while self._adding and self.state in _GOOD:
                 adding, self._adding = list(self._adding), {}
                 deadline = self._cluster.now() + self._timeout_ms / 1000
                 request = add_partitions_request(self._name(), self._identity, adding)
@@ -369,9 +408,9 @@ class Transactions(Identity):
         return self._error or error
 
     def _spoil(self, error: KafkaError) -> None:
-        if self.state is State.IN_TRANSACTION:
+        if self.state in _GOOD:
             self.state, self._error = State.ABORTABLE, error
-            self._on_spoilt()
+            self._on_spoilt(error)
 
     def _die(self, error: KafkaError) -> None:
         if self.state is State.FATAL:

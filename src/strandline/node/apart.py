@@ -50,13 +50,20 @@ class WalkApart(Generic[T]):
         if self._is_closed:
             return None
         if self._child is None:
-            self._child = _start()
-            assert self._child.stdin is not None
-            _send(self._child.stdin, self._work)
+            try:
+                self._child = _start()
+            except OSError as error:
+                raise WorkLost(
+                    f"the process that was to do this work could not be started: {error}"
+                ) from error
+            message = _SIZE.pack(len(self._work)) + self._work
+        else:
+            message = b""
         child = self._child
         assert child.stdin is not None
         assert child.stdout is not None
         try:
+            child.stdin.write(message)
             child.stdin.write(_NEXT)
             child.stdin.flush()
             answer = _receive(child.stdout)

@@ -100,8 +100,10 @@ class LoopThread:
 
         return self.run(once())
 
-    def handoff(self, take: Callable[[deque[Any]], Coroutine[Any, Any, None]], count_max: int) -> Handoff:
-        return Handoff(self._loop, take, count_max)
+    def handoff(
+        self, take: Callable[[deque[Any]], Coroutine[Any, Any, None]], count_max: int, bytes_max: int
+    ) -> Handoff:
+        return Handoff(self._loop, take, count_max, bytes_max)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -117,7 +119,8 @@ class Handoff:
     """Items from many threads to one coroutine on the loop, in order, many at a time.
 
     Waking a loop from another thread costs more than all else about a record, so it happens once for many items: `take`
-    is called with the line of items and empties it. A thread that is far ahead waits until half of `count_max` is gone.
+    is called with the line, where both parts of an item stand before the bytes of all that came before it, and takes
+    some out. A thread that is far ahead waits until half of `count_max` and of `bytes_max` is gone.
     """
 
     def __init__(
@@ -125,31 +128,39 @@ class Handoff:
         loop: asyncio.AbstractEventLoop,
         take: Callable[[deque[Any]], Coroutine[Any, Any, None]],
         count_max: int,
+        bytes_max: int,
     ) -> None:
         self._loop = loop
         self._take = take
         self._count_max = count_max
-        self._items: deque[Any] = deque()
+        self._bytes_max = bytes_max
+        self._items: deque[tuple[Any, Any, int]] = deque()
+        self._bytes_put = 0  # of all items ever
+        self._bytes_taken = 0  # of those that are not in the line any more
         self._lock = threading.Lock()
         self._is_woken = False
         self._room = threading.Condition(self._lock)
         self._task: asyncio.Task[None] | None = None
 
-    def put_without_waiting(self, item: Any) -> None:
-        self._items.append(item)
+    def put_without_waiting(self, one: Any, other: Any, size: int = 0) -> None:
         with self._lock:
+            self._items.append((one, other, self._bytes_put))
+            self._bytes_put += size
             must_wake, self._is_woken = not self._is_woken, True
         if must_wake:
             self._loop.call_soon_threadsafe(self._wake)
 
-    def put(self, item: Any) -> None:
-        self.put_without_waiting(item)
-        items = self._items
-        if len(items) > self._count_max:
+    def put(self, one: Any, other: Any, size: int) -> None:
+        self.put_without_waiting(one, other, size)
+        if len(self._items) > self._count_max or self._bytes_put - self._bytes_taken > self._bytes_max:
             with self._room:
-                while len(items) > self._count_max // 2:
+                while not self._has_room():
                     # The time limit is only for the case that the loop died: then nobody would ever say so.
                     self._room.wait(1.0)
+
+    def _has_room(self) -> bool:
+        in_line = self._bytes_put - self._bytes_taken
+        return len(self._items) <= self._count_max // 2 and in_line <= self._bytes_max // 2
 
     def _wake(self) -> None:
         self._task = self._loop.create_task(self._empty())
@@ -158,6 +169,7 @@ class Handoff:
         while True:
             await self._take(self._items)
             with self._room:
+                self._bytes_taken = self._items[0][2] if self._items else self._bytes_put
                 self._room.notify_all()
                 if not self._items:
                     self._is_woken = False

@@ -8,12 +8,14 @@
 4. A follower is caught up at a moment if it fetches from what was the leader's end at that moment. One that was not
    for `replica.lag.time.max.ms` leaves the set; one that has reached the high watermark and the start of the leader's
    epoch may join it. Only the controller changes the set; there is one request for that at a time.
-5. An observer copies data and is never in sync.
+5. A follower outside of the set that is caught up and may join is waited for as if it were in it: under load the high
+   watermark would otherwise always be ahead of it. It is waited for no longer when it lags or its broker is gone.
+6. An observer copies data and is never in sync.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from strandline.base.errors import ErrorCode, KafkaError
 
@@ -25,7 +27,15 @@ def high_watermark(in_sync_end_offsets: Iterable[int]) -> int:
 
 
 class FollowerProgress:
-    __slots__ = ("broker_epoch", "caught_up_at", "end_offset", "fetched_at", "leader_end_then", "log_start")
+    __slots__ = (
+        "broker_epoch",
+        "caught_up_at",
+        "end_offset",
+        "fetched_at",
+        "keeps_up",
+        "leader_end_then",
+        "log_start",
+    )
 
     def __init__(self, now: float) -> None:
         self.end_offset = -1
@@ -35,6 +45,7 @@ class FollowerProgress:
         self.caught_up_at = now
         self.fetched_at = now
         self.leader_end_then = -1
+        self.keeps_up = False  # whether its last fetch showed that it was caught up a moment ago
 
 
 class Leader:
@@ -42,6 +53,7 @@ class Leader:
         "_end_offset",
         "_followers",
         "_proposed",
+        "_waited_for",
         "epoch",
         "epoch_start",
         "high_watermark",
@@ -80,6 +92,7 @@ class Leader:
         copies = (*replicas, *sorted(observers))
         self._followers = {replica: FollowerProgress(now) for replica in copies if replica != node_id}
         self._proposed: tuple[int, ...] | None = None
+        self._waited_for: tuple[int, ...] = ()
 
     @property
     def maximal_in_sync(self) -> tuple[int, ...]:
@@ -111,11 +124,13 @@ class Leader:
     def _advance(self, min_in_sync: int) -> bool:
         if self.is_below_minimum(min_in_sync):
             return False
-        in_sync = self.maximal_in_sync
-        if in_sync == (self.node_id,):
+        counted = self.maximal_in_sync
+        if self._waited_for:
+            counted += self._waited_for
+        if counted == (self.node_id,):
             new = self._end_offset
         else:
-            new = high_watermark(self._end_of(replica) for replica in in_sync)
+            new = high_watermark(self._end_of(replica) for replica in counted)
         if new <= self.high_watermark:
             return False
         self.high_watermark = new
@@ -132,10 +147,13 @@ class Leader:
         """A follower has everything before `offset`; whether the high watermark advanced."""
         self.check_replica(replica)
         progress = self._followers[replica]
+        progress.keeps_up = True
         if offset >= self._end_offset:
             progress.caught_up_at = max(progress.caught_up_at, now)
         elif offset >= progress.leader_end_then >= 0:
             progress.caught_up_at = max(progress.caught_up_at, progress.fetched_at)
+        else:
+            progress.keeps_up = False
         progress.end_offset = offset
         progress.log_start = log_start
         progress.broker_epoch = broker_epoch
@@ -156,14 +174,33 @@ class Leader:
         offset = self._followers[replica].end_offset
         return offset >= self.high_watermark and offset >= self.epoch_start
 
+    def wait_for(self, replica: int, is_alive: bool) -> None:
+        """A follower that just fetched and is not in sync: the high watermark waits for it if it keeps up."""
+        keeps_up = self._followers[replica].keeps_up
+        if keeps_up and is_alive and replica not in self.observers and replica not in self._waited_for:
+            self._waited_for += (replica,)
+
+    def wait_no_longer(self, gone: Callable[[int], bool], min_in_sync: int) -> bool:
+        """For whoever is gone; whether the high watermark advanced."""
+        self._waited_for = tuple(replica for replica in self._waited_for if not gone(replica))
+        return self._advance(min_in_sync)
+
+    def is_late(self, replica: int, lag_max_s: float, now: float) -> bool:
+        progress = self._followers.get(replica)
+        return progress is None or (
+            progress.end_offset != self._end_offset and now - progress.caught_up_at > lag_max_s
+        )
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._waited_for)
+
     def lagging(self, lag_max_s: float, now: float) -> tuple[int, ...]:
         """Members of the in-sync set that have not been caught up for too long."""
         return tuple(
             replica
             for replica in self.in_sync
-            if replica != self.node_id
-            and self._followers[replica].end_offset != self._end_offset
-            and now - self._followers[replica].caught_up_at > lag_max_s
+            if replica != self.node_id and self.is_late(replica, lag_max_s, now)
         )
 
     def broker_epoch_of(self, replica: int) -> int:
@@ -206,7 +243,7 @@ class Leader:
         self.in_sync = in_sync
         self.partition_epoch = partition_epoch
         self._proposed = None
-        return self._advance(min_in_sync)
+        return self.wait_no_longer(in_sync.__contains__, min_in_sync)
 
     def replicas_changed(
         self, replicas: tuple[int, ...], now: float, observers: frozenset[int] = frozenset()
@@ -220,6 +257,7 @@ class Leader:
                 self._followers[replica] = FollowerProgress(now)
         for replica in [r for r in self._followers if r not in copies]:
             del self._followers[replica]
+        self._waited_for = tuple(r for r in self._waited_for if r in self._followers and r not in observers)
 
     def can_serve(self, offset: int) -> list[int]:
         """Followers that a consumer may read from at an offset, the ones that have most first (KIP-392)."""

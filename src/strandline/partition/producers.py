@@ -51,7 +51,15 @@ class AppendedBatch(NamedTuple):
 
 
 class _Producer:
-    __slots__ = ("batches", "began_with", "coordinator_epoch", "epoch", "last_timestamp", "txn_first_offset")
+    __slots__ = (
+        "batches",
+        "began_with",
+        "coordinator_epoch",
+        "data_offset",
+        "epoch",
+        "last_timestamp",
+        "txn_first_offset",
+    )
 
     def __init__(self, epoch: int, began_with: int) -> None:
         self.epoch = epoch
@@ -59,6 +67,7 @@ class _Producer:
             began_with  # the first sequence of the epoch, as far as is known; 0 once they wrapped
         )
         self.batches: deque[AppendedBatch] = deque(maxlen=BATCHES_REMEMBERED)
+        self.data_offset = -1  # the last of the epoch, also of batches without sequences
         self.last_timestamp = -1
         self.coordinator_epoch = -1
         self.txn_first_offset = -1
@@ -172,6 +181,7 @@ class Producers:
             producer.epoch = header.producer_epoch
             producer.began_with = 0
             producer.batches.clear()
+            producer.data_offset = -1
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp = header.max_timestamp
         producer.txn_first_offset = -1
@@ -199,6 +209,7 @@ class Producers:
             producer.batches.clear()
         if header.base_sequence != NO_SEQUENCE:
             self._note_sequences(producer, header, first_offset)
+        producer.data_offset = first_offset + header.last_offset_delta
         producer.last_timestamp = header.max_timestamp
         if header.is_transactional and producer.txn_first_offset < 0:
             producer.txn_first_offset = first_offset
@@ -233,6 +244,7 @@ class Producers:
         for state in states:
             # A snapshot does not say with what the producer began: sequences begin with 0.
             producer = self._producers[state.producer_id] = _Producer(state.epoch, 0)
+            producer.data_offset = state.last_offset
             producer.last_timestamp = state.timestamp
             producer.coordinator_epoch = state.coordinator_epoch
             producer.txn_first_offset = state.current_txn_first_offset
@@ -261,7 +273,7 @@ class Producers:
                 producer_id=producer_id,
                 epoch=producer.epoch,
                 last_sequence=newest.last_sequence if newest else NO_SEQUENCE,
-                last_offset=newest.last_offset if newest else -1,
+                last_offset=producer.data_offset,
                 offset_delta=newest.last_offset - newest.first_offset if newest else 0,
                 timestamp=producer.last_timestamp,
                 coordinator_epoch=producer.coordinator_epoch,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, Protocol
 
+from strandline.base.callbacks import call_back
 from strandline.ports.network import Connection, Network
 from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.wire.codec import DecodeError, decode_from, encode_into
@@ -164,7 +165,8 @@ class Channel:
         waiting, self._waiting = self._waiting, deque()
         for _, _, _, answer in waiting:
             if answer is not None and not answer.done():
-                answer.set_exception(error)
+                # Whoever fails over it must not keep those behind it waiting for ever.
+                call_back(answer.set_exception, error)
         if self._connection is not None:
             self._connection.abort()
             self._connection = None

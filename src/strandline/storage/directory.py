@@ -239,10 +239,12 @@ class LogDirectory:
         moved = {partition: offset for partition, offset in self.log_starts.items() if offset > 0}
         return f"{self.path}/{names.LOG_STARTS}", checkpoints.render_offsets(moved)
 
-    def cut_cleaned_offset(self, partition: TopicPartition, end_offset: int) -> None:
-        """The log was cut: what comes in the place of what went is dirty."""
-        if self.cleaned_offsets.get(partition, 0) > end_offset:
-            self.cleaned_offsets[partition] = end_offset
+    def cut_cleaned_offset(self, partition: TopicPartition, end_offset: int) -> bool:
+        """The log was cut: what comes in the place of what went is dirty. Whether that has to be written."""
+        if self.cleaned_offsets.get(partition, 0) <= end_offset:
+            return False
+        self.cleaned_offsets[partition] = end_offset
+        return True
 
     def render_cleaned_offsets(self) -> tuple[str, bytes]:
         return f"{self.path}/{names.CLEANED_OFFSETS}", checkpoints.render_offsets(self.cleaned_offsets)

@@ -16,7 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.buffers import Buffer
@@ -27,8 +27,14 @@ from strandline.ports.disk import Disk
 from strandline.storage import names
 from strandline.storage.epochs import LeaderEpochs
 from strandline.storage.files import FileTable
+from strandline.storage.flushing import FlushWork
 from strandline.storage.opening import OpenedLog, rebuild_producers
-from strandline.storage.producer_state import ProducerTable, render_snapshot
+from strandline.storage.producer_state import (
+    ProducerMarks,
+    ProducerTable,
+    remove_snapshots,
+    render_snapshot,
+)
 from strandline.storage.segment import CHECKED_BYTES_MAX, Place, Segment, Slice
 from strandline.storage.swapping import rename_segment
 from strandline.wire.record_batch import BatchHeader, CorruptBatch, Record, read_header, records_in
@@ -37,28 +43,6 @@ PREFIX: Final = Struct(">qii")  # base offset, length, leader epoch: what the le
 PREFIX_BYTES: Final = PREFIX.size
 _INDEX_ENTRY_BYTES: Final = 8
 _TIME_ENTRY_BYTES: Final = 12
-
-
-class FlushWork(NamedTuple):
-    """What has to be synced so that everything below `end_offset` is on the device."""
-
-    paths: tuple[str, ...]
-    directories: tuple[str, ...]
-    end_offset: int
-
-    def run(self, disk: Disk) -> None:
-        """Blocks; in a worker."""
-        for path in self.paths:
-            try:
-                file = disk.open(path)
-            except FileNotFoundError:
-                continue  # it never was there, or it has been deleted meanwhile
-            try:
-                file.sync()
-            finally:
-                file.close()
-        for directory in self.directories:
-            disk.sync_directory(directory)
 
 
 class Log:
@@ -88,6 +72,7 @@ class Log:
         self._bases = [base for base, _ in opened.segments]
         self._active_since_ms = now_ms
         self._is_directory_synced = False
+        self._marks = ProducerMarks(opened.producer_marks)
         self.cuts = 0  # how often segments went or were cut: whoever has worked from them must begin anew
         if self.segments:
             self.segments[-1].resume()
@@ -172,6 +157,7 @@ class Log:
 
     def _segment_for(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:
         config = self.config
+        self._marks.passed(self.log_end_offset, self.producers)
         if size > config.segment_bytes:
             raise KafkaError(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -292,10 +278,9 @@ class Log:
             for place in segment.walk_to(segment.time_index.offset_before(timestamp)):
                 if place.last_offset < start_offset:
                     continue
-                batch = segment.read_batch(place)
-                if read_header(batch).max_timestamp < timestamp:
+                if segment.max_timestamp_at(place) < timestamp:
                     continue
-                for record in _records(batch):
+                for record in _records(segment.read_batch(place)):
                     if record.timestamp >= timestamp and record.offset >= start_offset:
                         return record.timestamp, record.offset
         return None
@@ -339,8 +324,9 @@ class Log:
 
     def rebuild_producers(self, new_producers: Callable[[], ProducerTable]) -> None:
         """After a cut: producer state is a function of the log."""
+        mark = self._marks.cut(self.log_end_offset)
         self.producers = rebuild_producers(
-            self._disk, self._files, self.directory, self.segments, self.log_end_offset, new_producers
+            self._disk, self._files, self.directory, self.segments, self.log_end_offset, new_producers, mark
         )
 
     def restart_at(self, offset: int) -> None:
@@ -354,6 +340,9 @@ class Log:
         self._add_segment_after_removal(offset)
         self.log_start_offset = offset
         self._forget_above(offset)
+        # What was known before says nothing of what lies between: a marker or a sequence may have been there.
+        remove_snapshots(self._disk, self.directory)
+        self._marks = ProducerMarks()
         self.epochs.clear()
 
     def _add_segment_after_removal(self, base_offset: int) -> None:

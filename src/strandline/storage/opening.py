@@ -20,7 +20,14 @@ from strandline.storage.checkpoints import MalformedCheckpoint
 from strandline.storage.epochs import LeaderEpochs
 from strandline.storage.files import FileTable
 from strandline.storage.indexes import CorruptIndex
-from strandline.storage.producer_state import CorruptSnapshot, ProducerTable, parse_snapshot
+from strandline.storage.producer_state import (
+    CorruptSnapshot,
+    ProducerMarks,
+    ProducersAt,
+    ProducerTable,
+    parse_snapshot,
+    remove_snapshots,
+)
 from strandline.storage.segment import Segment
 from strandline.storage.swapping import complete_swaps
 from strandline.wire.record_batch import (
@@ -45,6 +52,7 @@ class OpenedLog(NamedTuple):
     end_offset: int
     producers: ProducerTable
     notes: tuple[str, ...]  # what was repaired, for the node's log
+    producer_marks: tuple[ProducersAt, ...] = ()
 
 
 class Opening(NamedTuple):
@@ -75,8 +83,9 @@ def rebuild_producers(
     segments: list[Segment],
     end_offset: int,
     new_producers: Callable[[], ProducerTable],
+    mark: ProducersAt | None,
 ) -> ProducerTable:
-    """What is known of producers after the log was cut: from the newest snapshot that is left and what follows it."""
+    """What is known of producers after the log was cut: from `mark`, or the newest snapshot, and what follows it."""
     opening = Opening(
         directory=directory,
         is_clean=True,
@@ -85,7 +94,7 @@ def rebuild_producers(
         index_interval_bytes=0,
         new_producers=new_producers,
     )
-    return _Opener(disk, files, opening).rebuild_producers(segments, end_offset)
+    return _Opener(disk, files, opening).rebuild_producers(segments, end_offset, mark=mark)
 
 
 class _Opener:
@@ -96,13 +105,15 @@ class _Opener:
         self._directory = opening.directory
         self._notes: list[str] = []
         self._recovered: list[Segment] = []
+        self._reindexed: set[int] = set()
+        self._marks = ProducerMarks()
 
     def run(self) -> OpenedLog:
         segments = self._find_segments()
-        epochs_known = self._check_epochs()
+        epochs_known = self._check_epochs(segments)
         recovery_point = _EVERYTHING if self._opening.is_clean else self._opening.recovery_point
         index_from = _EVERYTHING
-        segments = self._recover(segments, recovery_point if epochs_known else 0)
+        segments = self._recover(segments, recovery_point if epochs_known else 0, recovery_point)
         start = self._opening.start_offset
         if segments:
             self._rebuild_missing_indexes(segments)
@@ -118,12 +129,18 @@ class _Opener:
             )
             for segment in segments:
                 segment.rename_for_deletion()
+            remove_snapshots(self._disk, self._directory)
             segments, end = [], start
         if segments and start > segments[0].base_offset:
             LeaderEpochs(self._disk, f"{self._directory}/{names.LEADER_EPOCHS}").truncate_from_start(start)
         producers = self.rebuild_producers(segments, end, index_from)
         return OpenedLog(
-            tuple((s.base_offset, s.size) for s in segments), start, end, producers, tuple(self._notes)
+            tuple((s.base_offset, s.size) for s in segments),
+            start,
+            end,
+            producers,
+            tuple(self._notes),
+            tuple(self._marks),
         )
 
     def _find_segments(self) -> list[Segment]:
@@ -140,22 +157,37 @@ class _Opener:
                 continue
             base_offset = names.base_offset_of(name)
             if base_offset is not None and name.endswith(names.LOG):
+                if names.segment_file(base_offset, names.OFFSET_INDEX) not in found:
+                    self._reindexed.add(base_offset)
                 segments.append(
                     Segment(self._disk, self._files, self._directory, base_offset, self._disk.size(path))
                 )
         return segments
 
-    def _check_epochs(self) -> bool:
+    def _check_epochs(self, segments: list[Segment]) -> bool:
+        """Whether they are known. The file is replaced without a sync: a power cut can leave it without contents."""
         path = f"{self._directory}/{names.LEADER_EPOCHS}"
         try:
-            LeaderEpochs(self._disk, path)
+            if LeaderEpochs(self._disk, path).entries or not self._can_be_read(segments):
+                return True
+            self._notes.append(f"{path}: it is empty, and the log is not; rebuilt from the log")
+            return False
         except MalformedCheckpoint as error:
             self._notes.append(f"{path}: {error}; rebuilt from the log")
             self._disk.remove(path)
             return False
-        return True
 
-    def _recover(self, segments: list[Segment], recovery_point: int) -> list[Segment]:
+    def _can_be_read(self, segments: list[Segment]) -> bool:
+        """Whether there is a record at or behind the log's start."""
+        start = self._opening.start_offset
+        try:
+            # Without the indexes, which may be damaged or missing as well.
+            return any(place.last_offset >= start for segment in segments[-2:] for place in segment.walk())
+        except CorruptBatch:
+            return True
+
+    def _recover(self, segments: list[Segment], recovery_point: int, flushed_to: int) -> list[Segment]:
+        """Reads from `recovery_point` on; what is below `flushed_to` is not cut."""
         first = 0
         for number, segment in enumerate(segments):
             if segment.base_offset <= recovery_point:
@@ -164,7 +196,7 @@ class _Opener:
         for number in range(first, len(segments)):
             segment = segments[number]
             problem = _Recovery(segment, self._files, epochs, self._opening.index_interval_bytes).run(
-                recovery_point
+                recovery_point, flushed_to
             )
             self._recovered.append(segment)
             if problem is None and number + 1 < len(segments):
@@ -186,6 +218,8 @@ class _Opener:
                 self._files.get(segment.log_path).sync()
                 self._disk.sync_directory(self._directory)
                 break
+        if segments:
+            segments[-1].save_indexes()  # whoever opens the log reads them from the disk
         if segments and (recovery_point != _EVERYTHING or self._notes):
             epochs.truncate_from_end(segments[-1].end_offset())
         return segments
@@ -199,7 +233,7 @@ class _Opener:
                 segment.time_index.check_size()
             except CorruptIndex as error:
                 self._notes.append(f"{error}; rebuilt")
-                problem = _Recovery(segment, self._files, None, self._opening.index_interval_bytes).run(0)
+                problem = _Recovery(segment, self._files, None, self._opening.index_interval_bytes).run(0, 0)
                 if problem is not None:
                     self._notes.append(problem)
                 segment.finish()
@@ -209,6 +243,10 @@ class _Opener:
         for segment in segments:
             if recovery_point != _EVERYTHING and segment in self._recovered:
                 return segment.base_offset
+            if segment.base_offset in self._reindexed:
+                return (
+                    segment.base_offset
+                )  # whoever removed the others to have them made anew removed this one, too
             try:
                 segment.transaction_index.rows()
             except CorruptIndex as error:
@@ -217,10 +255,18 @@ class _Opener:
         return _EVERYTHING
 
     def rebuild_producers(
-        self, segments: list[Segment], end: int, index_from: int = _EVERYTHING
+        self,
+        segments: list[Segment],
+        end: int,
+        index_from: int = _EVERYTHING,
+        mark: ProducersAt | None = None,
     ) -> ProducerTable:
         """Producer state at the end; on the way, transaction indexes of segments at or behind `index_from`."""
-        producers, known_to = self._load_newest_snapshot(end, index_from)
+        begin = segments[0].base_offset if segments else end
+        producers, known_to = self._load_newest_snapshot(begin, end, index_from)
+        if mark is not None and mark.offset > known_to:
+            producers, known_to = self._opening.new_producers(), mark.offset
+            producers.load(mark.entries)
         for number, segment in enumerate(segments):
             if segment.base_offset >= index_from:
                 segment.transaction_index.clear()
@@ -234,7 +280,10 @@ class _Opener:
 
     def _replay(self, producers: ProducerTable, segment: Segment, known_to: int, *, is_indexed: bool) -> None:
         for position, header in segment.headers(segment.position_of(max(known_to, segment.base_offset))):
-            if header.last_offset >= known_to and header.producer_id >= 0:
+            if header.last_offset < known_to:
+                continue
+            self._marks.passed(header.base_offset, producers)
+            if header.producer_id >= 0:
                 batch = None
                 if header.is_control:
                     batch = self._files.get(segment.log_path).read_at(position, header.size)
@@ -242,12 +291,13 @@ class _Opener:
                 if aborted is not None and is_indexed:
                     segment.transaction_index.append(aborted)
 
-    def _load_newest_snapshot(self, end: int, index_from: int) -> tuple[ProducerTable, int]:
+    def _load_newest_snapshot(self, begin: int, end: int, index_from: int) -> tuple[ProducerTable, int]:
+        """One from before the log begins is of another time: what lay between is not known."""
         offsets = []
         for name in self._disk.names(self._directory):
             offset = names.base_offset_of(name)
             if offset is not None and name.endswith(names.SNAPSHOT):
-                if offset > end:
+                if not begin <= offset <= end:
                     self._disk.remove(f"{self._directory}/{name}")
                 else:
                     offsets.append(offset)
@@ -279,10 +329,10 @@ class _Recovery:
         self._index_interval_bytes = index_interval_bytes
         self._flushed_to = 0
 
-    def run(self, recovery_point: int) -> str | None:
+    def run(self, recovery_point: int, flushed_to: int) -> str | None:
         """What was cut, or None if every batch is whole."""
         segment = self._segment
-        self._flushed_to = recovery_point
+        self._flushed_to = flushed_to
         position = self._start(recovery_point)
         expected = segment.base_offset
         total = segment.size

@@ -6,25 +6,62 @@ rebuilt. A snapshot file is: version int16 (1), CRC uint32 of what follows, then
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, Protocol
+from collections import deque
+from collections.abc import Iterable, Iterator
+from struct import Struct
+from typing import Final, NamedTuple, Protocol
 
 from crc32c import crc32c
 
 from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.producer_entry import ProducerEntry
-from strandline.wire.codec import DecodeError, decode, encode
+from strandline.ports.disk import Disk
+from strandline.storage import names
 from strandline.wire.record_batch import BatchHeader
-from strandline.wire.records.producer_snapshot import ProducerEntry as SnapshotEntry
-from strandline.wire.records.producer_snapshot import ProducerSnapshot
 
 _VERSION: Final = 1
 _CRC_POSITION: Final = 2
 _ENTRIES_POSITION: Final = 6
+# The bytes are those of `ProducerSnapshot`, which tests compare; by hand, as there may be many thousands of them.
+_ENTRY: Final = Struct(">qhiqiqiq")
+# A follower is cut back by what was not committed yet: rarely more than one of these, hardly ever two.
+_MARK_BATCHES: Final = 1000
+_MARKS: Final = 2
 
 
 class CorruptSnapshot(ValueError):
     """A snapshot that cannot be used; an older one and the log behind it serve instead."""
+
+
+class ProducersAt(NamedTuple):
+    """What was known of producers before the batch at `offset`."""
+
+    offset: int
+    entries: list[ProducerEntry]
+
+
+class ProducerMarks:
+    """What was known a little earlier, in memory: a cut goes back some batches, the newest snapshot often a segment."""
+
+    def __init__(self, marks: Iterable[ProducersAt] = ()) -> None:
+        self._marks: deque[ProducersAt] = deque(marks, maxlen=_MARKS)
+        self._batches = 0
+
+    def __iter__(self) -> Iterator[ProducersAt]:
+        return iter(self._marks)
+
+    def passed(self, offset: int, producers: ProducerTable) -> None:
+        """A batch follows at `offset`."""
+        self._batches += 1
+        if self._batches > _MARK_BATCHES and self._batches > len(producers):
+            self._batches = 0
+            self._marks.append(ProducersAt(offset, producers.entries()))
+
+    def cut(self, end_offset: int) -> ProducersAt | None:
+        """The newest of what is left behind a cut, if there is any."""
+        while self._marks and self._marks[-1].offset > end_offset:
+            self._marks.pop()
+        return self._marks[-1] if self._marks else None
 
 
 class ProducerTable(Protocol):
@@ -38,14 +75,19 @@ class ProducerTable(Protocol):
 
     def entries(self) -> list[ProducerEntry]: ...
 
+    def __len__(self) -> int: ...
+
+
+def remove_snapshots(disk: Disk, directory: str) -> None:
+    for name in disk.names(directory):
+        if name.endswith(names.SNAPSHOT) and names.base_offset_of(name) is not None:
+            disk.remove(f"{directory}/{name}")
+
 
 def render_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
-    snapshot = ProducerSnapshot(
-        crc=0, producer_entries=tuple(SnapshotEntry(**entry._asdict()) for entry in entries)
-    )
-    data = bytearray(_VERSION.to_bytes(2, "big")) + encode(snapshot, _VERSION)
-    data[_CRC_POSITION:_ENTRIES_POSITION] = crc32c(data[_ENTRIES_POSITION:]).to_bytes(4, "big")
-    return bytes(data)
+    packed = [_ENTRY.pack(*entry) for entry in entries]
+    body = len(packed).to_bytes(4, "big") + b"".join(packed)
+    return _VERSION.to_bytes(2, "big") + crc32c(body).to_bytes(4, "big") + body
 
 
 def parse_snapshot(data: bytes) -> list[ProducerEntry]:
@@ -53,11 +95,8 @@ def parse_snapshot(data: bytes) -> list[ProducerEntry]:
         raise CorruptSnapshot("no snapshot of version 1")
     if int.from_bytes(data[_CRC_POSITION:_ENTRIES_POSITION], "big") != crc32c(data[_ENTRIES_POSITION:]):
         raise CorruptSnapshot("wrong CRC")
-    try:
-        snapshot = decode(ProducerSnapshot, _VERSION, data, _CRC_POSITION)
-    except DecodeError as error:
-        raise CorruptSnapshot(str(error)) from error
-    return [
-        ProducerEntry(*(getattr(entry, name) for name in ProducerEntry._fields))
-        for entry in snapshot.producer_entries
-    ]
+    count = int.from_bytes(data[_ENTRIES_POSITION : _ENTRIES_POSITION + 4], "big")
+    packed = memoryview(data)[_ENTRIES_POSITION + 4 :]
+    if len(packed) != count * _ENTRY.size:
+        raise CorruptSnapshot(f"{count} entries are announced, and {len(packed)} bytes are there")
+    return [ProducerEntry(*fields) for fields in _ENTRY.iter_unpack(packed)]

@@ -230,6 +230,9 @@ class Segment:
             self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
         return self.max_timestamp, self.max_timestamp_offset
 
+    def max_timestamp_at(self, place: Place) -> int:
+        return read_header(self._files.get(self.log_path).read_at(place.position, HEADER_BYTES)).max_timestamp
+
     def largest_timestamp_from(self, start_offset: int) -> tuple[int, int]:
         """The same among the batches that end at or behind `start_offset`."""
         found = self.largest_timestamp()

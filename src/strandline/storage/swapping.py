@@ -62,6 +62,9 @@ def complete_swaps(disk: Disk, directory: str, found: list[str]) -> list[str]:
 
 def _remove_covered(disk: Disk, directory: str, base_offset: int, found: list[str]) -> None:
     """Old segments from the new one's first offset to its last. What is kept of those behind it does no harm."""
+    index = names.segment_file(base_offset, names.OFFSET_INDEX)
+    if index in found and f"{index}{names.SWAP}" not in found:
+        return  # 4 has begun, with this one: the old ones are gone, and what has a segment's name is new
     files = FileTable(disk, 4)
     try:
         size = disk.size(f"{directory}/{names.segment_file(base_offset, names.LOG)}{names.SWAP}")

@@ -200,7 +200,10 @@ class _Verification:
             known = dict(checkpoints.parse_epochs(self._disk.read(path)))
         except checkpoints.MalformedCheckpoint:
             return  # said before
+        begin = min(known.values(), default=0)
         for epoch, first_offset in self._epoch_starts.items():
+            if first_offset < begin:
+                continue  # from before the log's start, which had moved when the epochs were written
             if known.get(epoch, first_offset + 1) > first_offset:
                 what = f"epoch {epoch} is in the log from offset {first_offset} on"
                 begins = f"and begins at {known[epoch]} here" if epoch in known else "and is not here"

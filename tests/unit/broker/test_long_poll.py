@@ -209,3 +209,18 @@ async def test_an_answer_without_room_has_its_first_batch(world: World) -> None:
     await create(client)
     await append(client, batch(1))
     assert len(records_of(fetched(await client.call(fetch((0, 0), max_bytes=0), FETCH))[0])) == 1
+
+
+@in_world()
+async def test_a_poll_whose_partition_is_forgotten_by_the_next_request_is_answered(world: World) -> None:
+    writer, reader = world.connect(), world.connect()
+    topic_id = await create(writer)
+    answer = await reader.call(fetch((0, 0), topic_id=topic_id, session=(0, 0)), 13)
+    reader.ask(fetch(topic_id=topic_id, session=(answer.session_id, 1), wait_ms=LONG_MS), 13)
+    reader.ask(fetch(topic_id=topic_id, session=(answer.session_id, 2), forgotten=(0,)), 13)
+    assert await reader.is_silent()
+    await append(writer, batch(1))
+    _, first = await reader.answer(FetchRequest, 13)
+    assert len(records_of(fetched(first)[0])) == 1
+    _, second = await reader.answer(FetchRequest, 13)
+    assert fetched(second) == {}

@@ -12,6 +12,7 @@ import pytest
 from strandline.base.errors import ErrorCode
 from strandline.controller.image import NO_LEADER, TOPIC_RESOURCE
 from strandline.controller.plans import Planned
+from strandline.storage.checkpoints import parse_offsets
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -369,3 +370,22 @@ async def test_unclean_election_that_comes_to_be_allowed_is_held(world: World) -
     async with asyncio.timeout(60):
         while topic.partitions[0].leader != 1:
             await asyncio.sleep(0.01)
+
+
+@in_world()
+async def test_how_far_a_log_is_compacted_is_written_down_when_it_is_cut(world: World) -> None:
+    """What is fetched into the place of what went is dirty; otherwise values that were deleted could come back."""
+    client = world.connect()
+    await create(client, cleanup_policy="compact")
+    for _ in range(3):
+        await append(client, batch(2))
+    replica = world.broker.replicas.get("t", 0)
+    assert replica is not None
+    replica.directory.cleaned_offsets[replica.partition] = 6
+    await world.broker.checkpoints.write(replica.directory.render_cleaned_offsets)
+    replica.log.truncate_to(2)
+    replica.after_cut()
+    assert replica.has_unsaved_cut
+    await world.broker.save_cut(replica)
+    written = parse_offsets((world.data / "cleaner-offset-checkpoint").read_bytes())
+    assert written == {replica.partition: 2}

@@ -8,7 +8,7 @@ from strandline.broker.metadata_store import MetadataStore, render_snapshot, vot
 from strandline.broker.voter_records import voter_records, voters_in
 from strandline.config import TopicConfig
 from strandline.node.disk import RealDisk
-from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey
+from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey, VotersAppended
 from strandline.quorum.voters import Endpoint, Voter, VoterSet
 from strandline.storage.files import FileTable
 from strandline.wire.records.framing import control_batch, metadata_batch
@@ -30,9 +30,11 @@ def store_at(path: Path) -> MetadataStore:
     return MetadataStore(disk, FileTable(disk, 16), str(path), config, 0)
 
 
-def append_voters(store: MetadataStore, voters: VoterSet, version: int | None = None) -> list[object]:
+def append_voters(store: MetadataStore, voters: VoterSet, version: int | None = None) -> list[VotersAppended]:
     batch = control_batch(voter_records(voters, version), store.end_offset, 1, 0)
-    return list(store.append(batch, 0))
+    changes: list[VotersAppended] = []
+    store.append(batch, 0, changes)
+    return changes
 
 
 def test_set_is_read_as_it_was_written() -> None:
@@ -43,7 +45,7 @@ def test_set_is_read_as_it_was_written() -> None:
 
 def test_appended_sets_are_told_and_found_again(tmp_path: Path) -> None:
     store = store_at(tmp_path)
-    store.append(metadata_batch([FeatureLevelRecord(name="x", feature_level=1)], 0, 1, 0), 0)
+    store.append(metadata_batch([FeatureLevelRecord(name="x", feature_level=1)], 0, 1, 0), 0, [])
     assert len(append_voters(store, voter_set(1), 1)) == 1
     append_voters(store, voter_set(1, 2))
     store.close()

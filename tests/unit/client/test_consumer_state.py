@@ -273,6 +273,51 @@ def test_damage_is_raised_once_what_comes_before_it_is_read() -> None:
         buffer.take(10)
 
 
+def damaged_log(state: PartitionState) -> Chunk:
+    """Batches at 0, 5 (damaged) and 10, of five records each."""
+    batches = [bytearray(build_batch([Record(n + i, 0, None, b"x") for i in range(5)])) for n in (0, 5, 10)]
+    batches[1][-2] ^= 1
+    return Chunk(state, state.fetch_offset, memoryview(b"".join(batches)), 15, None, True)
+
+
+def test_a_table_ends_before_damage_which_is_raised_until_somebody_seeks() -> None:
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    buffer = buffer_of(subscription, damaged_log(state))
+    parts = buffer.take_batches(100, 1 << 20)
+    assert [header.base_offset for _, _, _, header, _ in parts] == [0]
+    for _ in range(3):
+        with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
+            buffer.take_batches(100, 1 << 20)
+        assert state.position == 5
+    with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
+        buffer.take(10)
+    subscription.set_position(state, 10)
+    assert buffer.take_batches(100, 1 << 20) == []
+
+
+def test_a_table_after_records_does_not_begin_before_the_damage_again() -> None:
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    buffer = buffer_of(subscription, damaged_log(state))
+    assert len(buffer.take(100)) == 5
+    for take in (lambda: buffer.take(100), lambda: buffer.take_batches(100, 1 << 20)):
+        with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
+            take()
+        assert state.position == 5
+
+
+def test_damage_in_one_partition_does_not_lose_the_table_of_another() -> None:
+    subscription = assigned(A0, A1)
+    good, bad = subscription.state(A0), subscription.state(A1)
+    subscription.set_position(bad, 5)
+    buffer = buffer_of(subscription, chunk(good, range(3)), damaged_log(bad))
+    parts = buffer.take_batches(100, 1 << 20)
+    assert [(partition, header.base_offset) for _, partition, _, header, _ in parts] == [(0, 0)]
+    with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
+        buffer.take_batches(100, 1 << 20)
+
+
 # auto.offset.reset
 
 

@@ -12,11 +12,19 @@ from strandline.client.accumulator import Accumulator, AccumulatorSettings, Part
 from strandline.client.backoff import backoff_ms
 from strandline.client.errors import IllegalStateError, KafkaError, error_for
 from strandline.client.producer_answers import Verdict, verdict
-from strandline.client.producer_batch import Acknowledged, RecordPromise
+from strandline.client.producer_batch import Acknowledged, RecordMetadata, RecordPromise
+from strandline.client.producer_records import encode_body, seal
 from strandline.client.sequences import ProducerIdentity
 from strandline.client.transaction_requests import first_error
 
 SETTINGS = AccumulatorSettings(batch_bytes=100, memory_bytes=10_000, linger=1.0, delivery_timeout=10.0)
+
+
+NOBODY = {"producer_id": -1, "producer_epoch": -1, "base_sequence": -1}
+
+
+async def settled(promise: RecordPromise) -> RecordMetadata:
+    return await promise
 
 
 def filled(count: int) -> tuple[Accumulator, PartitionQueue, list[RecordPromise]]:
@@ -54,6 +62,43 @@ def test_a_promise_is_awaited_by_many_and_resolved_once() -> None:
         assert await promise == promise.result()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+def test_a_callback_that_raises_is_told_of_and_keeps_nothing_from_the_others(is_split: bool) -> None:
+    async def main() -> None:
+        told: list[BaseException] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["exception"]))
+        accumulator, queue = Accumulator(SETTINGS), PartitionQueue("t", 3)
+        promises = [accumulator.append(queue, 0, None, b"x", (), 0.0) for _ in range(2)]
+        assert promises[0] is not None
+        assert promises[1] is not None
+        mistake = ValueError("the application's")
+
+        def fails(_: RecordPromise) -> None:
+            raise mistake
+
+        called: list[RecordPromise] = []
+        promises[0].add_done_callback(fails)
+        promises[0].add_done_callback(called.append)
+        waiting = asyncio.ensure_future(settled(promises[1]))
+        await asyncio.sleep(0)
+        accumulator.close_all()
+        batch = accumulator.take(queue)
+        if is_split:
+            batch.body, _ = encode_body(batch.records, 0)
+            payload = seal(batch.body, count=2, attributes=0, base_timestamp=0, max_timestamp=0, **NOBODY)
+            accumulator.split(batch, payload, 0.0)
+            for offset in (0, 1):
+                accumulator.resolve(accumulator.take(queue), Acknowledged(offset, -1))
+        else:
+            accumulator.resolve(batch, Acknowledged(0, -1))
+        assert (called, told) == ([promises[0]], [mistake])
+        assert (await waiting).offset == 1
+        promises[0].add_done_callback(fails)  # called at once, and nothing is raised here either
+        assert told == [mistake, mistake]
+
+    asyncio.run(asyncio.wait_for(main(), 30))
 
 
 def test_records_that_a_broker_refuses_one_by_one_have_errors_of_their_own() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -94,3 +95,28 @@ def test_a_closed_walk_ends_its_process(workers: ThreadWorkers) -> None:
     pid = asyncio.run(work())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_process_that_cannot_be_started_is_work_lost(
+    workers: ThreadWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no failure of a disk, which the same kind of error would be taken for."""
+    monkeypatch.setattr(sys, "executable", "/there/is/none")
+
+    async def work() -> None:
+        with pytest.raises(WorkLost, match="could not be started"):
+            await workers.walk(counted, 3, is_heavy=True).next()
+
+    asyncio.run(work())
+
+
+def test_a_process_that_dies_before_it_has_all_of_its_work_is_work_lost(
+    workers: ThreadWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+
+    async def work() -> None:
+        with pytest.raises(WorkLost):
+            await workers.walk(counted, bytes(1_000_000), is_heavy=True).next()
+
+    asyncio.run(work())

@@ -291,3 +291,21 @@ def test_an_offset_that_no_segment_can_hold_is_a_bad_tail(tmp_path: Path) -> Non
     data[2 * EACH + 1] = 0x40
     store.file(0).write_bytes(bytes(data))
     assert contents(store.open()) == whole(2)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_epochs_whose_file_lost_its_contents_are_found_in_the_log(
+    tmp_path: Path, clean: bool, is_damaged: bool
+) -> None:
+    """A power cut can do that, and with fewer epochs a diverging follower would not be seen to diverge."""
+    store = Store(tmp_path, segment_bytes=4 * EACH)
+    log = filled(store)
+    expected, end = log.epochs.entries, log.log_end_offset
+    log.close()
+    (tmp_path / "leader-epoch-checkpoint").write_bytes(b"")
+    if is_damaged:
+        damage(store.file(8), 2 * EACH + 80)
+    log = store.open(clean=clean, recovery_point=end)
+    assert (log.epochs.entries, log.log_end_offset) == (expected, end)
+    assert any("leader-epoch-checkpoint" in note for note in store.notes)

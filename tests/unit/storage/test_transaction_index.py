@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.partition.producers import Producers
 from strandline.storage.log import Log
+from strandline.storage.transaction_index import TransactionIndex
 from strandline.wire.record_batch import TRANSACTIONAL_FLAG, read_header
 from strandline.wire.records.markers import Marker, marker_batch
 from tests.batches import NOW_MS, batch, resealed
+from tests.unit.storage.cleaning import clean as clean_log
 from tests.unit.storage.logs import Store
 
 
@@ -104,3 +108,44 @@ def test_a_reader_is_told_of_aborted_transactions_that_end_in_later_segments(tmp
     last = log.read(6, 8, 1 << 20, whole_first_batch=True)
     assert last is not None
     assert log.aborted_in(last, 6, 8) == expected[2:]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_rows_are_made_anew_where_all_indexes_of_a_segment_were_removed(tmp_path: Path, clean: bool) -> None:
+    """That is how Kafka's are repaired; without the rows readers would be given what was aborted."""
+    store = Store(tmp_path)
+    log = store.open()
+    expected = fill(log)
+    log.close()
+    for number in store.names(".log"):
+        for suffix in (".index", ".timeindex", ".txnindex"):
+            store.file(number, suffix).unlink(missing_ok=True)
+    assert rows(store.open(clean=clean, recovery_point=log.log_end_offset)) == expected
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+def test_a_swap_that_ended_at_the_last_rename_keeps_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path, cleanup_policy="compact", segment_bytes=100_000)
+    log = store.open()
+    fill(log)
+    log.roll(NOW_MS)
+    rename = store.disk.rename
+
+    def ending(old: str, new: str) -> None:
+        if old.endswith(".log.swap"):
+            raise Crash
+        rename(old, new)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.disk, "rename", ending)
+        with pytest.raises(Crash):
+            clean_log(store, log)
+    expected = TransactionIndex(store.disk, store.files, str(store.file(0, ".txnindex"))).rows()
+    assert expected
+    again = store.open(recovery_point=log.log_end_offset)
+    assert again.segments[0].transaction_index.rows() == expected

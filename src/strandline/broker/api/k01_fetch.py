@@ -243,7 +243,7 @@ def _read_all(
             must_answer = must_answer or read.records.has_more
         must_answer = must_answer or read.preferred >= 0 or read.diverging is not None
         # A follower that lags behind the high watermark is told at once (KIP-1166), and where the log begins now.
-        must_answer = must_answer or partition.known_high_watermark < read.high_watermark
+        must_answer = must_answer or _is_behind(read)
         must_answer = must_answer or (is_follower and 0 <= partition.told_log_start < read.log_start)
         if read.error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < _STORAGE_ERROR_SINCE:
             read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # which these know how to go on from
@@ -401,8 +401,13 @@ def _is_news(read: Read) -> bool:
         or read.high_watermark != read.partition.told_high_watermark
         or read.log_start != read.partition.told_log_start
         # A follower that was told, and says otherwise, has not taken it: it was held up, say.
-        or read.high_watermark > read.partition.known_high_watermark
+        or _is_behind(read)
     )
+
+
+def _is_behind(read: Read) -> bool:
+    """Whether a follower could have a higher watermark than it says: that of what it has."""
+    return read.partition.known_high_watermark < min(read.high_watermark, read.partition.fetch_offset)
 
 
 def _topic_name(version: int, topic: str, topic_id: bytes) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import INTERNAL_TOPICS
-from strandline.broker.acknowledgements import Deletions, Waited, low_watermark
+from strandline.broker.acknowledgements import Deletions, Waited, leads_still, low_watermark
 from strandline.broker.connection import RequestContext
 from strandline.wire.api.k21_delete_records import (
     DeleteRecordsPartition,
@@ -43,11 +43,10 @@ async def handle(
             results.append(result)
             try:
                 deleted = await _delete(broker, topic.name, partition)
-            except KafkaError as error:
-                result.error_code = error.code
-            else:
                 result.low_watermark = low_watermark(broker, deleted.replica)
                 waited.append((result, deleted))
+            except KafkaError as error:
+                result.error_code = error.code
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=tuple(results)))
     await _until_known(broker, waited, request.timeout_ms)
     return DeleteRecordsResponse(throttle_time_ms=0, topics=tuple(topics))
@@ -83,6 +82,7 @@ async def _until_known(
     for (result, each), code in zip(waited, await told, strict=True):
         result.error_code = code
         if code == ErrorCode.NONE:
-            result.low_watermark = low_watermark(broker, each.replica)
+            # What was known a moment ago; whoever leads now knows more.
+            result.low_watermark = low_watermark(broker, each.replica) if leads_still(each) else each.offset
         elif code != ErrorCode.REQUEST_TIMED_OUT:
             result.low_watermark = -1

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from strandline.base.callbacks import call_back
 from strandline.base.waiting import within
 from strandline.client.errors import KafkaError, KafkaTimeoutError
-from strandline.client.producer import Headers
 from strandline.client.producer import Producer as Engine
 from strandline.client.producer_batch import RecordMetadata, RecordPromise
+from strandline.client.producer_intake import Headers
 from strandline.client.sync.calls import ProducerCalls
 from strandline.client.sync.face import settled_within
+from strandline.client.sync.producer_line import AHEAD_COUNT_MAX, ProducerLine, size_of
 from strandline.client.transaction_shared import TransactionMember as MemberEngine
 from strandline.client.transaction_shared import TransactionOwner as OwnerEngine
 from strandline.client.transaction_shared import TransactionTicket
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
     import pyarrow
 
     from strandline.client.columnar.producing import SentTable
-
-# How far a thread may be ahead of the loop; memory as such is bounded by buffer.memory.
-_AHEAD_MAX: Final = 10_000
-# How many records are taken before the loop does something else, so that answers are not kept waiting.
-_AT_ONCE_MAX: Final = 500
 
 
 class SendResult:
@@ -64,19 +60,19 @@ class SendResult:
         return None
 
     def add_done_callback(self, act: Callable[[SendResult], object]) -> None:
-        """Called on the loop thread, where it must not block."""
+        """Called on the loop thread, where it must not block; what it raises goes to the loop's exception handler."""
         self._face._thread.start(self._call_back(act))
 
     async def _call_back(self, act: Callable[[SendResult], object]) -> None:
         await self._wait(None)
-        act(self)
+        call_back(act, self)
 
     async def _wait(self, timeout: float | None) -> None:
         await settled_within(timeout, self._settled(), "the record was not acknowledged")
 
     async def _settled(self) -> None:
         while self._promise is None and self._error is None:
-            await self._face._taken()
+            await self._face._line.some_are_taken()
         if self._promise is not None:
             try:
                 await self._promise
@@ -108,17 +104,17 @@ class TableResult:
 
 
 class Producer(ProducerCalls):
-    """`strandline.client.Producer`, blocking. `send` may be called from any thread; each thread's records keep their
-    order. Errors, those before a record is taken too, are in what `send` gives."""
+    """`strandline.client.Producer`, blocking. `send` may be called from any thread; each thread's records of a topic
+    keep their order. Errors, those before a record is taken too, are in what `send` gives. It waits itself only while
+    threads are far ahead of what can be taken: that ends after max.block.ms at the latest."""
 
     _engine: Engine
     _engine_class: type[Engine] = Engine
 
     def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
         super().__init__(lambda: self._engine_class(settings, **keywords))
-        self._not_taken: KafkaError | None = None  # why a record of this transaction was not taken
-        self._handoff = self._thread.handoff(self._take, _AHEAD_MAX)
-        self._waiters: list[asyncio.Future[None]] = []
+        self._line = ProducerLine(self._engine)
+        self._handoff = self._thread.handoff(self._line.take, AHEAD_COUNT_MAX, self._line.bytes_max)
 
     def send(
         self,
@@ -132,7 +128,10 @@ class Producer(ProducerCalls):
         if not self._thread.is_of_this_process:
             self._check_process()
         result = SendResult(self)
-        self._handoff.put((result, (topic, value, key, partition, timestamp_ms, headers)))
+        size = len(value) if value.__class__ is bytes else size_of(value)
+        if key is not None:
+            size += size_of(key)
+        self._handoff.put(result, (topic, value, key, partition, timestamp_ms, headers), size)
         return result
 
     def send_and_wait(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> RecordMetadata:
@@ -170,54 +169,22 @@ class Producer(ProducerCalls):
     async def _begin(self) -> None:
         await self._line_is_taken()
         self._engine.begin_transaction()
-        self._not_taken = None
+        self._line.not_taken = None
 
     async def _commit(self) -> None:
         await self._line_is_taken()
-        if self._not_taken is not None:
-            raise self._not_taken
+        if self._line.not_taken is not None:
+            raise self._line.not_taken
         await self._engine.commit_transaction()
 
     async def _abort(self) -> None:
         await self._line_is_taken()
         await self._engine.abort_transaction()
 
-    async def _take(self, line: deque[Any]) -> None:
-        """Empties the line, in order, waiting where the engine must."""
-        engine = self._engine
-        taken = 0
-        while line:
-            result, record = line.popleft()
-            if result is None:
-                if not record.done():
-                    record.set_result(None)
-                continue
-            try:
-                result._promise = await engine.send(*record)
-            except KafkaError as error:
-                result._error = error
-            except Exception as error:
-                result._error = KafkaError(None, f"{type(error).__name__}: {error}")
-            self._not_taken = self._not_taken or result._error
-            taken += 1
-            if taken >= _AT_ONCE_MAX:
-                break
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-        await asyncio.sleep(0)
-
-    async def _taken(self) -> None:
-        """Until some records of the line have been taken."""
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        await waiter
-
     async def _line_is_taken(self) -> None:
         """Until everything that stands in the line now has been taken: a marker behind it says so."""
         marker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._handoff.put_without_waiting((None, marker))
+        self._handoff.put_without_waiting(None, marker)
         await marker
 
     async def _flush(self, timeout: float | None) -> None:
@@ -225,10 +192,13 @@ class Producer(ProducerCalls):
         await self._engine.flush(timeout)
 
     async def _close(self, timeout: float | None) -> None:
-        if timeout != 0:
+        loop = asyncio.get_running_loop()
+        began_at = loop.time()
+        if timeout != 0 and not self._engine._has_open_transaction:
             with suppress(TimeoutError):
                 await within(timeout, self._line_is_taken())
-        await self._engine.close(timeout)
+        left = None if timeout is None else max(0.0, timeout - (loop.time() - began_at))
+        await self._engine.close(left)
 
 
 class TransactionOwner(Producer):

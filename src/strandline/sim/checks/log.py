@@ -8,8 +8,10 @@ from strandline.storage import names
 
 
 def are_in_sync(world: World, topics: list[str] | None = None) -> bool:
-    """On every node's own image: every replica of these topics, or of all."""
+    """On every node's own image: every replica of these topics, or of all, and no broker has begun anew since."""
     for node in world.nodes.values():
+        if any(not _knows(node, other) for other in world.nodes.values() if other.broker.config.is_broker):
+            return False
         for topic in node.broker.image.topics if topics is None else topics:
             found = node.broker.image.topics.get(topic)
             if found is None or any(
@@ -17,6 +19,12 @@ def are_in_sync(world: World, topics: list[str] | None = None) -> bool:
             ):
                 return False
     return True
+
+
+def _knows(node: SimulatedNode, other: SimulatedNode) -> bool:
+    known = node.broker.image.brokers.get(other.node_id)
+    lifecycle = getattr(other.broker, "lifecycle", None)  # there is none before it has read its disks
+    return known is not None and not known.fenced and lifecycle is not None and known.epoch == lifecycle.epoch
 
 
 def difference(world: World, topics: list[str]) -> str | None:

@@ -16,7 +16,12 @@ from strandline.sim.workloads.reading import Tail
 from strandline.sim.world import World
 
 # Small, so that a second of writing rolls segments and fills index pages.
-SMALL_SEGMENTS: Final = {"internal.segment.bytes": "50000", "index.interval.bytes": "1000"}
+SMALL_SEGMENTS: Final = {
+    "internal.segment.bytes": "50000",
+    "index.interval.bytes": "1000",
+    # Clocks are set back by an hour, and not only once.
+    "message.timestamp.after.max.ms": "1000000000000",
+}
 PRODUCERS: Final = 3
 
 

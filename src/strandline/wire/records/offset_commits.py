@@ -12,6 +12,7 @@ from strandline.wire.records.offsets_topic import OffsetCommitKey
 
 _TYPE: Final = OffsetCommitKey.API_KEY.to_bytes(2, "big")
 _VERSION: Final = 3
+_INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 _HEAD: Final = Struct(">hqih")
@@ -21,7 +22,7 @@ _WITHOUT_NOTE: Final = Struct(">hqihq")
 def key_prefix(group_id: str, topic: str) -> bytes:
     """All of a key but the partition."""
     group, name = group_id.encode(), topic.encode()
-    return b"".join((_TYPE, len(group).to_bytes(2, "big"), group, len(name).to_bytes(2, "big"), name))
+    return b"".join((_TYPE, _INT16.pack(len(group)), group, _INT16.pack(len(name)), name))
 
 
 def key(prefix: bytes, partition: int) -> bytes:

@@ -1,0 +1,168 @@
+"""Followers keep up, or catch up, whatever the leader has no room for, holds back, or is busy with."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from strandline.broker.throttles import Throttle
+from strandline.sim.workload import create_topic, produce
+from strandline.sim.world import SimulatedNode, World
+from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from tests.sim import cluster, scenarios
+
+Act = Callable[[World, SimulatedNode, SimulatedNode], Awaitable[None]]
+
+
+def run(act: Act, *, settings: dict[str, str] | None = None, configs: dict[str, str] | None = None) -> None:
+    """`act` gets the leader of t-0 and a follower that is down."""
+
+    async def scenario(world: World) -> None:
+        nodes = world.add_cluster(3, settings={"min.insync.replicas": "1", **(settings or {})})
+        await world.start_all()
+        client = await world.connect(nodes[0])
+        await create_topic(client, "t", replication_factor=2, configs=configs or {})
+        await cluster.until(lambda: all("t" in node.broker.image.topics for node in nodes))
+        await produce(await world.connect_leader("t", 0), "t", 0, [b"first"])
+        state = nodes[0].broker.image.topics["t"].partitions[0]
+        leader, follower = (world.nodes[replica] for replica in state.replicas)
+        follower.kill()
+        await cluster.until(lambda: in_sync(leader) == (leader.node_id,))
+        await act(world, leader, follower)
+
+    scenarios.run(scenario, 3)
+
+
+def in_sync(node: SimulatedNode) -> tuple[int, ...]:
+    return node.broker.image.topics["t"].partitions[0].in_sync
+
+
+def end(node: SimulatedNode) -> int:
+    replica = node.broker.replicas.get("t", 0)
+    return -1 if replica is None else replica.log.log_end_offset
+
+
+def is_joined(leader: SimulatedNode) -> Callable[[], bool]:
+    return lambda: len(in_sync(leader)) == 2
+
+
+@pytest.mark.parametrize("slots", [0, 50])
+def test_a_follower_replicates_where_the_leader_has_no_room_for_sessions(slots: int) -> None:
+    async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
+        client = await world.connect(leader)
+        topic_id = leader.broker.image.topics["t"].topic_id
+        wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=10)
+        request = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=1,
+            session_epoch=0,
+            topics=(FetchTopic(topic_id=topic_id, partitions=(wanted,)),),
+        )
+        for _ in range(slots):
+            await client.request(request, FetchResponse, version=13)
+        assert len(leader.broker.fetch_sessions) == slots
+        await follower.start()
+        for _ in range(3):
+            await produce(client, "t", 0, [b"more"])
+            await asyncio.sleep(1)
+        await cluster.until(is_joined(leader))
+        assert end(follower) == 4
+
+    run(act, settings={"max.incremental.fetch.session.cache.slots": str(slots)})
+
+
+def test_a_follower_that_keeps_up_joins_the_in_sync_set_under_steady_load() -> None:
+    """With one replica in sync the high watermark is the end of the log, and a follower always a little behind."""
+
+    async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
+        is_over = False
+
+        async def load() -> None:
+            client = await world.connect(leader)
+            while not is_over:
+                await produce(client, "t", 0, [b"x"])
+
+        loads = [world.start_task(load()) for _ in range(20)]
+        await asyncio.sleep(1)
+        begun = world.loop.time()
+        await follower.start()
+        await cluster.until(is_joined(leader))
+        assert world.loop.time() - begun < 5
+        is_over = True
+        for task in loads:
+            await task
+
+    run(act)
+
+
+def test_a_follower_that_dies_before_it_has_joined_holds_nobody_up() -> None:
+    async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
+        role = leader.broker.replicas.get("t", 0).leader  # type: ignore[union-attr]
+        role.fetched(follower.node_id, end(leader), 0, 1, 1, 0.0)
+        role.wait_for(follower.node_id, is_alive=True)
+        client = await world.connect(leader)
+        waiting = world.start_task(produce(client, "t", 0, [b"x"]))
+        await asyncio.sleep(1)
+        assert not waiting.done()
+        leader.broker.in_sync.fenced(follower.node_id)
+        assert await waiting == 1
+
+    run(act)
+
+
+async def requests_in(leader: SimulatedNode, seconds: float) -> int:
+    before = leader.broker.counters.get("requests")
+    await asyncio.sleep(seconds)
+    return leader.broker.counters.get("requests") - before
+
+
+def test_a_follower_that_the_leader_holds_back_does_not_ask_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
+        client = await world.connect(leader)
+        for _ in range(30):
+            await produce(client, "t", 0, [b"x" * 100_000])
+        held = leader.broker.leader_throttle
+        monkeypatch.setattr(Throttle, "is_exceeded", lambda self: self is held and self._total > 1_500_000)
+        await follower.start()
+        await cluster.until(lambda: end(follower) > 1)
+        assert await requests_in(leader, 10) < 400
+
+    run(act, configs={"leader.replication.throttled.replicas": "*"})
+
+
+def test_a_follower_that_cannot_write_does_not_ask_without_a_pause() -> None:
+    async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
+        await produce(await world.connect(leader), "t", 0, [b"x"])
+        follower.faults.fail("write", "/*/t-0/*.log", errno.ENOSPC)
+        await follower.start()
+        await cluster.until(lambda: any("replication held up" in line for line in follower.said))
+        assert await requests_in(leader, 10) < 400
+        follower.faults.heal()
+        await cluster.until(is_joined(leader))
+
+    run(act)
+
+
+def test_the_first_answer_on_a_connection_is_taken() -> None:
+    async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
+        from strandline.broker.replication import Source
+
+        taken: list[bool] = []
+        original = Source._take
+
+        def take(self: Source, followed: object, data: object) -> None:
+            taken.append(followed.told is not None)  # type: ignore[attr-defined]
+            original(self, followed, data)  # type: ignore[arg-type]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Source, "_take", take)
+            await follower.start()
+            await cluster.until(is_joined(leader))
+        assert all(taken)
+
+    run(act)

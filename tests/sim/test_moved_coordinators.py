@@ -1,0 +1,156 @@
+"""What a broker coordinated, or was writing, ends at once when the partition is taken away from it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from strandline.base.errors import ErrorCode
+from strandline.sim.wire_client import WireClient
+from strandline.sim.workload import batch_of, create_topic, produce_request
+from strandline.sim.world import SimulatedNode, World
+from strandline.wire.api.k00_produce import ProduceResponse
+from strandline.wire.api.k08_offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from strandline.wire.api.k28_txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from strandline.wire.api.k45_alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from tests.group_requests import commit
+from tests.sim import cluster, scenarios
+
+SETTINGS = {
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "2",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "2",
+    "min.insync.replicas": "1",
+}
+GROUP, TRANSACTION = 0, 1
+
+
+async def coordinator(client: WireClient, key: str, kind: int) -> int:
+    request = FindCoordinatorRequest(key=key, key_type=kind)
+    while (found := await client.request(request, FindCoordinatorResponse, version=2)).error_code:
+        await asyncio.sleep(0.1)
+    return found.node_id
+
+
+async def committed(client: WireClient, offset: int, group: str = "g") -> int:
+    request: OffsetCommitRequest = commit(group, {0: offset}, topic="t")
+    answer = await client.request(request, OffsetCommitResponse, version=8)
+    return answer.topics[0].partitions[0].error_code
+
+
+async def until_committed(client: WireClient, offset: int) -> None:
+    while await committed(client, offset) != ErrorCode.NONE:
+        await asyncio.sleep(0.1)
+
+
+async def move(client: WireClient, topic: str, replicas: tuple[int, ...], node: SimulatedNode) -> None:
+    wanted = ReassignableTopic(
+        name=topic, partitions=(ReassignablePartition(partition_index=0, replicas=replicas),)
+    )
+    request = AlterPartitionReassignmentsRequest(timeout_ms=10_000, topics=(wanted,))
+    await client.request(request, AlterPartitionReassignmentsResponse, version=0)
+    await cluster.until(lambda: node.broker.image.topics[topic].partitions[0].replicas == replicas)
+
+
+def test_a_coordinator_whose_partition_is_moved_says_so_and_harms_no_disk() -> None:
+    async def scenario(world: World) -> None:
+        nodes = world.add_cluster(3, settings=SETTINGS)
+        await world.start_all()
+        client = await world.connect(nodes[0])
+        await create_topic(client, "t", replication_factor=3)
+        group = world.nodes[await coordinator(client, "g", GROUP)]
+        transaction = world.nodes[await coordinator(client, "x", TRANSACTION)]
+        await until_committed(await world.connect(group), 5)
+        for topic, old in (("__consumer_offsets", group), ("__transaction_state", transaction)):
+            others = tuple(node.node_id for node in nodes if node is not old)
+            await move(client, topic, others, old)
+        assert await committed(await world.connect(group), 6) == ErrorCode.NOT_COORDINATOR
+        init = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=6000)
+        asked = await world.connect(transaction)
+        told = await asked.request(init, InitProducerIdResponse, version=4, seconds_max=5)
+        assert told.error_code == ErrorCode.NOT_COORDINATOR
+        await until_committed(await world.connect(world.nodes[await coordinator(client, "g", GROUP)]), 7)
+        await asyncio.sleep(75)  # the directories of what was moved are removed by now
+        await client.request(
+            DeleteTopicsRequest(topic_names=("t",), timeout_ms=5000), DeleteTopicsResponse, version=4
+        )
+        await asyncio.sleep(5)
+        assert not [line for node in nodes for line in node.said if "offline" in line]
+
+    scenarios.run(scenario, 3)
+
+
+def test_a_write_that_waits_is_told_when_its_topic_is_deleted() -> None:
+    async def scenario(world: World) -> None:
+        nodes = world.add_cluster(3, settings={"min.insync.replicas": "1"})
+        await world.start_all()
+        await create_topic(await world.connect(nodes[0]), "t", replication_factor=3)
+        await cluster.until(lambda: all("t" in node.broker.image.topics for node in nodes))
+        leader = world.nodes[nodes[0].broker.image.topics["t"].partitions[0].leader]
+        client = await world.connect(leader)
+        next(node for node in nodes if node is not leader).pause()
+        request = produce_request("t", 0, batch_of([b"y"], 0), timeout_ms=25_000)
+        waiting = world.start_task(client.request(request, ProduceResponse, version=12, seconds_max=60))
+        await asyncio.sleep(1)
+        begun = asyncio.get_running_loop().time()
+        await (await world.connect(leader)).request(
+            DeleteTopicsRequest(topic_names=("t",), timeout_ms=5000), DeleteTopicsResponse, version=4
+        )
+        answer = (await waiting).responses[0].partition_responses[0]
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert asyncio.get_running_loop().time() - begun < 10
+
+    scenarios.run(scenario, 3)
+
+
+def test_an_id_that_no_record_can_hold_is_refused_and_costs_nobody_anything() -> None:
+    async def scenario(world: World) -> None:
+        settings = {name: value for name, value in SETTINGS.items() if "factor" not in name}
+        node = world.add_node(settings=settings)
+        await node.start()
+        client = await world.connect(node)
+        await create_topic(client, "t")
+        await coordinator(client, "g", GROUP)
+        await coordinator(client, "x", TRANSACTION)
+        await until_committed(client, 1)
+        init = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=6000)
+        while (known := await client.request(init, InitProducerIdResponse, version=4)).error_code:
+            await asyncio.sleep(0.1)
+        partition = TxnOffsetCommitRequestPartition(
+            partition_index=0, committed_offset=1, committed_metadata=""
+        )
+        for size in (32_768, 40_000, 70_000):
+            assert await committed(client, 2, "b" * size) == ErrorCode.INVALID_GROUP_ID
+            request = TxnOffsetCommitRequest(
+                transactional_id="x",
+                group_id="b" * size,
+                producer_id=known.producer_id,
+                producer_epoch=known.producer_epoch,
+                generation_id=-1,
+                member_id="",
+                group_instance_id=None,
+                topics=(TxnOffsetCommitRequestTopic(name="t", partitions=(partition,)),),
+            )
+            answer = await client.request(request, TxnOffsetCommitResponse, version=5)
+            assert answer.topics[0].partitions[0].error_code == ErrorCode.INVALID_GROUP_ID
+            init = InitProducerIdRequest(transactional_id="b" * size, transaction_timeout_ms=6000)
+            refused = await client.request(init, InitProducerIdResponse, version=4)
+            assert refused.error_code == ErrorCode.INVALID_REQUEST
+        await node.stop()
+        await node.start()
+        await until_committed(await world.connect(node), 3)
+
+    scenarios.run(scenario, 3)
