@@ -24,6 +24,7 @@ from strandline.base.ids import TopicPartition
 from strandline.base.topics import invalid_topic_name
 from strandline.client.config import ClientConfig
 from strandline.client.consumer_engine import ConsumerEngine
+from strandline.client.consumer_interceptors import ConsumerInterceptors
 from strandline.client.consumer_settings import assignors_of, deserializer_of
 from strandline.client.decode import ConsumerRecord
 from strandline.client.errors import (
@@ -71,13 +72,14 @@ class Consumer:
             deserializer_of(self.config, "key.deserializer"),
             deserializer_of(self.config, "value.deserializer"),
         )
-        self._interceptors: tuple[Any, ...] = self.config.objects("interceptor.classes")
         self._api_seconds = self.config.seconds("default.api.timeout.ms")
         self._records_max = self.config.int("max.poll.records")
         self._counters = Counters()
+        self._interceptors = ConsumerInterceptors(self.config.objects("interceptor.classes"), self._counters)
         self._subscription = Subscription()
         self._unread: list[ConsumerRecord] = []  # polled for iteration, and not given yet
         self._unread_start = 0
+        self._is_closing = False
         self._is_closed = False
         self._engine: ConsumerEngine | None = None
 
@@ -102,12 +104,15 @@ class Consumer:
 
     async def close(self, timeout: float | None = None) -> None:
         """Commits if that is automatic, leaves the group and disconnects, within so many seconds. Twice is fine."""
-        if self._is_closed:
+        if self._is_closing:
             return
-        self._is_closed = True
-        if self._engine is not None:
-            seconds = _CLOSE_SECONDS if timeout is None else timeout
-            await self._engine.close(self._engine.cluster.now() + seconds)
+        self._is_closing = True
+        try:
+            if self._engine is not None:
+                seconds = _CLOSE_SECONDS if timeout is None else timeout
+                await self._engine.close(self._engine.cluster.now() + seconds)
+        finally:
+            self._is_closed = True
 
     async def __aenter__(self) -> Consumer:
         await self.start()
@@ -161,12 +166,14 @@ class Consumer:
 
     async def unsubscribe(self) -> None:
         """Reads nothing, and leaves the group."""
-        engine = self._started()
-        if self._subscription.is_in_group and engine.member is not None:
-            await engine.member.leave(self._deadline(None), "the consumer unsubscribed")
-        self._subscription.unsubscribe()
-        self._drop_unread(lambda where: False)
-        self._changed()
+        engine = self._open()
+        try:
+            if self._subscription.is_in_group and engine.member is not None:
+                await engine.member.leave(self._deadline(None), "the consumer unsubscribed")
+        finally:  # also if the listener raises
+            self._subscription.unsubscribe()
+            self._drop_unread(lambda where: False)
+            self._changed()
 
     def assignment(self) -> set[TopicPartition]:
         return set(self._subscription.partitions)
@@ -227,7 +234,11 @@ class Consumer:
         while not state.has_position:
             await engine.settle(deadline)
             if not state.has_position and engine.cluster.now() >= deadline:
-                raise KafkaTimeoutError(None, f"the position of {state.where} was not found in time")
+                failure = engine.positions.failures.get(state.where)
+                why = "" if failure is None else f": {failure}"
+                raise KafkaTimeoutError(
+                    None, f"the position of {state.where} was not found in time{why}"
+                ) from failure
         return self._unread_position(state)
 
     async def committed(
@@ -284,7 +295,7 @@ class Consumer:
     async def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
         """Records that are there, or the first that come within so many seconds; at most max.poll.records."""
         count = self._records_max if max_records is None else max_records
-        engine = self._started()
+        engine = self._open()
         if self._unread_start < len(self._unread):
             start = self._unread_start
             self._unread_start = min(len(self._unread), start + count)
@@ -302,9 +313,9 @@ class Consumer:
 
     async def getone(self) -> ConsumerRecord:
         """The next record, whenever it comes."""
+        engine = self._open()
+        count = self._records_max
         while self._unread_start >= len(self._unread):
-            engine = self._started()
-            count = self._records_max
             found = await engine.poll(_ITERATION_SECONDS, partial(engine.buffer.take, count))
             self._unread, self._unread_start = self._given(found), 0
         self._unread_start += 1
@@ -312,7 +323,7 @@ class Consumer:
 
     def getone_nowait(self) -> ConsumerRecord | None:
         """The next of the records that `getone` or an iteration has polled already; None if there is none."""
-        if self._is_closed or self._unread_start >= len(self._unread):
+        if self._is_closing or self._unread_start >= len(self._unread):
             return None
         self._unread_start += 1
         return self._unread[self._unread_start - 1]
@@ -340,7 +351,7 @@ class Consumer:
         batch. Deserializers do not apply."""
         from strandline.client.columnar.consuming import to_table
 
-        engine = self._started()
+        engine = self._open()
         if self._unread_start < len(self._unread):
             raise IllegalStateError(None, "records of an iteration are not read yet; poll() gives them")
         parts = await engine.poll(timeout, lambda: engine.buffer.take_batches(max_rows, max_bytes))
@@ -356,9 +367,7 @@ class Consumer:
 
     def _given(self, found: list[ConsumerRecord]) -> list[ConsumerRecord]:
         self._counters.add("records-consumed-total", len(found))
-        for interceptor in self._interceptors:
-            found = interceptor.on_consume(found)
-        return found
+        return self._interceptors.on_consume(found)
 
     # Committing
 
@@ -397,10 +406,10 @@ class Consumer:
     @property
     def group_metadata(self) -> GroupMetadata:
         """What a transactional producer needs for send_offsets_to_transaction."""
-        member = self._started().member
-        if member is None:
+        engine = self._started()
+        if engine.member is None:
             raise ConfigError("there is no group: set group.id", key="group.id")
-        return GroupMetadata(self.config.text("group.id"), *member.identity)
+        return GroupMetadata(self.config.text("group.id"), *engine.last_identity)
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         member = self._started().member
@@ -451,14 +460,21 @@ class Consumer:
     def _deadline(self, timeout: float | None) -> float:
         return self._started().cluster.now() + (self._api_seconds if timeout is None else timeout)
 
-    def _started(self) -> ConsumerEngine:
+    def _open(self) -> ConsumerEngine:
+        """For what is not possible any more once it is being closed."""
         self._check_open()
+        return self._started()
+
+    def _started(self) -> ConsumerEngine:
+        """For what listeners do that are told of partitions which go because it is being closed: commit, above all."""
+        if self._is_closed:
+            raise ClosedError(None, "the consumer is closed")
         if self._engine is None:
             raise IllegalStateError(None, "the consumer is not started: await start(), or use `async with`")
         return self._engine
 
     def _check_open(self) -> None:
-        if self._is_closed:
+        if self._is_closing:
             raise ClosedError(None, "the consumer is closed")
 
     def _changed(self) -> None:

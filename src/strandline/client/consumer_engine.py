@@ -9,7 +9,9 @@ One poll, in order:
     dispatch   ask the brokers for more (`fetch`)
     wait       for news, if there was nothing to take
 
-What cannot be finished before the poll's deadline goes on in the background, and the next poll takes it up again.
+What cannot be finished before the poll's deadline goes on in the background, and the next poll takes it up again. A
+poll that waits for long goes through all this again whenever there is news, and often enough for what has its time:
+its member must be seen to poll, and automatic commits are due.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.base.waiting import within
@@ -32,13 +34,16 @@ from strandline.client.membership import Member, Ongoing
 from strandline.client.membership_classic import ClassicMember
 from strandline.client.membership_consumer import ConsumerMember
 from strandline.client.offsets import LogOffsets
-from strandline.client.offsets_committed import Membership, Offsets
+from strandline.client.offsets_committed import Membership, NoMember, Offsets
 from strandline.client.offsets_positions import Positions
 from strandline.client.subscription import Mode, Subscription
 from strandline.client.world import ClientWorld
 from strandline.telemetry.counters import Counters
 
 T = TypeVar("T")
+
+# However short the intervals of the settings are, a waiting poll looks no more often.
+_TURN_SECONDS_MIN: Final = 0.02
 
 
 class ConsumerEngine:
@@ -69,8 +74,13 @@ class ConsumerEngine:
         self.log = LogOffsets(self.cluster)
         self.commits = Commits(self.cluster, self._identity, counters)
         self.positions = Positions(self.cluster, subscription, self.log, self.commits.committed, counters)
+        self.positions.wake = self._news.set
         self._settling = Ongoing()
         self.member = self._make_member(assignors)
+        # The member's heart leaves the group if no poll came for max.poll.interval.ms; it looks at each beat.
+        self._member_seconds = min(
+            config.seconds("heartbeat.interval.ms"), config.seconds("max.poll.interval.ms") / 2
+        )
         self._is_polling = False
         self._is_closed = False
         self.cluster.on_change(self._metadata_changed)
@@ -88,10 +98,17 @@ class ConsumerEngine:
         member.wake = self._news.set
         return member
 
-    def _identity(self) -> Membership:
+    def _identity(self) -> Membership | NoMember:
         if self.member is None or not self.subscription.is_in_group:
             return Membership()
         return self.member.identity
+
+    @property
+    def last_identity(self) -> Membership:
+        """As what transactions name this consumer."""
+        if self.member is None or not self.subscription.is_in_group:
+            return Membership()
+        return self.member.last_identity
 
     async def start(self) -> None:
         try:
@@ -111,8 +128,8 @@ class ConsumerEngine:
                 await self.member.leave(deadline, "the consumer is being closed")
             else:
                 await self._last_commit(deadline)
-            await self.commits.close(deadline)
         finally:
+            await self.commits.close(deadline)
             await self._fetcher.close()
             await self.cluster.close()
             self.cluster.world.close()
@@ -168,7 +185,7 @@ class ConsumerEngine:
         """What `take` gives, as soon as it gives something, within so many seconds."""
         if self._is_polling:
             raise IllegalStateError(None, "another task is polling this consumer")
-        if self.subscription.mode is Mode.NONE:
+        if not self.subscription.is_there:
             raise IllegalStateError(None, "nothing to read: subscribe to topics or assign partitions first")
         self._is_polling = True
         try:
@@ -176,45 +193,64 @@ class ConsumerEngine:
             # what a poll has taken is lost if it is cancelled then.
             await asyncio.sleep(0)
             deadline = self.cluster.now() + timeout
-            self.commits.commit_if_due(self._consumed)
             while True:
-                if self._is_closed:
-                    raise ClosedError(None, "the consumer was closed")
-                await self._maintain(deadline)
+                self._check_open()
+                self._news.clear()  # before anything is looked at: whatever comes from now on wakes the poll
+                self.commits.commit_if_due(self._consumed)
+                turn_end = min(deadline, self.cluster.now() + self._turn_seconds())
+                turn_end = min(turn_end, await self._maintain(turn_end))
                 if self._fetcher.errors:
                     raise self._fetcher.errors.pop(0)
-                self._news.clear()
                 found = take()
                 self._fetcher.dispatch()
-                if found:
-                    return found
-                left = deadline - self.cluster.now()
-                if left <= 0:
+                now = self.cluster.now()
+                if found or now >= deadline or not self.subscription.is_there:
                     return found
                 with suppress(TimeoutError):
-                    await within(left, self._news.wait())
+                    await within(max(0.0, turn_end - now), self._news.wait())
         finally:
             self._is_polling = False
 
-    async def _maintain(self, deadline: float) -> None:
-        """Group and positions; costs nothing while both are settled."""
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError(None, "the consumer was closed")
+
+    def _turn_seconds(self) -> float:
+        """How long a poll may wait before it looks again without being woken."""
+        seconds = self.commits.seconds_to_next
+        if self.member is not None and self.subscription.is_in_group:
+            seconds = min(seconds, self._member_seconds)
+        return max(_TURN_SECONDS_MIN, seconds)
+
+    async def _maintain(self, deadline: float) -> float:
+        """Group and positions; costs nothing while both are settled. When positions are to be looked for again."""
         if self.member is not None and self.subscription.is_in_group:
             # Called even if settled: the member counts the time between polls.
             await self.member.poll(deadline)
-        if self._settling.is_started or not self.subscription.is_settled:
-            await self.settle(deadline)
+        return self._look_for_positions()
+
+    def _look_for_positions(self) -> float:
+        """Raises what went wrong with the last search, and begins another if one is due; when the next one is."""
+        self._check_open()
+        if self._settling.is_running:
+            return float("inf")  # Its end is news.
+        if self._settling.is_started:
+            self._settling.result()
+        due_at = self.positions.due_at
+        if due_at > self.cluster.now():
+            return due_at
+        self._settling.start(self._find_positions, self._news.set)
+        return float("inf")
 
     async def settle(self, deadline: float) -> None:
-        """Finds positions, for as long as the deadline allows; what takes longer goes on."""
-        if not self._settling.is_started:
-            self._settling.start(self._find_positions)
-        if await self._settling.wait(deadline - self.cluster.now()):
-            self._settling.result()
-        self._fetcher.dispatch()
+        """Waits until positions have been looked for, for as long as the deadline allows."""
+        due_at = self._look_for_positions()
+        now = self.cluster.now()
+        if self._settling.is_running:
+            await self._settling.wait(deadline - now)
+        else:
+            await asyncio.sleep(max(0.0, min(deadline, due_at) - now))
 
     async def _find_positions(self) -> None:
-        try:
-            seconds = self.config.seconds("default.api.timeout.ms")
-            await self.positions.settle(self.cluster.now() + seconds)
-        finally:
-            self._news.set()
+        seconds = self.config.seconds("default.api.timeout.ms")
+        await self.positions.settle(self.cluster.now() + seconds)

@@ -138,7 +138,8 @@ class DeadLetters:
         self._consumer.subscribe([*self._topics, *retried])
 
     async def close(self) -> None:
-        """Leaves the group. What was handled and not committed is handled again by whoever has the partition next."""
+        """Leaves the group. What was handled and not committed is handled again by whoever has the partition next. A
+        handler that still runs in its thread, because `run` was cancelled, is not waited for."""
         self.stop()
         await self._consumer.close()
         await self.producer.close()

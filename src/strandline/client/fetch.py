@@ -28,7 +28,7 @@ from strandline.client.decode import next_offset
 from strandline.client.errors import KafkaError, RecordTooLargeError, error_for
 from strandline.client.fetch_buffer import Chunk, FetchBuffer
 from strandline.client.fetch_session import FetchSession, Plan, Wanted
-from strandline.client.subscription import NO_EPOCH, PartitionState, Subscription
+from strandline.client.subscription import NO_EPOCH, Need, PartitionState, Subscription
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k01_fetch import (
     FetchPartition,
@@ -62,14 +62,26 @@ _STALE: Final = frozenset(
 
 
 class _Asked:
-    """What a request asked for one partition: an answer counts only if nothing moved the position meanwhile."""
+    """What a request asks for one partition: an answer counts only if nothing moved the position meanwhile, nor
+    another broker has answered the same (the leader may have changed while the former one was being asked)."""
 
     __slots__ = ("offset", "state", "version")
 
     def __init__(self, state: PartitionState) -> None:
         self.state = state
-        self.version = state.version
-        self.offset = state.fetch_offset
+        self.renew()
+
+    def renew(self) -> None:
+        """When the request is built: it was planned before the connection was there."""
+        self.version = self.state.version
+        self.offset = self.state.fetch_offset
+
+    @property
+    def is_current(self) -> bool:
+        state = self.state
+        return (
+            state.version == self.version and state.fetch_offset == self.offset and state.need is Need.NOTHING
+        )
 
 
 class Fetcher:
@@ -250,6 +262,8 @@ class Fetcher:
         self._drop_what_moved(node, asked)
         if not asked:
             return None
+        for each in asked.values():
+            each.renew()
         plan = session.plan({where: self._wanted(each.state) for where, each in asked.items()})
         has_ids = all(wanted.topic_id != ZERO_UUID for wanted in plan.changed.values())
         version = connection.version(FetchRequest, at_most=None if has_ids else _NAMED_TOPICS_VERSION)
@@ -257,10 +271,13 @@ class Fetcher:
         return answer
 
     def _drop_what_moved(self, node: int, asked: dict[TopicPartition, _Asked]) -> None:
-        """Connecting takes a while: by now another may lead, and a follower would answer in its place."""
+        """Connecting takes a while: by now another may lead, and a follower would answer in its place; or the
+        position is being looked for."""
         now = self._cluster.now()
-        for where in [where for where, each in asked.items() if self._source(each.state, now) != node]:
-            del asked[where]
+        for where, each in list(asked.items()):
+            is_ours = self._subscription.partitions.get(where) is each.state
+            if not is_ours or not each.state.is_fetchable or self._source(each.state, now) != node:
+                del asked[where]
 
     def _backoff(self, node: int) -> Backoff:
         found = self._backoffs.get(node)
@@ -289,7 +306,7 @@ class Fetcher:
             for data in topic.partitions:
                 where = None if name is None else TopicPartition(name, data.partition_index)
                 each = None if where is None else asked.get(where)
-                if each is None or each.state.version != each.version:
+                if each is None or not each.is_current:
                     continue
                 if self._subscription.partitions.get(each.state.where) is not each.state:
                     continue

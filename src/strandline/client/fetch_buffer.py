@@ -4,7 +4,8 @@ Chunks are kept as bytes and decoded batch by batch when the application asks, s
 fetched and a slow application costs nothing. Partitions take turns, a chunk each.
 
 A chunk is worth something only while its partition is assigned and has the version under which the chunk was asked
-for; a chunk of a paused partition stays for when it is resumed.
+for; a chunk of a paused partition stays for when it is resumed, and one whose position is being checked against a new
+leader for when that is done.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class Chunk:
         if self._error is not None and records:
             self._batch_end = records[-1].offset + 1
         elif not records and self._error is None:
-            state.position = header.next_offset
+            state.position = max(state.position, header.next_offset)
         return bool(records) or self._error is None
 
     def _next_batch(self) -> tuple[BatchHeader, memoryview] | None:
@@ -229,8 +230,8 @@ class FetchBuffer:
     def take(self, count_max: int) -> list[ConsumerRecord]:
         """Up to so many records; positions move behind them."""
         found: list[ConsumerRecord] = []
-        for _ in range(len(self._turns)):
-            chunk = self._next_readable()
+        for where in list(self._turns):
+            chunk = self._first_of(where)
             while chunk is not None and len(found) < count_max:
                 try:
                     records = chunk.take(count_max - len(found), self._deserializers)
@@ -245,15 +246,14 @@ class FetchBuffer:
                 chunk = self._first_of(chunk.state.where)
             if len(found) >= count_max:
                 return found
-            if self._turns:
-                self._turns.rotate(-1)
+            self._ends_turn(where)
         return found
 
     def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
         found: list[BatchPart] = []
         rows = size = 0
-        for _ in range(len(self._turns)):
-            chunk = self._next_readable()
+        for where in list(self._turns):
+            chunk = self._first_of(where)
             while chunk is not None and rows < rows_max and size < bytes_max:
                 try:
                     parts = chunk.take_batches(rows_max - rows, bytes_max - size)
@@ -270,8 +270,7 @@ class FetchBuffer:
                 chunk = self._first_of(chunk.state.where)
             if rows >= rows_max or size >= bytes_max:
                 return found
-            if self._turns:
-                self._turns.rotate(-1)
+            self._ends_turn(where)
         return found
 
     def undo_of(self, parts: list[BatchPart]) -> Callable[[], None]:
@@ -290,16 +289,17 @@ class FetchBuffer:
 
         return undo
 
-    def _next_readable(self) -> Chunk | None:
-        return self._first_of(self._turns[0]) if self._turns else None
+    def _ends_turn(self, where: TopicPartition) -> None:
+        """Whoever has nothing left has gone already, and the next partition is in front without being turned to."""
+        if self._turns and self._turns[0] == where:
+            self._turns.rotate(-1)
 
     def _first_of(self, where: TopicPartition) -> Chunk | None:
         """The partition's first chunk, if it may be read now."""
         while where in self._chunks:
             chunk = self._chunks[where][0]
             if self._is_current(chunk):
-                state = chunk.state
-                return None if state.is_paused or state.is_pending_revocation else chunk
+                return chunk if chunk.state.is_fetchable else None
             self._remove_first(where)
         return None
 

@@ -16,7 +16,8 @@ from strandline.base.waiting import within
 from strandline.client.cluster import Cluster
 from strandline.client.coordinators import GROUP, MOVED
 from strandline.client.errors import ConnectionFailedError, KafkaTimeoutError
-from strandline.client.offsets_committed import Membership
+from strandline.client.offsets_committed import Membership, NoMember
+from strandline.client.subscription import Subscription
 from strandline.wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
@@ -59,8 +60,14 @@ class Member(Protocol):
         ...
 
     @property
-    def identity(self) -> Membership:
+    def identity(self) -> Membership | NoMember:
         """As what offsets are committed."""
+        ...
+
+    @property
+    def last_identity(self) -> Membership:
+        """As what it is, or last was, a member; nobody before it first joined. It is what transactions name: the
+        coordinator must be able to refuse those of a member that it has thrown out."""
         ...
 
     async def poll(self, deadline: float) -> None:
@@ -79,16 +86,60 @@ class Member(Protocol):
 
 
 async def tell(listener: Any, method: str, partitions: Iterable[TopicPartition]) -> None:
-    """Calls the listener, if there is one and there is something to say; waits for it if it is a coroutine."""
-    told = sorted(partitions)
+    """Calls the listener, if there is one; waits for it if it is a coroutine."""
     act = getattr(listener, method, None)
     if act is None and method == "on_partitions_lost":
         act = getattr(listener, "on_partitions_revoked", None)
-    if act is None or not told:
+    if act is None:
         return
-    result = act(told)
+    result = act(sorted(partitions))
     if inspect.isawaitable(result):
         await result
+
+
+class Announcements:
+    """What a member tells the application's listener.
+
+    A listener that raises does not stop the rebalance, or others would wait for partitions that nobody reads: its first
+    error is kept and raised when the rebalance has gone on, as Java's consumer does. A call that was cancelled together
+    with its poll has not been heard to the end: it is made again by the next poll.
+    """
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+        self._untold: list[tuple[str, list[TopicPartition]]] = []
+        self._error: Exception | None = None
+
+    @property
+    def are_due(self) -> bool:
+        return bool(self._untold) or self._error is not None
+
+    async def tell(self, method: str, partitions: list[TopicPartition]) -> None:
+        """Before something is done that the caller repeats as a whole if it is cancelled."""
+        try:
+            await tell(self._subscription.listener, method, partitions)
+        except Exception as error:
+            self._error = self._error or error
+
+    def add(self, method: str, partitions: list[TopicPartition]) -> None:
+        """After something was done: to be told by `tell_rest`, which the next poll repeats if it is cancelled."""
+        self._untold.append((method, partitions))
+
+    async def tell_rest(self) -> None:
+        while self._untold:
+            first = self._untold[0]
+            await self.tell(*first)
+            if self._untold and self._untold[0] is first:  # `clear` may have come first.
+                del self._untold[0]
+
+    def clear(self) -> None:
+        self._untold.clear()
+
+    def raise_error(self) -> None:
+        """What a listener has raised since this was last called."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
 
 class GroupLink:
@@ -147,27 +198,31 @@ class Ongoing:
         """Whether there is a result to come, or to be taken."""
         return self._task is not None
 
-    def start(self, work: Callable[[], Any]) -> None:
+    def start(self, work: Callable[[], Any], then: Callable[[], None] = lambda: None) -> None:
+        """`then` is called when it has ended."""
         assert self._task is None
         self._task = asyncio.get_running_loop().create_task(work())
         # Its error is raised by the poll that takes the result; if none comes any more nobody misses it.
         self._task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._task.add_done_callback(lambda _done: then())
 
     async def wait(self, seconds: float) -> bool:
-        """Whether it is done."""
-        assert self._task is not None
-        if not self._task.done():
+        """Whether there is a result to be taken: not if it takes longer, nor if it was called off meanwhile."""
+        task = self._task
+        assert task is not None
+        if not task.done():
             try:
-                await within(max(0.0, seconds), asyncio.shield(self._task))
+                await within(max(0.0, seconds), asyncio.shield(task))
             except TimeoutError:
-                if not self._task.done():
+                if not task.done():
                     return False  # It is the waiting that took too long.
             except asyncio.CancelledError:
-                if not self._task.cancelled():
+                waiting = asyncio.current_task()
+                if not task.cancelled() or (waiting is not None and waiting.cancelling()):
                     raise  # It is the waiting that was cancelled.
             except Exception:
-                assert self._task.done(), "only the work itself raises here, and `result` raises it again"
-        return True
+                assert task.done(), "only the work itself raises here, and `result` raises it again"
+        return self._task is task
 
     def result(self) -> Any:
         """The result or error; the next piece of work can start then."""

@@ -15,10 +15,13 @@ Prepare and complete happen inside a poll; join and sync go on between polls.
 Rules:
 1. The rebalance is cooperative only if every assignor of this member is; otherwise eager.
 2. Partitions of a member that the coordinator threw out (or that left because nobody polled for max.poll.interval.ms)
-   are lost, not revoked: others may have them, so nothing is committed.
+   are lost, not revoked: others may have them, so nothing is committed. A consumer that waits for records polls.
 3. A static member (group.instance.id) does not leave when it is closed: whoever comes back under its name within
    session.timeout.ms has its partitions.
 4. The leader also looks after everyone's topics: when their partitions change it calls for another rebalance.
+5. A rebalance is gone through with, whatever a listener does: its error is raised afterwards, and what a cancelled poll
+   has not finished the next one takes up (`Announcements`). Whatever else fails, an assignor of the application
+   included, the next poll joins again.
 """
 
 from __future__ import annotations
@@ -32,15 +35,15 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.assignors import NO_GENERATION, Assignment, Assignor
 from strandline.client.cluster import Cluster
-from strandline.client.errors import KafkaError, KafkaTimeoutError, error_for
-from strandline.client.membership import CommitBeforeRevocation, GroupLink, Ongoing, R, tell
+from strandline.client.errors import FencedInstanceError, KafkaError, KafkaTimeoutError, error_for
+from strandline.client.membership import Announcements, CommitBeforeRevocation, GroupLink, Ongoing, R
 from strandline.client.membership_messages import (
     decode_assignment,
     decode_member,
     encode_assignment,
     encode_subscription,
 )
-from strandline.client.offsets_committed import Membership
+from strandline.client.offsets_committed import Membership, NoMember
 from strandline.client.subscription import Subscription
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
@@ -52,18 +55,8 @@ from strandline.wire.schema import Request
 PROTOCOL_TYPE: Final = "consumer"
 # How much longer than the rebalance may take a client waits for the answer to JoinGroup, as Java's does.
 _JOIN_LEEWAY_SECONDS: Final = 5.0
-
-_FATAL: Final = frozenset(
-    {
-        ErrorCode.FENCED_INSTANCE_ID,
-        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
-        ErrorCode.INVALID_SESSION_TIMEOUT,
-        ErrorCode.INVALID_GROUP_ID,
-        ErrorCode.GROUP_AUTHORIZATION_FAILED,
-        ErrorCode.GROUP_MAX_SIZE_REACHED,
-        ErrorCode.UNSUPPORTED_VERSION,
-    }
-)
+# How long an automatic commit may hold a rebalance up.
+_LAST_COMMIT_SECONDS: Final = 10.0
 
 
 class _Rejoin(Exception):
@@ -94,11 +87,15 @@ class ClassicMember:
         self._is_cooperative = all(assignor.is_cooperative for assignor in self._assignors)
         self._member_id = ""
         self._generation = NO_GENERATION
+        self._last_identity = Membership()
         self._is_leader = False
         self._is_rejoin_needed = True
+        self._rejoin_at = 0.0  # not before, after an attempt that failed
         self._reason = "the member is new"
         self._is_prepared = False
         self._are_partitions_lost = False
+        self._assigned: list[TopicPartition] | None = None  # by a sync, and not taken in yet
+        self._announcements = Announcements(subscription)
         self._last_assignment: list[TopicPartition] = []
         self._joined_topics: tuple[str, ...] = ()
         self._seen_counts: dict[str, int] = {}
@@ -106,6 +103,7 @@ class ClassicMember:
         self._pause = cluster.backoff()
         self._heart: asyncio.Task[None] | None = None
         self._last_poll = cluster.now()
+        self._leaves = 0  # how often it has left: a poll that is in the middle of something then stops
         self._fatal: KafkaError | None = None
         self.wake: Callable[[], None] = lambda: None  # set by the consumer: a waiting poll looks again
 
@@ -113,13 +111,24 @@ class ClassicMember:
 
     @property
     def is_settled(self) -> bool:
-        return not self._is_rejoin_needed and not self._work.is_started and self._fatal is None
+        return (
+            not self._is_rejoin_needed
+            and not self._work.is_started
+            and self._assigned is None
+            and not self._announcements.are_due
+            and self._fatal is None
+        )
 
     @property
-    def identity(self) -> Membership:
+    def identity(self) -> Membership | NoMember:
         if self._generation == NO_GENERATION:
-            return Membership()
+            return NoMember(is_joining=self._work.is_started)
         return Membership(self._generation, self._member_id, self._instance_id)
+
+    @property
+    def last_identity(self) -> Membership:
+        identity = self.identity
+        return self._last_identity if isinstance(identity, NoMember) else identity
 
     @property
     def member_id(self) -> str:
@@ -141,72 +150,102 @@ class ClassicMember:
     # Poll
 
     async def poll(self, deadline: float) -> None:
+        leaves = self._leaves
         self._last_poll = self._cluster.now()
-        if self._fatal is not None:
-            raise self._fatal
         while not self.is_settled:
-            if not self._work.is_started:
-                await self._prepare()
-                self._is_rejoin_needed = False
-                self._work.start(self._join_and_sync)
-            if not await self._work.wait(deadline - self._cluster.now()):
-                return
-            try:
-                assigned = self._work.result()
-            except _Rejoin as again:
-                self._is_rejoin_needed = True
-                self._reason = str(again)
-                seconds = 0.0 if again.at_once else self._pause.failed()
-                if self._cluster.now() + seconds >= deadline and seconds:
+            if self._fatal is not None:
+                raise self._fatal
+            if self._announcements.are_due:
+                await self._announcements.tell_rest()
+                self._announcements.raise_error()
+            elif self._assigned is not None:
+                await self._complete(self._assigned)
+            elif self._work.is_started:
+                if self._work.is_running and self._subscription.partitions:
+                    return  # They are read meanwhile; the end of the work wakes the consumer.
+                if not await self._work.wait(deadline - self._cluster.now()):
+                    return
+                self._take_result()
+            else:
+                pause = self._rejoin_at - self._cluster.now()
+                if pause > 0 and self._rejoin_at >= deadline:
                     await asyncio.sleep(max(0.0, deadline - self._cluster.now()))
                     return
-                await asyncio.sleep(seconds)
-                continue
-            except KafkaError as error:
-                self._is_rejoin_needed = True
-                if error.code in _FATAL:
-                    self._fatal = error if error.code == ErrorCode.FENCED_INSTANCE_ID else None
-                raise
+                await asyncio.sleep(max(0.0, pause))
+                await self._prepare()
+                is_told = not self._are_partitions_lost and not self._announcements.are_due
+                if is_told and self._leaves == leaves:
+                    self._is_rejoin_needed = False
+                    self._work.start(self._join_and_sync, self.wake)
+            self._last_poll = self._cluster.now()
+            if self._leaves != leaves:
+                return
+
+    def _take_result(self) -> None:
+        """What came of joining."""
+        try:
+            assigned = self._work.result()
+        except _Rejoin as again:
+            self._is_rejoin_needed = True
+            self._reason = str(again)
+            self._rejoin_at = self._cluster.now() + (0.0 if again.at_once else self._pause.failed())
+        except Exception as error:
+            # Also of an assignor of the application, or about what another member sent: nothing is synchronized.
+            self._is_rejoin_needed = True
+            if isinstance(error, FencedInstanceError):
+                self._fatal = error
+            raise
+        else:
             self._pause.succeeded()
-            await self._complete(assigned)
+            if self._generation != NO_GENERATION:  # It may have been thrown out since.
+                self._assigned = assigned
 
     async def _prepare(self) -> None:
         """Once for each rebalance, however many attempts it takes."""
-        if self._is_prepared and not self._are_partitions_lost:
-            return
-        self._is_prepared = True
         owned = list(self._subscription.partitions)
         if self._are_partitions_lost:
             self._are_partitions_lost = False
+            self._is_prepared = True
             self._subscription.assign_from_group(())
-            await tell(self._subscription.listener, "on_partitions_lost", owned)
+            if owned:
+                self._announcements.add("on_partitions_lost", owned)
+            return
+        if self._is_prepared:
             return
         kept: list[TopicPartition] = []
         if self._is_cooperative:
             kept = [where for where in owned if where.topic in self._subscription.topics]
         revoked = [where for where in owned if where not in kept]
         if owned:
-            rebalance_seconds = self._cluster.config.seconds("max.poll.interval.ms")
-            await self._commit(self._cluster.now() + min(rebalance_seconds, 10.0))
+            await self._commit(self._last_commit_deadline())
         if revoked:
-            await tell(self._subscription.listener, "on_partitions_revoked", revoked)
+            await self._announcements.tell("on_partitions_revoked", revoked)
             self._subscription.assign_from_group(kept)
+        self._is_prepared = True
+
+    def _last_commit_deadline(self) -> float:
+        rebalance_seconds = self._cluster.config.seconds("max.poll.interval.ms")
+        return self._cluster.now() + min(rebalance_seconds, _LAST_COMMIT_SECONDS)
 
     async def _complete(self, assigned: list[TopicPartition]) -> None:
-        self._is_prepared = False
-        self._counters.add("rebalance-total")
         owned = list(self._subscription.partitions)
-        self._last_assignment = assigned
         revoked = [where for where in owned if where not in assigned]
         if revoked:
             # Only a cooperative member still has any. Its giving them up is what the others wait for.
             for where in revoked:
                 self._subscription.partitions[where].is_pending_revocation = True
-            await tell(self._subscription.listener, "on_partitions_revoked", revoked)
+            await self._commit(self._last_commit_deadline())
+            await self._announcements.tell("on_partitions_revoked", revoked)
+            if self._assigned is not assigned:
+                return  # Meanwhile the member has left, or was thrown out.
             self.enforce_rebalance("partitions were revoked that others wait for")
+        self._assigned = None
+        self._is_prepared = False
+        self._counters.add("rebalance-total")
+        self._last_assignment = assigned
         self._subscription.assign_from_group(assigned)
-        added = [where for where in assigned if where not in owned]
-        await tell_assigned(self._subscription.listener, added)
+        # Java tells of an assignment even if nothing is new in it, so that a listener can count on a call for each.
+        self._announcements.add("on_partitions_assigned", [where for where in assigned if where not in owned])
         if self._subscription.topics != self._joined_topics:
             self.enforce_rebalance("the subscription has changed")
 
@@ -351,8 +390,10 @@ class ClassicMember:
         raise error
 
     def _forget_membership(self, *, is_lost: bool, keep_id: bool = False) -> None:
+        self._last_identity = self.last_identity
         self._generation = NO_GENERATION
         self._is_leader = False
+        self._assigned = None
         if not keep_id:
             self._member_id = ""
         if is_lost and self._subscription.partitions:
@@ -397,7 +438,7 @@ class ClassicMember:
             self.enforce_rebalance(f"a heartbeat was refused: {ErrorCode(code).name}")
         elif code == ErrorCode.FENCED_INSTANCE_ID:
             self._fatal = error_for(code, f"group {self._link.group_id}")
-            self._generation = NO_GENERATION
+            self._forget_membership(is_lost=False, keep_id=True)
             self.wake()
         else:
             self._link.moved(code)
@@ -412,28 +453,36 @@ class ClassicMember:
     # Leaving
 
     async def leave(self, deadline: float, reason: str) -> None:
+        self._leaves += 1
         if self._heart is not None:
             self._heart.cancel()
             with suppress(asyncio.CancelledError):
                 await self._heart
             self._heart = None
-        if self._work.is_running:
-            await self._work.cancel()
+        was_joining = self._work.is_running
+        await self._work.cancel()
+        if was_joining:
             self._link.drop()
+        self._assigned = None
+        self._announcements.clear()
         is_lost = self._are_partitions_lost or self._generation == NO_GENERATION
         owned = list(self._subscription.partitions)
-        if owned and not is_lost:
-            await self._commit(deadline)
-        method = "on_partitions_lost" if is_lost else "on_partitions_revoked"
-        await tell(self._subscription.listener, method, owned)
-        self._subscription.assign_from_group(())
-        if self._member_id and self._instance_id is None:
+        try:
+            if owned and not is_lost:
+                await self._commit(deadline)
+            if owned:
+                method = "on_partitions_lost" if is_lost else "on_partitions_revoked"
+                await self._announcements.tell(method, owned)
+        finally:
+            self._subscription.assign_from_group(())
             with suppress(KafkaError):
                 await self._ask_leave(reason, max(0.1, deadline - self._cluster.now()))
-        self._forget_membership(is_lost=False)
-        self._is_rejoin_needed = True
-        self._is_prepared = False
-        self._last_assignment = []
+            self._forget_membership(is_lost=False)
+            self._is_rejoin_needed = True
+            self._rejoin_at = 0.0
+            self._is_prepared = self._are_partitions_lost = False
+            self._last_assignment = []
+        self._announcements.raise_error()
 
     async def _ask_leave(self, reason: str, seconds: float) -> None:
         if not self._member_id or self._instance_id is not None:
@@ -441,13 +490,3 @@ class ClassicMember:
         member = MemberIdentity(member_id=self._member_id, group_instance_id=self._instance_id, reason=reason)
         request = LeaveGroupRequest(group_id=self._link.group_id, members=(member,))
         await self._link.call(request, LeaveGroupResponse, self._cluster.now() + seconds, seconds=seconds)
-
-
-async def tell_assigned(listener: object, added: list[TopicPartition]) -> None:
-    """Java tells of an assignment even if nothing is new in it, so that a listener can count on a call for each."""
-    act = getattr(listener, "on_partitions_assigned", None)
-    if act is None:
-        return
-    result = act(sorted(added))
-    if asyncio.iscoroutine(result) or isinstance(result, asyncio.Future):
-        await result

@@ -26,8 +26,8 @@ from strandline.base.waiting import within
 from strandline.client.assignors import by_topic
 from strandline.client.cluster import Cluster
 from strandline.client.errors import KafkaError, error_for
-from strandline.client.membership import CommitBeforeRevocation, GroupLink, tell
-from strandline.client.offsets_committed import Membership
+from strandline.client.membership import Announcements, CommitBeforeRevocation, GroupLink
+from strandline.client.offsets_committed import Membership, NoMember
 from strandline.client.subscription import Mode, Subscription
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k68_consumer_group_heartbeat import (
@@ -61,6 +61,7 @@ class ConsumerMember:
         self._assignor = config.optional_text("group.remote.assignor")
         self._member_id = uuid_text(cluster.world.random.uuid())
         self._epoch = _JOIN_EPOCH
+        self._last_identity = Membership()
         self._interval = _FIRST_INTERVAL_SECONDS
         self._target: dict[bytes, tuple[int, ...]] | None = None  # None until the coordinator has said
         self._told: ConsumerGroupHeartbeatRequest | None = None  # what the coordinator took in last
@@ -74,6 +75,8 @@ class ConsumerMember:
         self._due = asyncio.Event()
         self._changed = asyncio.Event()
         self._last_poll = cluster.now()
+        self._leaves = 0  # how often it has left: a poll that is in the middle of something then stops
+        self._announcements = Announcements(subscription)
         self.wake: Callable[[], None] = lambda: None
 
     # What others ask
@@ -86,14 +89,21 @@ class ConsumerMember:
             and self._is_reconciled
             and not self._are_partitions_lost
             and not self._is_out
+            and not self._announcements.are_due
             and self._fatal is None
         )
 
     @property
-    def identity(self) -> Membership:
+    def identity(self) -> Membership | NoMember:
         if self._epoch <= 0:
-            return Membership()
+            is_thrown_out = self._is_out or self._are_partitions_lost
+            return NoMember(is_joining=self._heart is not None and not is_thrown_out)
         return Membership(self._epoch, self._member_id, self._instance_id)
+
+    @property
+    def last_identity(self) -> Membership:
+        identity = self.identity
+        return self._last_identity if isinstance(identity, NoMember) else identity
 
     @property
     def member_id(self) -> str:
@@ -112,6 +122,7 @@ class ConsumerMember:
     # Poll
 
     async def poll(self, deadline: float) -> None:
+        leaves = self._leaves
         self._last_poll = self._cluster.now()
         if self._heart is None:
             self._heart = asyncio.get_running_loop().create_task(self._beat_for_ever())
@@ -121,8 +132,11 @@ class ConsumerMember:
         while not self.is_settled:
             if self._fatal is not None:
                 raise self._fatal
-            if self._are_partitions_lost:
-                await self._lose()
+            if self._announcements.are_due:
+                await self._announcements.tell_rest()
+                self._announcements.raise_error()
+            elif self._are_partitions_lost:
+                self._lose()
             elif not self._is_reconciled:
                 await self._reconcile()
             else:
@@ -132,22 +146,29 @@ class ConsumerMember:
                     await within(max(0.0, left), self._changed.wait())
                 except TimeoutError:
                     return
+            if self._leaves != leaves:
+                return
+            self._last_poll = self._cluster.now()
 
-    async def _lose(self) -> None:
+    def _lose(self) -> None:
         self._are_partitions_lost = False
         lost = list(self._subscription.partitions)
         self._subscription.assign_from_group(())
-        await tell(self._subscription.listener, "on_partitions_lost", lost)
+        if lost:
+            self._announcements.add("on_partitions_lost", lost)
 
     async def _reconcile(self) -> None:
         target = self._named_target()
         owned = list(self._subscription.partitions)
         revoked = [where for where in owned if where not in target]
+        for where, state in self._subscription.partitions.items():
+            # The last attempt may have been cancelled, and have been about others.
+            state.is_pending_revocation = where in revoked
         if revoked:
-            for where in revoked:
-                self._subscription.partitions[where].is_pending_revocation = True
             await self._commit(self._cluster.now() + 10.0)
-            await tell(self._subscription.listener, "on_partitions_revoked", revoked)
+            await self._announcements.tell("on_partitions_revoked", revoked)
+            if self._are_partitions_lost or self._heart is None:
+                return  # Meanwhile the member was thrown out, or has left.
         # The coordinator may have changed its mind while the application was told.
         kept = [where for where in owned if where not in revoked]
         self._subscription.assign_from_group([*kept, *(where for where in target if where not in kept)])
@@ -155,7 +176,8 @@ class ConsumerMember:
         self._counters.add("rebalance-total")
         self._compare()
         self._beat_now()
-        await tell(self._subscription.listener, "on_partitions_assigned", added)
+        if added:
+            self._announcements.add("on_partitions_assigned", added)
 
     def _named_target(self) -> list[TopicPartition]:
         """The assignment by names; topics whose names are not known are asked for."""
@@ -219,12 +241,8 @@ class ConsumerMember:
         if code == ErrorCode.NONE:
             self._take_in(request, answer)
         elif code in _FENCED:
-            self._epoch = _JOIN_EPOCH
-            self._target = None
-            self._is_full_needed = True
-            self._is_joined = False
+            self._forget_membership()
             self._are_partitions_lost = bool(self._subscription.partitions)
-            self._is_reconciled = True
             self._changed.set()
             self.wake()
             self._beat_now()
@@ -310,28 +328,40 @@ class ConsumerMember:
         self.wake()
 
     async def leave(self, deadline: float, reason: str) -> None:
+        self._leaves += 1
         if self._heart is not None:
             self._heart.cancel()
             with suppress(asyncio.CancelledError):
                 await self._heart
             self._heart = None
+        self._announcements.clear()
         is_lost = self._are_partitions_lost or self._epoch <= 0
         owned = list(self._subscription.partitions)
-        if owned and not is_lost:
-            await self._commit(deadline)
-        method = "on_partitions_lost" if is_lost else "on_partitions_revoked"
-        await tell(self._subscription.listener, method, owned)
-        self._subscription.assign_from_group(())
-        with suppress(KafkaError):
-            await self._ask_leave(max(0.1, deadline - self._cluster.now()))
+        try:
+            if owned and not is_lost:
+                await self._commit(deadline)
+            if owned:
+                method = "on_partitions_lost" if is_lost else "on_partitions_revoked"
+                await self._announcements.tell(method, owned)
+        finally:
+            self._are_partitions_lost = False
+            self._subscription.assign_from_group(())
+            self._changed.set()  # for a poll that waits for an assignment
+            with suppress(KafkaError):
+                await self._ask_leave(max(0.1, deadline - self._cluster.now()))
+        self._announcements.raise_error()
 
-    async def _ask_leave(self, seconds: float) -> None:
-        was_member = self._epoch > 0
+    def _forget_membership(self) -> None:
+        self._last_identity = self.last_identity
         self._epoch = _JOIN_EPOCH
         self._target = None
         self._is_full_needed = True
         self._is_joined = False
         self._is_reconciled = True
+
+    async def _ask_leave(self, seconds: float) -> None:
+        was_member = self._epoch > 0
+        self._forget_membership()
         if not was_member:
             return
         request = ConsumerGroupHeartbeatRequest(

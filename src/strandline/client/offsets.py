@@ -1,14 +1,16 @@
 """Offsets that brokers know: the log's (ListOffsets, OffsetForLeaderEpoch) by partition leader, with retries.
 
-One question for many partitions becomes one request per leader; what a leader refuses with stale knowledge is asked
-again after fresh metadata, until the deadline. The group's committed offsets are in `offsets_committed`.
+One question for many partitions becomes one request per leader, all at the same time. What a leader refuses with stale
+knowledge is asked again after fresh metadata: by `by_timestamp` until the deadline, for who can do nothing without all
+answers, or by whoever calls `try_…` and goes on with those that came. The group's committed offsets are in
+`offsets_committed`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
@@ -34,6 +36,9 @@ EARLIEST: Final = -2
 _CONSUMER_REPLICA_ID: Final = -1
 
 T = TypeVar("T")
+Ask = Callable[[int, dict[TopicPartition, int]], Awaitable[dict[TopicPartition, T | KafkaError]]]
+Take = Callable[[TopicPartition, T], None]
+Failures = dict[TopicPartition, KafkaError]
 
 
 class OffsetAndTimestamp(NamedTuple):
@@ -61,81 +66,72 @@ class LogOffsets:
         self, wanted: Mapping[TopicPartition, int], deadline: float
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         """The first offset at or after each timestamp, or EARLIEST or LATEST; offset -1 where there is none."""
-        return await self._ask_leaders(dict(wanted), self._list_offsets, deadline)
-
-    async def epoch_ends(
-        self, wanted: Mapping[TopicPartition, int], deadline: float
-    ) -> dict[TopicPartition, EpochEnd]:
-        """Where each partition's leader has the end of an epoch."""
-        return await self._ask_leaders(dict(wanted), self._epoch_ends, deadline)
-
-    async def _ask_leaders(
-        self,
-        wanted: dict[TopicPartition, int],
-        ask: Callable[[int, dict[TopicPartition, int]], Awaitable[dict[TopicPartition, T | KafkaError]]],
-        deadline: float,
-    ) -> dict[TopicPartition, T]:
-        found: dict[TopicPartition, T] = {}
+        found: dict[TopicPartition, OffsetAndTimestamp] = {}
         pause = self._cluster.backoff()
-        failure: KafkaError | None = None
-        for where in wanted:
-            self._cluster.add_topic(where.topic)
-        while wanted:
-            for node, partitions in self._by_leader(wanted).items():
-                try:
-                    answers = await ask(node, partitions)
-                except KafkaError as error:
-                    if not error.retriable:
-                        raise
-                    failure = error
-                    continue
-                for where, answer in answers.items():
-                    if not isinstance(answer, KafkaError):
-                        found[where] = answer
-                        wanted.pop(where, None)
-                    elif answer.retriable:
-                        failure = answer
-                    else:
-                        raise answer
-            if wanted:
-                failure = await self._wait_for_news(wanted, failure, pause.failed(), deadline)
+        left = dict(wanted)
+        while failures := await self.try_timestamps(left, found.__setitem__):
+            for failure in failures.values():
+                if not failure.retriable:
+                    raise failure
+            left = {where: wanted[where] for where in failures}
+            await self._wait_for_news(failures, pause.failed(), deadline)
         return found
 
-    async def _wait_for_news(
-        self,
-        wanted: Mapping[TopicPartition, Any],
-        failure: KafkaError | None,
-        seconds: float,
-        deadline: float,
-    ) -> KafkaError | None:
-        now = self._cluster.now()
-        if now + seconds >= deadline:
-            which = ", ".join(str(where) for where in list(wanted)[:5])
-            if isinstance(failure, UnknownTopicError):
-                raise failure
-            raise KafkaTimeoutError(
-                None, f"no offsets of {which} in time" + (f": {failure}" if failure else "")
-            )
+    async def try_timestamps(
+        self, wanted: Mapping[TopicPartition, int], take: Take[OffsetAndTimestamp]
+    ) -> Failures:
+        """The same, asked once: `take` gets the answers as they come; what did not come is returned, and why."""
+        return await self._try_leaders(wanted, self._list_offsets, take)
+
+    async def try_epoch_ends(self, wanted: Mapping[TopicPartition, int], take: Take[EpochEnd]) -> Failures:
+        """Where each partition's leader has the end of an epoch."""
+        return await self._try_leaders(wanted, self._epoch_ends, take)
+
+    async def _try_leaders(
+        self, wanted: Mapping[TopicPartition, int], ask: Ask[T], take: Take[T]
+    ) -> Failures:
+        for where in wanted:
+            self._cluster.add_topic(where.topic)
+        failures = {where: self._unanswered(where) for where in wanted}
+
+        async def ask_one(node: int, partitions: dict[TopicPartition, int]) -> None:
+            try:
+                answers = await ask(node, partitions)
+            except KafkaError as error:
+                failures.update(dict.fromkeys(partitions, error))
+                return
+            for where, answer in answers.items():
+                if isinstance(answer, KafkaError):
+                    failures[where] = answer
+                elif failures.pop(where, None) is not None:
+                    take(where, answer)
+
+        await asyncio.gather(*(ask_one(node, some) for node, some in self._by_leader(wanted).items()))
+        return failures
+
+    def _unanswered(self, where: TopicPartition) -> KafkaError:
+        """Why nobody can be asked, if so it is."""
+        metadata = self._cluster.metadata
+        topic = metadata.topics.get(where.topic)
+        if topic is not None and where.partition >= len(topic.partitions):
+            return UnknownTopicError(None, f"{where}: the topic has {len(topic.partitions)} partitions")
+        refusal = metadata.topic_errors.get(where.topic)
+        return refusal or error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"{where} has no leader")
+
+    async def _wait_for_news(self, failures: Failures, seconds: float, deadline: float) -> None:
+        if self._cluster.now() + seconds >= deadline:
+            which = ", ".join(str(where) for where in list(failures)[:5])
+            failure = next(iter(failures.values()))
+            for each in failures.values():
+                if isinstance(each, UnknownTopicError):
+                    raise each
+            raise KafkaTimeoutError(None, f"no offsets of {which} in time: {failure}") from failure
         await asyncio.sleep(seconds)
         try:
             await self._cluster.refresh(deadline)
         except KafkaError as error:
             if not error.retriable:
                 raise
-            # Time ran out while asking: what the cluster said before is the better reason.
-            return failure if failure is not None and isinstance(error, KafkaTimeoutError) else error
-        for where in wanted:
-            refusal = self._cluster.metadata.topic_errors.get(where.topic)
-            if refusal is not None and not refusal.retriable:
-                raise refusal
-            topic = self._cluster.metadata.topics.get(where.topic)
-            if refusal is not None:
-                failure = refusal
-            elif topic is not None and where.partition >= len(topic.partitions):
-                failure = UnknownTopicError(
-                    None, f"{where}: the topic has {len(topic.partitions)} partitions"
-                )
-        return failure
 
     def _by_leader(self, wanted: Mapping[TopicPartition, int]) -> dict[int, dict[TopicPartition, int]]:
         found: dict[int, dict[TopicPartition, int]] = {}

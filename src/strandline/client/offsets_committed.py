@@ -4,7 +4,8 @@ Rules:
 1. A retriable refusal, or a coordinator that moved, is tried again until the deadline. So is a member's stale epoch:
    the coordinator has given it the next one, and the answer to its heartbeat is on the way.
 2. A commit by a member carries its generation (or member epoch); a coordinator that knows better refuses it, and the
-   application gets CommitFailedError: others own the partitions now.
+   application gets CommitFailedError: others own the partitions now. So it does, without anybody being asked, while a
+   consumer that has subscribed is not a member.
 3. With isolation.level=read_committed the coordinator is asked for stable offsets only: one that a transaction is
    about to change is waited for (KIP-447).
 """
@@ -67,11 +68,20 @@ class Membership(NamedTuple):
     instance_id: str | None = None
 
 
+class NoMember(NamedTuple):
+    """Who has subscribed and is no member of the group: a commit as nobody would not be refused, whoever has the
+    partitions now, so none is made."""
+
+    is_joining: bool = False
+
+
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 
 class CommittedOffsets:
-    def __init__(self, cluster: Cluster, group_id: str, membership: Callable[[], Membership]) -> None:
+    def __init__(
+        self, cluster: Cluster, group_id: str, membership: Callable[[], Membership | NoMember]
+    ) -> None:
         """`membership` says as what to commit, anew for each attempt: the generation may change meanwhile."""
         self._cluster = cluster
         self._group_id = group_id
@@ -81,6 +91,7 @@ class CommittedOffsets:
     async def commit(self, offsets: Offsets, deadline: float) -> None:
         if not offsets:
             return
+        self._committer()
         await self._with_retries(lambda connection: self._commit(connection, offsets), "commit", deadline)
 
     async def fetch(
@@ -118,7 +129,7 @@ class CommittedOffsets:
                 ) from None
             if failure.code in MOVED or isinstance(failure, ConnectionFailedError):
                 coordinators.forget(GROUP, self._group_id)
-            is_stale = failure.code == ErrorCode.STALE_MEMBER_EPOCH and self._membership() != Membership()
+            is_stale = failure.code == ErrorCode.STALE_MEMBER_EPOCH and self._is_member()
             if is_stale and self._membership() != before:
                 continue  # The epoch has moved on since the request was built.
             if not failure.retriable and not is_stale:
@@ -132,8 +143,18 @@ class CommittedOffsets:
 
     # Commit
 
-    async def _commit(self, connection: NodeConnection, offsets: Offsets) -> None:
+    def _is_member(self) -> bool:
+        return not isinstance(found := self._membership(), NoMember) and found != Membership()
+
+    def _committer(self) -> Membership:
         member = self._membership()
+        if not isinstance(member, NoMember):
+            return member
+        code = ErrorCode.REBALANCE_IN_PROGRESS if member.is_joining else ErrorCode.UNKNOWN_MEMBER_ID
+        raise _commit_error(code, self._group_id)
+
+    async def _commit(self, connection: NodeConnection, offsets: Offsets) -> None:
+        member = self._committer()
         names = by_topic(offsets)
         ids = {name: self._topic_id(name) for name in names}
         has_ids = ZERO_UUID not in ids.values()
@@ -197,7 +218,8 @@ class CommittedOffsets:
     def _grouped_request(
         self, wanted: Mapping[str, tuple[int, ...]], ids: Mapping[str, bytes]
     ) -> OffsetFetchRequest:
-        member = self._membership()
+        found = self._membership()
+        member = Membership() if isinstance(found, NoMember) else found
         is_new_protocol = bool(member.member_id) and self._cluster.config.text("group.protocol") == "consumer"
         group = OffsetFetchRequestGroup(
             group_id=self._group_id,

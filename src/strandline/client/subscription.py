@@ -147,6 +147,10 @@ class Subscription:
         self.partitions.clear()
 
     @property
+    def is_there(self) -> bool:
+        return self.mode is not Mode.NONE
+
+    @property
     def is_in_group(self) -> bool:
         """Whether a group's coordinator says which partitions are read."""
         return self.mode in (Mode.TOPICS, Mode.PATTERN, Mode.SERVER_PATTERN)
@@ -211,11 +215,6 @@ class Subscription:
 
     def needing(self, need: Need) -> list[PartitionState]:
         return [state for state in self.partitions.values() if state.need is need]
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether every partition has a position that can be read from."""
-        return all(state.need is Need.NOTHING for state in self.partitions.values())
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What a commit without arguments commits."""

@@ -13,7 +13,7 @@ from strandline.node.network import TcpNetwork
 from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
 
-# Compression of big batches is all that a client does off the loop.
+# Off the loop a client only compresses big batches, and runs handlers of `DeadLetters` that are no coroutines.
 WORKER_THREADS: Final = 2
 
 
@@ -24,5 +24,5 @@ def client_world() -> ClientWorld:
         clock=RealClock(),
         random=RealRandom(),
         workers=workers,
-        close=workers.close,
+        close=workers.let_go,
     )

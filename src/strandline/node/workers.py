@@ -27,4 +27,10 @@ class ThreadWorkers:
         return WalkApart(self, work, values) if is_heavy else WalkInWorkers(self, work(*values))
 
     def close(self) -> None:
+        """Ends when all work has ended: nobody must write to a disk that is being given up."""
         self._pool.shutdown(wait=True)
+
+    def let_go(self) -> None:
+        """Takes no more work. What is under way ends whenever it does, and nobody waits for it: on a loop that would
+        stop everything else there for as long."""
+        self._pool.shutdown(wait=False)

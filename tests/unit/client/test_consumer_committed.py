@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from strandline.client.backoff import Backoff
 from strandline.client.config import ClientConfig
 from strandline.client.consumer_commits import Commits
 from strandline.client.errors import CommitFailedError, KafkaError, KafkaTimeoutError
-from strandline.client.offsets_committed import CommittedOffsets, Membership
+from strandline.client.offsets_committed import CommittedOffsets, Membership, NoMember
 from strandline.client.subscription import OffsetAndMetadata
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k08_offset_commit import (
@@ -51,7 +52,9 @@ class Coordinator:
         pass
 
 
-def commit(coordinator: Coordinator, memberships: list[Membership], seconds: float = 20) -> None:
+def commit(
+    coordinator: Coordinator, memberships: Sequence[Membership | NoMember], seconds: float = 20
+) -> None:
     """Each attempt sees the next of these memberships, and then the last one."""
 
     async def main() -> None:
@@ -59,7 +62,7 @@ def commit(coordinator: Coordinator, memberships: list[Membership], seconds: flo
         asked = iter(memberships)
         latest = memberships[0]
 
-        def membership() -> Membership:
+        def membership() -> Membership | NoMember:
             nonlocal latest
             latest = next(asked, latest)
             return latest
@@ -137,5 +140,52 @@ def test_cancelling_one_asynchronous_commit_leaves_the_others_and_their_order() 
         await commits.commit_before_revocation({}, cluster.now() + 60)
         assert begun == [0, 2, 3]
         assert [task.cancelled() for task in tasks] == [True, True, False, False]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_joining", [False, True])
+def test_who_is_not_a_member_asks_nobody(is_joining: bool) -> None:
+    coordinator = Coordinator()
+    with pytest.raises(CommitFailedError, match="REBALANCE_IN_PROGRESS" if is_joining else "moved on"):
+        commit(coordinator, [NoMember(is_joining=is_joining)])
+    assert coordinator.epochs == []
+
+
+def test_a_member_that_is_thrown_out_between_two_attempts_stops() -> None:
+    coordinator = Coordinator(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    with pytest.raises(CommitFailedError):
+        commit(coordinator, [Membership(3, "m")] * 3 + [NoMember()])
+    assert coordinator.epochs == [3]
+
+
+def test_commits_are_carried_out_in_the_order_in_which_they_were_asked_for() -> None:
+    async def main() -> None:
+        cluster: Any = SimpleNamespace(
+            config=ClientConfig.consumer(bootstrap_servers="127.0.0.1:1", group_id="g"),
+            now=asyncio.get_running_loop().time,
+        )
+        commits = Commits(cluster, Membership, Counters())
+        begun: list[int] = []
+        may_end = asyncio.Event()
+
+        async def commit(offsets: dict[TopicPartition, OffsetAndMetadata], _deadline: float) -> None:
+            begun.append(offsets[PLACE].offset)
+            await may_end.wait()
+
+        commits.committed = SimpleNamespace(commit=commit)  # type: ignore[assignment]
+        commits.commit_async({PLACE: OffsetAndMetadata(10)})
+        with pytest.raises(KafkaTimeoutError, match="earlier commits"):
+            await commits.commit({PLACE: OffsetAndMetadata(15)}, cluster.now() + 0.01)
+        waited_for = asyncio.create_task(commits.commit({PLACE: OffsetAndMetadata(20)}, cluster.now() + 60))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        commits.commit_async({PLACE: OffsetAndMetadata(30)})
+        await asyncio.sleep(0)
+        assert begun == [10]
+        may_end.set()
+        await waited_for
+        await commits.close(cluster.now() + 60)
+        assert begun == [10, 20, 30]
 
     asyncio.run(main())

@@ -13,7 +13,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.backoff import Backoff
 from strandline.client.config import ClientConfig
-from strandline.client.errors import OffsetOutOfRangeError
+from strandline.client.errors import KafkaError, OffsetOutOfRangeError, error_for
 from strandline.client.fetch import Fetcher
 from strandline.client.fetch_buffer import Deserializers, FetchBuffer
 from strandline.client.metadata import Metadata
@@ -226,21 +226,30 @@ def test_what_is_not_allowed_is_raised() -> None:
 
 
 class ScriptedLog:
-    def __init__(self, *, ends: EpochEnd | None = None, offset: int = 7) -> None:
+    def __init__(
+        self,
+        *,
+        ends: EpochEnd | None = None,
+        offset: int = 7,
+        failures: dict[TopicPartition, KafkaError] | None = None,
+    ) -> None:
+        self.failures = failures or {}
         self.ends = ends
         self.offset = offset
         self.times: list[int] = []
 
-    async def by_timestamp(
-        self, wanted: dict[TopicPartition, int], deadline: float
-    ) -> dict[TopicPartition, Any]:
+    async def try_timestamps(self, wanted: dict[TopicPartition, int], take: Any) -> dict[TopicPartition, Any]:
         self.times += wanted.values()
-        return {where: OffsetAndTimestamp(self.offset, 0, 0) for where in wanted}
+        return self._answer(wanted, take, OffsetAndTimestamp(self.offset, 0, 0))
 
-    async def epoch_ends(
-        self, wanted: dict[TopicPartition, int], deadline: float
-    ) -> dict[TopicPartition, Any]:
-        return dict.fromkeys(wanted, self.ends)
+    async def try_epoch_ends(self, wanted: dict[TopicPartition, int], take: Any) -> dict[TopicPartition, Any]:
+        return self._answer(wanted, take, self.ends)
+
+    def _answer(self, wanted: dict[TopicPartition, int], take: Any, answer: Any) -> dict[TopicPartition, Any]:
+        for where in wanted:
+            if where not in self.failures:
+                take(where, answer)
+        return {where: self.failures[where] for where in wanted if where in self.failures}
 
 
 def settle(
@@ -293,6 +302,47 @@ def test_committed_offsets_come_before_the_policy() -> None:
     assert log.times == [1_000_000 - 10_000]
 
 
+def test_a_leader_that_comes_while_the_last_one_checks_the_position_is_asked_too() -> None:
+    class Elected(ScriptedLog):
+        async def try_epoch_ends(self, wanted: dict[TopicPartition, int], take: Any) -> Any:
+            cluster.lead(2, 5)
+            return await super().try_epoch_ends(wanted, take)
+
+    cluster: Any = ScriptedCluster()
+    cluster.lead(1, 4)
+    subscription = at(50, 3)
+    log: Any = Elected(ends=EpochEnd(3, 80))
+    asyncio.run(Positions(cluster, subscription, log, None, Counters()).settle(0))
+    assert subscription.state(WHERE).leader_epoch == 4
+
+
+@pytest.mark.parametrize("need", [Need.RESET, Need.VALIDATION])
+def test_one_position_that_cannot_be_found_leaves_the_others(need: Need) -> None:
+    other = TopicPartition("t", 1)
+    subscription = Subscription()
+    subscription.assign_by_hand([WHERE, other])
+    for state in subscription.partitions.values():
+        if need is Need.RESET:
+            subscription.request_reset(state, None)
+        else:
+            subscription.set_position(state, 7, 3)
+    away = error_for(ErrorCode.LEADER_NOT_AVAILABLE, "nobody leads it")
+    settle(ScriptedLog(ends=EpochEnd(3, 80), failures={WHERE: away}), subscription)
+    found, waiting = subscription.state(other), subscription.state(WHERE)
+    assert (found.position, found.need) == (7, Need.NOTHING)
+    assert waiting.need is need
+    assert waiting.retry_at >= 100.0, "asked for again, and not at once"
+
+
+def test_a_position_that_is_not_allowed_is_raised_when_the_others_are_found() -> None:
+    subscription = Subscription()
+    subscription.assign_by_hand([WHERE, TopicPartition("t", 1)])
+    refused = error_for(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "t")
+    with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
+        settle(ScriptedLog(failures={WHERE: refused}), subscription)
+    assert subscription.state(TopicPartition("t", 1)).position == 7
+
+
 def test_who_leads_no_more_when_the_connection_is_there_is_not_asked() -> None:
     """A follower would answer in its place, with less than the leader has."""
 
@@ -314,5 +364,53 @@ def test_an_offset_that_a_former_leader_has_not_is_no_reason_to_begin_again() ->
         await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
         assert reading.state.need is not Need.RESET
         assert reading.state.position == 180
+
+    scripted(main)
+
+
+@pytest.mark.parametrize("error", [0, ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.TOPIC_AUTHORIZATION_FAILED])
+def test_the_late_answer_of_a_former_leader_is_dropped(error: int) -> None:
+    async def main(reading: Reading) -> None:
+        await reading.asked()
+        late = reading.cluster.waiting.pop()
+        reading.cluster.lead(2, 1)
+        reading.state.leader_epoch = 1
+        assert (await reading.asked())[0] == 2
+        await reading.answer(range(5))
+        reading.cluster.waiting.append(late)
+        await reading.answer(range(0) if error else range(3), error=error)
+        assert reading.state.fetch_offset == 5
+        assert [record.offset for record in reading.buffer.take(100)] == list(range(5))
+        assert (reading.state.position, reading.state.need, reading.fetcher.errors) == (5, Need.NOTHING, [])
+
+    scripted(main)
+
+
+def test_what_a_former_leader_answers_while_the_position_is_checked_is_dropped() -> None:
+    async def main(reading: Reading) -> None:
+        await reading.asked()
+        await reading.answer(range(5))
+        reading.buffer.take(3)
+        reading.cluster.lead(2, 1)
+        reading.fetcher.dispatch()
+        assert reading.state.need is Need.VALIDATION
+        await reading.answer(range(5, 9))
+        assert reading.state.fetch_offset == 5
+        assert reading.buffer.take(100) == [], "what is in the buffer waits for the check"
+        reading.state.need = Need.NOTHING
+        assert [record.offset for record in reading.buffer.take(100)] == [3, 4]
+
+    scripted(main)
+
+
+def test_a_position_that_moves_while_the_connection_opens_is_asked_for() -> None:
+    async def main(reading: Reading) -> None:
+        reading.fetcher.dispatch()
+        reading.subscription.set_position(reading.state, 40)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert reading.cluster.asked[-1][1].topics[0].partitions[0].fetch_offset == 40
+        await reading.answer(range(40, 45))
+        assert [record.offset for record in reading.buffer.take(100)] == list(range(40, 45))
 
     scripted(main)

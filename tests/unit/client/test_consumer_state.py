@@ -200,6 +200,27 @@ def test_a_paused_partition_keeps_its_records_for_later() -> None:
     assert [record.offset for record in buffer.take(10)] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("as_batches", [False, True])
+def test_nobody_misses_a_turn_behind_a_partition_that_has_nothing_left(as_batches: bool) -> None:
+    subscription = assigned(A0, A1, B0)
+    states = [subscription.state(where) for where in (A0, A1, B0)]
+    states[0].is_paused = True
+    empty = Chunk(states[1], 0, memoryview(b""), 3, None, True)
+    buffer = buffer_of(subscription, chunk(states[0], range(2)), empty, chunk(states[2], range(2)))
+    found = buffer.take_batches(100, 1 << 20) if as_batches else buffer.take(100)
+    assert [each[0] for each in found] == ["b"] * len(found)
+    assert found
+    assert states[1].position == 3
+
+
+def test_the_same_records_twice_are_given_once() -> None:
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    buffer = buffer_of(subscription, chunk(state, range(9)), chunk(state, range(9)))
+    assert [record.offset for record in buffer.take(100)] == list(range(9))
+    assert state.position == 9
+
+
 def test_batches_for_tables_begin_where_records_ended() -> None:
     subscription = assigned(A0)
     state = subscription.state(A0)
