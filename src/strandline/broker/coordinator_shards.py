@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 # What a failed append means to a client: whether to find the coordinator again or just to try again.
-_KEY_BYTES_MAX: Final = 0x7FFF
 APPEND_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -66,8 +65,6 @@ R = TypeVar("R", bound=Runtime)
 class CoordinatorShards(ABC, Generic[R]):
     # The error where there is no topic yet: Kafka's two coordinators differ.
     ABSENT: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    # The error for a key that no record can hold.
-    TOO_LONG: ErrorCode = ErrorCode.INVALID_REQUEST
 
     def __init__(self, broker: Broker, topic: str) -> None:
         self._broker = broker
@@ -93,8 +90,6 @@ class CoordinatorShards(ABC, Generic[R]):
         topic = self._broker.image.topics.get(self.topic)
         if topic is None:
             raise KafkaError(self.ABSENT, f"There is no topic {self.topic} yet.")
-        if len(key) > _KEY_BYTES_MAX // 4 and len(key.encode()) > _KEY_BYTES_MAX:
-            raise KafkaError(self.TOO_LONG, f"The id has more than {_KEY_BYTES_MAX} bytes.")
         return java_hash(key) % len(topic.partitions)
 
     def leader_of(self, key: str) -> int:

@@ -54,8 +54,6 @@ class ImageTopics:
 
 
 class GroupCoordinator(CoordinatorShards[ShardRuntime]):
-    TOO_LONG = ErrorCode.INVALID_GROUP_ID
-
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker, OFFSETS_TOPIC)
         config = broker.config

@@ -71,6 +71,9 @@ class World:
         self.chance = self.generator("scenario")
         self.chance_of_clients = self.generator("clients")
         self.nodes: dict[int, SimulatedNode] = {}
+        self._leader_epochs: dict[
+            tuple[str, bytes, int], int
+        ] = {}  # the latest that each client has heard of
 
     def generator(self, *purpose: object) -> Generator:
         return generator(self.seed, *purpose)
@@ -142,6 +145,12 @@ class World:
         for found in answer.topics[0].partitions:
             node = self.nodes.get(found.leader_id)
             if found.partition_index == partition and node is not None:
+                # As clients do: whoever was cut off tells of leaders that are none any more.
+                place = (client_id, answer.topics[0].topic_id, partition)
+                known = self._leader_epochs.get(place, -1)
+                if found.leader_epoch < known:
+                    raise Disconnected(f"a leader of {topic}-{partition} from before epoch {known}")
+                self._leader_epochs[place] = found.leader_epoch
                 try:
                     return await asyncio.wait_for(self.connect(node, client_id), _CONNECT_SECONDS_MAX)
                 except TimeoutError as error:
