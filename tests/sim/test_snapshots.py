@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
+import pytest
+
+from strandline.broker.metadata_store import MetadataStore
 from strandline.controller.image_records import records_of
-from strandline.sim.workload import create_topic
+from strandline.sim.workers import SimulatedWorkers
+from strandline.sim.workload import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from tests.sim import scenarios
 from tests.sim.cluster import until
@@ -18,6 +23,65 @@ BY_TIME = {"metadata.log.max.snapshot.interval.ms": "60000"}
 def start_of(node: SimulatedNode) -> int:
     """Where the metadata log begins: what is before it is only in the snapshot."""
     return node.broker.quorum.store.start_offset
+
+
+# Longer than a follower waits for its leader, controller.quorum.fetch.timeout.ms.
+_SLOW_S = 3.0
+
+
+def write_snapshots_slowly(monkeypatch: pytest.MonkeyPatch, workers: SimulatedWorkers) -> None:
+    run = SimulatedWorkers.run
+
+    async def late(work: Callable[..., object], *values: object) -> object:
+        await asyncio.sleep(_SLOW_S)
+        return await run(workers, work, *values)
+
+    def run_slowly(self: SimulatedWorkers, work: Callable[..., object], *values: object) -> Awaitable[object]:
+        is_snapshot = getattr(work, "__func__", None) is MetadataStore.write_snapshot
+        return late(work, *values) if self is workers and is_snapshot else run(self, work, *values)
+
+    monkeypatch.setattr(SimulatedWorkers, "run", run_slowly)
+
+
+async def slowly_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller, first, away = world.add_controllers(1, 2, settings=BY_SIZE)
+    await world.start_all()
+    client = await world.connect(first)
+    await create_topic(client, "before")
+    await until(lambda: "before" in away.broker.image.topics)
+    end_away = away.broker.quorum.applied_offset
+    away.kill()
+    for number in range(20):
+        await create_topic(client, f"topic-{number}")
+    await until(lambda: min(start_of(controller), start_of(first)) > end_away)
+    starting = world.start_task(away.start())
+    await asyncio.sleep(0)
+    write_snapshots_slowly(monkeypatch, away.workers)
+    applied = [0]
+
+    async def watch() -> None:
+        while True:
+            applied.append(away.broker.quorum.applied_offset)
+            await asyncio.sleep(0.01)
+
+    await until(lambda: hasattr(away.broker, "quorum"))
+    watching = world.start_task(watch())
+    await starting
+    acknowledged = []
+    for number in range(20):
+        topic = f"later-{number}"
+        await create_topic(client, topic)
+        await until(lambda topic=topic: topic in away.broker.image.topics)  # type: ignore[misc]
+        if away.broker.image.topics[topic].partitions[0].leader == away.node_id:
+            await produce(await world.connect(away), topic, 0, [b"a record"])
+            acknowledged.append(topic)
+    await asyncio.sleep(2 * _SLOW_S)
+    watching.cancel()
+    assert acknowledged
+    assert applied == sorted(applied), "its image went back"
+    for topic in acknowledged:
+        replica = await away.life.run(away.broker.replicas.open(topic, 0))
+        assert replica.log.log_end_offset == 1
 
 
 async def by_size(world: World) -> None:
@@ -93,6 +157,13 @@ async def leaders_return(world: World) -> None:
 @seeds(2)
 def test_every_node_makes_snapshots_and_who_was_away_is_given_one(seed: int) -> None:
     scenarios.run(by_size, seed)
+
+
+@seeds(2)
+def test_a_snapshot_that_is_written_slowly_is_taken_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that comes again, when newer metadata is applied, would count the topics behind it as deleted."""
+    with World(seed) as world:
+        world.run(slowly_written(world, monkeypatch))
 
 
 @seeds(1)

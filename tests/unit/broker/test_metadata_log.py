@@ -303,3 +303,23 @@ async def test_a_snapshot_that_is_written_while_a_later_one_is_fetched_does_not_
     assert snapshots == [snapshot_name(later)]
     await world.restart(clean=True)
     assert set(world.broker.image.topics) == {"a", "b"}
+
+
+@in_world()
+async def test_a_log_that_had_left_the_committed_one_does_not_go_on_behind_a_snapshot(world: World) -> None:
+    """Its end is of an epoch before the snapshot's, so that what it has behind the snapshot was never committed."""
+    quorum = world.broker.quorum
+    await create(world.connect(), "a")
+    records = image_records.records_of(world.broker.image)
+    await create(world.connect(), "never-committed")
+    later = OffsetAndEpoch(quorum.store.end_offset - 1, quorum.core.epoch + 3)
+    quorum.store.write_snapshot(later, render_snapshot(records, 0, later.epoch))
+    await world.restart(clean=False)
+    store = world.broker.quorum.store
+    assert set(world.broker.image.topics) == {"a"}
+    end = store.end_offset
+    diverged = OffsetAndEpoch(end - 1, world.broker.quorum.core.epoch + 3)
+    store.write_snapshot(diverged, render_snapshot(records, 0, diverged.epoch))
+    store.adopt_snapshot(diverged)
+    assert (store.start_offset, store.end_offset) == (end - 1, end - 1)
+    assert store.synced().epochs == ((diverged.epoch, end - 1),)
