@@ -471,8 +471,8 @@ class QuorumNode:
             self._do(self.core.fetch_again())
 
     def _snapshot_fetched(self, fetched: _FetchedSnapshot) -> None:
-        """It is on the device."""
-        if not self._adopt(fetched.snapshot):
+        """It is on the device; a node that stops meanwhile finds it at its next start."""
+        if self.is_stopped or not self._adopt(fetched.snapshot):
             return
         version, voters = voters_of_snapshot(fetched.contents)
         self.step(m.SnapshotAdopted(snapshot=fetched.snapshot, version=version, voters=voters))
