@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from strandline.broker.metadata_store import MetadataStore
+from strandline.broker.quorum_peers import QuorumPeers
 from strandline.controller.image_records import records_of
+from strandline.quorum.settings import QuorumSettings
 from strandline.sim.workers import SimulatedWorkers
 from strandline.sim.workload import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
@@ -43,7 +46,8 @@ def write_snapshots_slowly(monkeypatch: pytest.MonkeyPatch, workers: SimulatedWo
     monkeypatch.setattr(SimulatedWorkers, "run", run_slowly)
 
 
-async def slowly_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def left_behind(world: World) -> tuple[SimulatedNode, SimulatedNode, SimulatedNode]:
+    """A controller, a broker, and a broker that is stopped and has nothing of what is in their snapshots."""
     controller, first, away = world.add_controllers(1, 2, settings=BY_SIZE)
     await world.start_all()
     client = await world.connect(first)
@@ -54,6 +58,31 @@ async def slowly_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         await create_topic(client, f"topic-{number}")
     await until(lambda: min(start_of(controller), start_of(first)) > end_away)
+    return controller, first, away
+
+
+async def in_small_pieces(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, away = await left_behind(world)
+    began: list[float] = []
+    ended: list[float] = []
+    download = QuorumPeers.download
+
+    async def watched(peers: QuorumPeers, *values: Any) -> bytes | None:
+        began.append(world.loop.time())
+        contents = await download(peers, *values)
+        ended.append(world.loop.time())
+        return contents
+
+    monkeypatch.setattr(QuorumPeers, "download", watched)
+    monkeypatch.setattr("strandline.broker.quorum_peers._FETCH_BYTES", 4)
+    await away.start()
+    assert ended[0] - began[0] > QuorumSettings().fetch_timeout_s
+    assert len(began) == 1, "the leader was there all the time"
+
+
+async def slowly_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, first, away = await left_behind(world)
+    client = await world.connect(first)
     starting = world.start_task(away.start())
     await asyncio.sleep(0)
     write_snapshots_slowly(monkeypatch, away.workers)
@@ -85,16 +114,8 @@ async def slowly_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def by_size(world: World) -> None:
-    controller, first, away = world.add_controllers(1, 2, settings=BY_SIZE)
-    await world.start_all()
-    client = await world.connect(first)
-    await create_topic(client, "before")
-    await until(lambda: "before" in away.broker.image.topics)
+    controller, first, away = await left_behind(world)
     end_away = away.broker.quorum.applied_offset
-    away.kill()
-    for number in range(20):
-        await create_topic(client, f"topic-{number}")
-    await until(lambda: min(start_of(controller), start_of(first)) > end_away)
     await away.start()
     await until(lambda: "topic-19" in away.broker.image.topics)
     assert start_of(away) > end_away, "it was given a snapshot"
@@ -164,6 +185,14 @@ def test_a_snapshot_that_is_written_slowly_is_taken_once(seed: int, monkeypatch:
     """One that comes again, when newer metadata is applied, would count the topics behind it as deleted."""
     with World(seed) as world:
         world.run(slowly_written(world, monkeypatch))
+
+
+@seeds(1)
+def test_a_snapshot_that_takes_long_to_fetch_is_fetched_once(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with World(seed) as world:
+        world.run(in_small_pieces(world, monkeypatch))
 
 
 @seeds(1)
