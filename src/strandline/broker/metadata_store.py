@@ -278,6 +278,18 @@ class MetadataStore:
         """Blocks until it is on the device; in a worker. `adopt_snapshot` makes it count."""
         self._disk.write_whole(self._snapshot_path(snapshot), contents)
 
+    def render_and_write_snapshot(
+        self,
+        snapshot: OffsetAndEpoch,
+        records: list[Message],
+        last_timestamp: int,
+        version: int,
+        voters: VoterSet | None,
+    ) -> None:
+        """The same for this node's own: to encode the records of a large image takes a while too."""
+        contents = render_snapshot(records, last_timestamp, snapshot.epoch, version, voters)
+        self.write_snapshot(snapshot, contents)
+
     def adopt_snapshot(self, snapshot: OffsetAndEpoch) -> None:
         """The log before it is not needed any more; older snapshots are removed."""
         older = self.snapshot

@@ -431,15 +431,13 @@ class QuorumNode:
 
     async def make_snapshot(self, records: list[Message], end_offset: int) -> None:
         """Of an image that has everything committed before `end_offset`; the log before it is dropped."""
-        from strandline.broker.metadata_store import render_snapshot
-
         known = self.store.snapshot
         if end_offset <= (0 if known is None else known.offset):
             return  # nothing is committed since
         snapshot = OffsetAndEpoch(end_offset, self.store.epoch_at(end_offset - 1))
         voters = self.core.history.at(end_offset - 1)
-        contents = render_snapshot(records, self._clock.wall_ms(), snapshot.epoch, *voters)
-        await self._workers.run(self.store.write_snapshot, snapshot, contents)
+        write = self.store.render_and_write_snapshot
+        await self._workers.run(write, snapshot, records, self._clock.wall_ms(), *voters)
         self._adopt(snapshot)
 
     def _adopt(self, snapshot: OffsetAndEpoch) -> bool:
