@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+import pytest
+
+from strandline.broker.metadata_store import MetadataStore
+from strandline.broker.quorum_peers import QuorumPeers
 from strandline.controller.image_records import records_of
-from strandline.sim.workload import create_topic
+from strandline.quorum.settings import QuorumSettings
+from strandline.sim.workers import SimulatedWorkers
+from strandline.sim.workload import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from tests.sim import scenarios
 from tests.sim.cluster import until
@@ -20,7 +28,26 @@ def start_of(node: SimulatedNode) -> int:
     return node.broker.quorum.store.start_offset
 
 
-async def by_size(world: World) -> None:
+# Longer than a follower waits for its leader, controller.quorum.fetch.timeout.ms.
+_SLOW_S = 3.0
+
+
+def write_snapshots_slowly(monkeypatch: pytest.MonkeyPatch, workers: SimulatedWorkers) -> None:
+    run = SimulatedWorkers.run
+
+    async def late(work: Callable[..., object], *values: object) -> object:
+        await asyncio.sleep(_SLOW_S)
+        return await run(workers, work, *values)
+
+    def run_slowly(self: SimulatedWorkers, work: Callable[..., object], *values: object) -> Awaitable[object]:
+        is_snapshot = getattr(work, "__func__", None) is MetadataStore.write_snapshot
+        return late(work, *values) if self is workers and is_snapshot else run(self, work, *values)
+
+    monkeypatch.setattr(SimulatedWorkers, "run", run_slowly)
+
+
+async def left_behind(world: World) -> tuple[SimulatedNode, SimulatedNode, SimulatedNode]:
+    """A controller, a broker, and a broker that is stopped and has nothing of what is in their snapshots."""
     controller, first, away = world.add_controllers(1, 2, settings=BY_SIZE)
     await world.start_all()
     client = await world.connect(first)
@@ -31,6 +58,64 @@ async def by_size(world: World) -> None:
     for number in range(20):
         await create_topic(client, f"topic-{number}")
     await until(lambda: min(start_of(controller), start_of(first)) > end_away)
+    return controller, first, away
+
+
+async def in_small_pieces(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, away = await left_behind(world)
+    began: list[float] = []
+    ended: list[float] = []
+    download = QuorumPeers.download
+
+    async def watched(peers: QuorumPeers, *values: Any) -> bytes | None:
+        began.append(world.loop.time())
+        contents = await download(peers, *values)
+        ended.append(world.loop.time())
+        return contents
+
+    monkeypatch.setattr(QuorumPeers, "download", watched)
+    monkeypatch.setattr("strandline.broker.quorum_peers._FETCH_BYTES", 4)
+    await away.start()
+    assert ended[0] - began[0] > QuorumSettings().fetch_timeout_s
+    assert len(began) == 1, "the leader was there all the time"
+
+
+async def slowly_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, first, away = await left_behind(world)
+    client = await world.connect(first)
+    starting = world.start_task(away.start())
+    await asyncio.sleep(0)
+    write_snapshots_slowly(monkeypatch, away.workers)
+    applied = [0]
+
+    async def watch() -> None:
+        while True:
+            applied.append(away.broker.quorum.applied_offset)
+            await asyncio.sleep(0.01)
+
+    await until(lambda: hasattr(away.broker, "quorum"))
+    watching = world.start_task(watch())
+    await starting
+    acknowledged = []
+    for number in range(20):
+        topic = f"later-{number}"
+        await create_topic(client, topic)
+        await until(lambda topic=topic: topic in away.broker.image.topics)  # type: ignore[misc]
+        if away.broker.image.topics[topic].partitions[0].leader == away.node_id:
+            await produce(await world.connect(away), topic, 0, [b"a record"])
+            acknowledged.append(topic)
+    await asyncio.sleep(2 * _SLOW_S)
+    watching.cancel()
+    assert acknowledged
+    assert applied == sorted(applied), "its image went back"
+    for topic in acknowledged:
+        replica = await away.life.run(away.broker.replicas.open(topic, 0))
+        assert replica.log.log_end_offset == 1
+
+
+async def by_size(world: World) -> None:
+    controller, first, away = await left_behind(world)
+    end_away = away.broker.quorum.applied_offset
     await away.start()
     await until(lambda: "topic-19" in away.broker.image.topics)
     assert start_of(away) > end_away, "it was given a snapshot"
@@ -93,6 +178,21 @@ async def leaders_return(world: World) -> None:
 @seeds(2)
 def test_every_node_makes_snapshots_and_who_was_away_is_given_one(seed: int) -> None:
     scenarios.run(by_size, seed)
+
+
+@seeds(2)
+def test_a_snapshot_that_is_written_slowly_is_taken_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that comes again, when newer metadata is applied, would count the topics behind it as deleted."""
+    with World(seed) as world:
+        world.run(slowly_written(world, monkeypatch))
+
+
+@seeds(1)
+def test_a_snapshot_that_takes_long_to_fetch_is_fetched_once(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with World(seed) as world:
+        world.run(in_small_pieces(world, monkeypatch))
 
 
 @seeds(1)

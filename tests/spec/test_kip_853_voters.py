@@ -268,6 +268,19 @@ def test_853_snapshot_brings_its_voters() -> None:
     assert node.core.high_watermark == node.core.log_end == 10
 
 
+def test_853_snapshot_keeps_the_voters_that_the_log_has_behind_it() -> None:
+    node = Node(4, recorded=voter_set(1), epochs=[(2, 0)], end=20, election=Election(2))
+    for offset, ids in ((5, (1, 2)), (15, (1, 2, 4))):
+        node.step(m.VotersAppended(offset=offset, voters=voter_set(*ids)))
+    node.step(m.SnapshotAdopted(snapshot=OffsetAndEpoch(10, 2), version=1, voters=voter_set(1, 2)))
+    assert node.core.history.last == voter_set(1, 2, 4)
+    assert node.core.history.at(9) == (1, voter_set(1, 2))
+    assert (node.core.log_end, node.core.high_watermark) == (20, 10)
+    node.step(m.SnapshotAdopted(snapshot=OffsetAndEpoch(12, 3), version=1, voters=voter_set(1, 2)))
+    assert node.core.history.last == voter_set(1, 2), "of a log that had left the committed one nothing stays"
+    assert node.core.log_end == 12
+
+
 def test_853_configured_voters_go_into_the_log_when_kraft_version_is_raised() -> None:
     node = Node(1, configured_by_id=True)
     node.lead()

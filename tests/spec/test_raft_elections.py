@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strandline.quorum import messages as m
-from strandline.quorum.messages import Election, OffsetAndEpoch
+from strandline.quorum.messages import Election, OffsetAndEpoch, ReplicaKey
 from strandline.quorum.roles import Candidate, Follower, Leader, Unattached
 from tests.spec.quorums import Node, is_granted, key, of
 
@@ -101,3 +101,29 @@ def test_5_4_1_candidate_whose_log_is_behind_gets_no_vote() -> None:
         voter = Node(epochs=[(1, 0), (3, 5)], end=10, election=Election(3))
         voter.vote(2, 5, last)
         assert is_granted(voter.effects + voter.sync()) is expected, last
+
+
+def test_5_2_second_leader_of_an_epoch_is_not_believed() -> None:
+    """§5.2: at most one leader can be elected in a term. Who names another changes nothing."""
+    follower, leader = Node(2), Node(1)
+    follower.follow(1, 1)
+    leader.lead()
+    for voter in (follower, leader):
+        role = voter.core.role
+        for event in (
+            m.BeginEpochRequested(leader_id=3, epoch=voter.core.epoch, token=object()),
+            m.LeaderFound(leader_id=3, epoch=voter.core.epoch),
+        ):
+            answers = of(voter.step(event), m.AnswerEpoch)
+            assert all(answer.error == "INVALID_REQUEST" for answer in answers)
+            assert voter.core.role is role
+
+
+def test_nobody_votes_for_a_replica_without_an_id() -> None:
+    """What is on the device would say that there was no vote, and another could be given."""
+    voter = Node()
+    asked = m.VoteRequested(
+        candidate=ReplicaKey(-1, bytes(16)), epoch=1, last=OffsetAndEpoch(0, 0), is_pre_vote=False, token=0
+    )
+    (answer,) = of(voter.step(asked), m.AnswerVote)
+    assert (answer.granted, answer.error, voter.core.epoch) == (False, "INVALID_REQUEST", 0)

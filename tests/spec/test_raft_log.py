@@ -6,7 +6,8 @@ import pytest
 
 from strandline.quorum import messages as m
 from strandline.quorum.messages import Election, OffsetAndEpoch
-from tests.spec.quorums import Node, of
+from strandline.quorum.roles import Follower, Leader
+from tests.spec.quorums import SETTINGS, Node, key, of
 
 
 def test_5_3_replica_whose_log_parts_is_told_where_to_go_back_to() -> None:
@@ -131,3 +132,41 @@ def test_kip_630_replica_that_has_the_snapshot_goes_on_behind_it() -> None:
 def test_kip_630_replica_whose_log_cannot_be_compared_gets_the_snapshot(offset: int, last_epoch: int) -> None:
     (answer,) = of(snapshot_leader().fetched(2, offset, last_epoch=last_epoch), m.AnswerFetch)
     assert (answer.snapshot, answer.diverging) == (OffsetAndEpoch(5, 2), None)
+
+
+def test_kip_630_each_piece_of_a_snapshot_shows_that_the_leader_is_there() -> None:
+    voter = Node(2)
+    voter.follow(1, 1)
+    (asked,) = of(voter.brought(1, 1, snapshot=OffsetAndEpoch(5, 1)), m.FetchSnapshot)
+    for _ in range(5):
+        voter.step(
+            m.SnapshotPieceFetched(leader_id=asked.leader_id, epoch=asked.epoch),
+            after_s=0.8 * SETTINGS.fetch_timeout_s,
+        )
+        assert voter.step(m.TimePassed()) == []
+    assert isinstance(voter.core.role, Follower)
+    voter.step(m.SnapshotPieceFetched(leader_id=3, epoch=1), after_s=0.8 * SETTINGS.fetch_timeout_s)
+    voter.step(m.TimePassed(), after_s=0.8 * SETTINGS.fetch_timeout_s)
+    assert not isinstance(voter.core.role, Follower), "what another node gives says nothing of it"
+
+
+def test_kip_630_who_takes_a_snapshot_counts_for_check_quorum() -> None:
+    voter = snapshot_leader()
+    for _ in range(5):
+        voter.step(
+            m.SnapshotRequested(replica=key(2), epoch=voter.core.epoch), after_s=0.8 * SETTINGS.check_quorum_s
+        )
+        voter.step(m.TimePassed())
+    assert isinstance(voter.core.role, Leader)
+    voter.step(m.SnapshotRequested(replica=key(9), epoch=voter.core.epoch), after_s=SETTINGS.check_quorum_s)
+    voter.step(m.TimePassed())
+    assert not isinstance(voter.core.role, Leader), "an observer does not count"
+
+
+def test_kip_630_snapshot_replaces_a_log_that_had_left_the_committed_one() -> None:
+    voter = Node(2, epochs=[(1, 0)], end=9)
+    voter.follow(1, 3)
+    voter.brought(1, 3, snapshot=OffsetAndEpoch(5, 2))
+    voter.step(m.SnapshotAdopted(snapshot=OffsetAndEpoch(5, 2), version=0, voters=None))
+    (asked,) = of(voter.step(m.LogSynced(end_offset=5, epochs=((2, 5),))), m.SendFetch)
+    assert (voter.core.high_watermark, asked.offset, asked.last_fetched_epoch) == (5, 5, 2)

@@ -26,6 +26,7 @@ from strandline.broker.handlers import Handlers
 from strandline.broker.in_sync import InSync
 from strandline.broker.lifecycle import Lifecycle
 from strandline.broker.metadata_view import Changes
+from strandline.broker.openings import Openings
 from strandline.broker.producer_ids import ProducerIds
 from strandline.broker.quorum_node import QuorumNode
 from strandline.broker.quorum_setup import controller_runtime_of, has_others, quorum_of, take_directories
@@ -56,7 +57,6 @@ from strandline.wire.schema import Request
 
 # Between two tries of what a full disk refuses.
 _AGAIN_S: Final = 0.5
-_OPEN_AGAIN_S: Final = 5.0  # there may be many
 
 
 class Ports(NamedTuple):
@@ -108,6 +108,7 @@ class Broker:
         self.leader_throttle = Throttle(self, LEADER)
         self.follower_throttle = Throttle(self, FOLLOWER)
         self.replication = Replication(self)
+        self.openings = Openings(self)
         self.in_sync = InSync(self)
         self.directory_reports = DirectoryReports(self)
         self.damaged_logs = DamagedLogs(self)
@@ -116,7 +117,6 @@ class Broker:
         self.cleaner = Cleaner(self)
         self._directories: list[LogDirectory] = []
         self._listeners: list[OpenListener] = []
-        self._unopened: set[TopicPartition] = set()  # followers that are tried again after a while
         self._waiter_key = 0
         self.cluster_id = ""
         self.controller_runtime: ControllerRuntime | None = None
@@ -318,25 +318,7 @@ class Broker:
         self.groups.leadership_changed(topic, index)
         self.transactions.leadership_changed(topic, index)
         if replica is None and self.replicas.follows(topic, index):
-            self.tasks.start(self._open_and_follow(topic, index))
-
-    async def _open_and_follow(self, topic: str, index: int, *, is_again: bool = False) -> None:
-        try:
-            self.replication.place(await self.replicas.open(topic, index))
-        except KafkaError as error:
-            place = TopicPartition(topic, index)
-            if not is_again:
-                self.events.warn("replica not opened", topic=topic, partition=index, error=error)
-                if place in self._unopened:
-                    return
-            self._unopened.add(place)
-            await asyncio.sleep(_OPEN_AGAIN_S)  # there may be room on the disk by then
-            if self.replicas.follows(topic, index):
-                self.tasks.start(self._open_and_follow(topic, index, is_again=True))
-            else:
-                self._unopened.discard(place)
-        else:
-            self._unopened.discard(TopicPartition(topic, index))
+            self.openings.want(TopicPartition(topic, index))
 
     def _directory_failed(self) -> None:
         """Others should lead what was in it: the controller hears of it with a heartbeat at once."""

@@ -3,6 +3,10 @@
 `call` speaks the controller's own APIs; `forward` wraps a client's request in an Envelope (KIP-590), so that an answer
 that the controller gives is told from one that says that it is not the controller. Both look for the controller again
 until their time is up.
+
+A connection is answered in order, so each purpose has its own: a heartbeat does not wait for a commit of something
+else, and who gives up on a client's request does not take those of other clients along. A client's request is not sent
+again while the controller may be at work on it: the second of two creations would be refused.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from strandline.wire.api.k37_create_partitions import CreatePartitionsRequest
 from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest
 from strandline.wire.api.k45_alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.api.k58_envelope import EnvelopeRequest
+from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest
+from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.codec import decode_from, encode, encode_into
 from strandline.wire.headers import (
     RequestHeader,
@@ -50,28 +56,37 @@ _SAYS_HOW_LONG: Final = (
 )
 
 
+# Connections for clients' requests; with more of those at a time some share one.
+_FORWARDING_MAX: Final = 8
+_HEARTBEATS: Final = "heartbeats"
+_CHANGES: Final = "changes"
+
+
 class Controllers:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._peers: dict[int, Peer] = {}
+        self._peers: dict[tuple[int, str], Peer] = {}  # by the controller and the purpose
+        self._forwarding = [0] * _FORWARDING_MAX  # requests under way, by connection
 
     async def call(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
         """The response of the active controller; NOT_CONTROLLER or REQUEST_TIMED_OUT as KafkaError."""
-        return await self._until(seconds, lambda limit: self._call_once(request, version, limit))
+        attempt_s = min(max(seconds, _ATTEMPT_MIN_S), _ATTEMPT_S)
+        return await self._until(seconds, lambda _: self._call_once(request, version, attempt_s))
 
     async def forward(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
         """The same for a client's request, which may itself say how long it waits."""
         if isinstance(request, _SAYS_HOW_LONG):
             seconds = min(seconds, request.timeout_ms / 1000)
-        return await self._until(seconds, lambda limit: self._forward_once(request, version, limit))
+        return await self._until(
+            seconds, lambda left_s: self._forward_once(request, version, max(left_s, _ATTEMPT_MIN_S))
+        )
 
     async def _until(self, seconds: float, attempt: Callable[[float], Awaitable[Any]]) -> Any:
-        limit = min(max(seconds, _ATTEMPT_MIN_S), _ATTEMPT_S)
         clock = self._broker.clock
         deadline = clock.monotonic() + seconds
         while True:
             try:
-                return await attempt(limit)
+                return await attempt(deadline - clock.monotonic())
             except KafkaError as error:
                 if error.code != ErrorCode.NOT_CONTROLLER or clock.monotonic() >= deadline:
                     raise
@@ -84,7 +99,9 @@ class Controllers:
         runtime = self._broker.controller_runtime
         if runtime is not None and runtime.is_active:
             return await decide(runtime, request, version)
-        response = await self._leader().call(request, version, seconds)
+        is_heartbeat = isinstance(request, BrokerRegistrationRequest | BrokerHeartbeatRequest)
+        peer = self._leader(_HEARTBEATS if is_heartbeat else _CHANGES)
+        response = await peer.call(request, version, seconds)
         if getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
         return response
@@ -98,7 +115,12 @@ class Controllers:
             request_principal=None,
             client_host_address=b"\x7f\x00\x00\x01",
         )
-        response = await self._leader().call(envelope, 0, seconds)
+        slot = self._forwarding.index(min(self._forwarding))
+        self._forwarding[slot] += 1
+        try:
+            response = await self._leader(f"forwarding {slot}").call(envelope, 0, seconds)
+        finally:
+            self._forwarding[slot] -= 1
         if response.error_code != ErrorCode.NONE or response.response_data is None:
             raise KafkaError(response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR)
         data = response.response_data
@@ -107,7 +129,7 @@ class Controllers:
         answer, _ = decode_from(response_class(type(request)), version, data, position)
         return answer
 
-    def _leader(self) -> Peer:
+    def _leader(self, purpose: str) -> Peer:
         quorum = self._broker.quorum
         leader_id = quorum.leader_id
         address = quorum.addresses.of(leader_id)
@@ -115,13 +137,14 @@ class Controllers:
             raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, "The voters are of another cluster.")
         if address is None or leader_id == self._broker.node_id:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "The active controller is not known at the moment.")
-        peer = self._peers.get(leader_id)
+        key = (leader_id, purpose)
+        peer = self._peers.get(key)
         if peer is not None and address != (peer.host, peer.port):
-            self._peers.pop(leader_id).close()  # it has moved
+            self._peers.pop(key).close()  # it has moved
             peer = None
         if peer is None:
             client_id = f"broker-{self._broker.node_id}"
-            peer = self._peers[leader_id] = Peer(self._broker.network, client_id, address.host, address.port)
+            peer = self._peers[key] = Peer(self._broker.network, client_id, address.host, address.port)
         return peer
 
     def changed(self) -> None:
@@ -129,8 +152,8 @@ class Controllers:
         asyncio.get_running_loop().call_later(_LAST_ANSWERS_S, self._leave_others)
 
     def _leave_others(self) -> None:
-        for node_id in [n for n in self._peers if n != self._broker.quorum.leader_id]:
-            self._peers.pop(node_id).close()
+        for key in [key for key in self._peers if key[0] != self._broker.quorum.leader_id]:
+            self._peers.pop(key).close()
 
     def stop(self) -> None:
         for peer in self._peers.values():

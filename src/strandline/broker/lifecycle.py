@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _REGISTRATION_VERSION: Final = 4
 _HEARTBEAT_VERSION: Final = 1
 _EAGER_S: Final = 0.02
+# A start that waits longer says what for.
+_SAY_S: Final = 5.0
 # Kafka's is the same: 5 minutes at most, decided by no setting.
 _SHUTDOWN_S: Final = 300.0
 _NO_CONTROLLER_S: Final = 2.0
@@ -92,32 +95,57 @@ class Lifecycle:
 
     async def caught_up(self) -> None:
         """Until this node's image has its own registration, and so everything before it."""
-        while self._broker.quorum.applied_offset <= self.epoch:
+        broker = self._broker
+        say_at = broker.clock.monotonic() + _SAY_S
+        while (offset := broker.quorum.applied_offset) <= self.epoch:
+            if broker.clock.monotonic() >= say_at:
+                say_at = math.inf
+                leader = broker.quorum.leader_id
+                broker.events.warn("metadata is behind", offset=offset, wanted=self.epoch, leader=leader)
             await asyncio.sleep(0.002)
 
     async def unfenced(self) -> None:
         """Until the controller has unfenced this broker and the image says so."""
+        clock, pause_s = self._broker.clock, _EAGER_S
+        interval_s = self._broker.config.int("broker.heartbeat.interval.ms") / 1000
+        say_at, said = clock.monotonic() + _SAY_S, ""
         while True:
-            await self._beat()
+            response = await self._beat()
             state = self._broker.image.brokers.get(self._broker.node_id)
             if state is not None and state.epoch == self.epoch and not state.fenced:
                 return
-            await asyncio.sleep(_EAGER_S)
+            if _is_stale(response):
+                await self._register_anew()
+                await self.caught_up()
+                continue
+            if clock.monotonic() >= say_at and said != (why := _why_fenced(response)):
+                self._broker.events.warn("the controllers do not unfence this broker yet", why=why)
+                said = why
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, interval_s)
+
+    async def _register_anew(self) -> None:
+        """The cluster has forgotten this broker, or has taken another for it."""
+        self._broker.events.warn("registering again: the registration has been replaced", epoch=self.epoch)
+        self._incarnation = self._broker.random.uuid()
+        await self.register()
 
     async def run(self) -> None:
         interval_s = self._broker.config.int("broker.heartbeat.interval.ms") / 1000
+        pause_s = interval_s
+        eager_s = _EAGER_S  # until the next beat while it is fenced, doubled each time
         while True:
-            self._kick.clear()
             with suppress(TimeoutError):
-                await within(interval_s, self._kick.wait())
+                await within(pause_s, self._kick.wait())
+            self._kick.clear()
             response = await self._beat()
-            if response is not None and response.error_code == ErrorCode.STALE_BROKER_EPOCH:
-                # The cluster has forgotten this broker, or has taken another for it.
-                self._incarnation = self._broker.random.uuid()
-                await self.register()
-            elif response is not None and response.is_fenced:
-                await asyncio.sleep(_EAGER_S)
-                self._kick.set()
+            is_stale = _is_stale(response)
+            if is_stale:
+                await self._register_anew()
+            if is_stale or (response is not None and response.is_fenced):
+                pause_s, eager_s = eager_s, min(2 * eager_s, interval_s)
+            else:
+                pause_s, eager_s = interval_s, _EAGER_S
 
     async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse | None:
         request = BrokerHeartbeatRequest(
@@ -160,3 +188,18 @@ class Lifecycle:
                     return
             await asyncio.sleep(_EAGER_S)
         self._broker.events.warn("controlled shutdown took too long; stopping as it is")
+
+
+def _is_stale(response: BrokerHeartbeatResponse | None) -> bool:
+    return response is not None and response.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+
+def _why_fenced(response: BrokerHeartbeatResponse | None) -> str:
+    """As far as the answer to a heartbeat tells."""
+    if response is None:
+        return "no controller answers"
+    if response.error_code != ErrorCode.NONE:
+        return error_name(response.error_code)
+    if not response.is_caught_up:
+        return "its metadata is behind"
+    return "its log directories are offline" if response.is_fenced else "its metadata does not say so yet"

@@ -15,6 +15,7 @@ from strandline.base.producer_entry import ProducerEntry
 from strandline.broker.voter_records import voter_records, voters_in
 from strandline.config import TopicConfig
 from strandline.ports.disk import Disk
+from strandline.quorum.epochs import is_behind, last_epoch
 from strandline.quorum.messages import Election, LogSynced, OffsetAndEpoch, ReplicaKey, VotersAppended
 from strandline.quorum.voters import STATIC_VERSION, VoterHistory, VoterSet
 from strandline.storage import checkpoints, names
@@ -134,7 +135,7 @@ class MetadataStore:
         opened = open_log(disk, opening)
         self.notes = opened.notes
         self._log = Log(disk, files, self._path, PARTITION, config, opened, 0, now_ms)
-        if self.snapshot is not None and self._log.log_end_offset < self.snapshot.offset:
+        if self.snapshot is not None and is_behind(self._last(), self.snapshot):
             self._log.restart_at(self.snapshot.offset)
         self.election = self._read_election(is_alone)
         self.bytes_since_snapshot = self._log.size
@@ -146,6 +147,9 @@ class MetadataStore:
     @property
     def start_offset(self) -> int:
         return self._log.log_start_offset
+
+    def _last(self) -> OffsetAndEpoch:
+        return OffsetAndEpoch(self.end_offset, last_epoch(self.synced().epochs))
 
     def synced(self, end_offset: int | None = None) -> LogSynced:
         """The state of the log as the quorum sees it."""
@@ -274,12 +278,25 @@ class MetadataStore:
         """Blocks until it is on the device; in a worker. `adopt_snapshot` makes it count."""
         self._disk.write_whole(self._snapshot_path(snapshot), contents)
 
+    def render_and_write_snapshot(
+        self,
+        snapshot: OffsetAndEpoch,
+        records: list[Message],
+        last_timestamp: int,
+        version: int,
+        voters: VoterSet | None,
+    ) -> None:
+        """The same for this node's own: to encode the records of a large image takes a while too."""
+        contents = render_snapshot(records, last_timestamp, snapshot.epoch, version, voters)
+        self.write_snapshot(snapshot, contents)
+
     def adopt_snapshot(self, snapshot: OffsetAndEpoch) -> None:
         """The log before it is not needed any more; older snapshots are removed."""
         older = self.snapshot
+        has_left = is_behind(self._last(), snapshot)
         self.snapshot = snapshot
         self.bytes_since_snapshot = 0
-        if snapshot.offset > self.end_offset:
+        if has_left:
             self._log.restart_at(snapshot.offset)
         else:
             self._log.advance_start(snapshot.offset)

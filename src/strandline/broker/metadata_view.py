@@ -54,6 +54,7 @@ class MetadataView:
         self._on_changes = on_changes
         self._on_leader = on_leader
         self._changes = Changes()
+        self._end_offset = 0
 
     def committed(self, message: Message, end_offset: int) -> None:
         self._note(message)
@@ -81,6 +82,7 @@ class MetadataView:
                 pass
 
     def published(self, end_offset: int) -> None:
+        self._end_offset = max(self._end_offset, end_offset)
         if self._runtime is not None:
             self._runtime.published(end_offset)
         if self._changes:
@@ -89,6 +91,8 @@ class MetadataView:
 
     def snapshot_loaded(self, records: list[Message], end_offset: int) -> None:
         """The image is made anew: everything in it may have changed."""
+        # What came after an earlier one would count as removed, and its logs with it.
+        assert end_offset >= self._end_offset, "an image never goes back"
         old_topics = list(self._image.topics.values())
         old_configs = list(self._image.configs)
         self._image.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
@@ -20,6 +20,29 @@ if TYPE_CHECKING:
 
 E = TypeVar("E")
 _FETCH_BYTES_MAX: Final = 8 * 1024 * 1024
+
+
+class _Partition(Protocol):
+    partition_index: int
+
+
+P_co = TypeVar("P_co", bound=_Partition, covariant=True)
+
+
+class _Topic(Protocol[P_co]):
+    topic_name: str
+
+    @property
+    def partitions(self) -> tuple[P_co, ...]: ...
+
+
+def _metadata_partition(topics: tuple[_Topic[P_co], ...]) -> P_co:
+    """The one partition that these requests are about; as in Kafka, any other makes a request invalid."""
+    if len(topics) == 1 and len(topics[0].partitions) == 1:
+        partition = topics[0].partitions[0]
+        if (topics[0].topic_name, partition.partition_index) == (METADATA_TOPIC, 0):
+            return partition
+    raise KafkaError(ErrorCode.INVALID_REQUEST)
 
 
 def check_cluster(quorum: QuorumNode, cluster_id: str | None) -> None:
@@ -44,9 +67,9 @@ def _code(error: str) -> int:
 async def answer_vote(quorum: QuorumNode, request: vote.VoteRequest) -> vote.VoteResponse:
     try:
         check_cluster(quorum, request.cluster_id)
+        asked = _metadata_partition(request.topics)
     except KafkaError as error:
         return vote.VoteResponse(error_code=error.code, topics=())
-    asked = request.topics[0].partitions[0]
     answer: m.AnswerVote = await quorum.request(
         lambda token: m.VoteRequested(
             candidate=ReplicaKey(asked.replica_id, asked.replica_directory_id),
@@ -77,9 +100,9 @@ async def answer_begin_epoch(
 ) -> begin.BeginQuorumEpochResponse:
     try:
         check_cluster(quorum, request.cluster_id)
+        asked = _metadata_partition(request.topics)
     except KafkaError as error:
         return begin.BeginQuorumEpochResponse(error_code=error.code, topics=())
-    asked = request.topics[0].partitions[0]
     told = [e for e in request.leader_endpoints if e.name == quorum.addresses.listener_name]
     for endpoint in (told or request.leader_endpoints)[:1]:
         quorum.addresses.learn(asked.leader_id, endpoint.host, endpoint.port)
@@ -110,9 +133,9 @@ async def answer_end_epoch(
 ) -> end.EndQuorumEpochResponse:
     try:
         check_cluster(quorum, request.cluster_id)
+        asked = _metadata_partition(request.topics)
     except KafkaError as error:
         return end.EndQuorumEpochResponse(error_code=error.code, topics=())
-    asked = request.topics[0].partitions[0]
     successors = asked.preferred_successors or tuple(c.candidate_id for c in asked.preferred_candidates)
     answer: m.AnswerEpoch = await quorum.request(
         lambda token: m.EndEpochRequested(
@@ -139,6 +162,8 @@ async def answer_fetch(quorum: QuorumNode, request: fetch.FetchRequest) -> fetch
         check_cluster(quorum, request.cluster_id)
         if not request.topics or request.topics[0].topic_id != METADATA_TOPIC_ID:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        if [[asked.partition for asked in topic.partitions] for topic in request.topics] != [[0]]:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
     except KafkaError as error:
         return fetch.FetchResponse(throttle_time_ms=0, error_code=error.code, responses=())
     asked = request.topics[0].partitions[0]

@@ -4,8 +4,10 @@
    they are on the device.
 2. Committed records are given to the owner in the order of the log, each once.
 3. A write that fails halts the node: what is on the device is unknown.
-4. A set of voters is told to the core as soon as it is appended, and the addresses of nodes follow it.
-5. When the connection to the leader breaks, its address is probed at once; if it is refused the leader is gone, and an
+4. A snapshot is fetched for the role that asked for it, and written in the same queue: nothing is appended meanwhile,
+   and an image that has what is in it does not go back to it.
+5. A set of voters is told to the core as soon as it is appended, and the addresses of nodes follow it.
+6. When the connection to the leader breaks, its address is probed at once; if it is refused the leader is gone, and an
    election begins without waiting for a timeout.
 """
 
@@ -13,8 +15,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata_store import MetadataStore, voters_of_snapshot
@@ -33,7 +35,7 @@ from strandline.ports.workers import Workers
 from strandline.quorum import messages as m
 from strandline.quorum.core import Quorum
 from strandline.quorum.messages import Effect, Event, OffsetAndEpoch
-from strandline.quorum.roles import Follower, Leader
+from strandline.quorum.roles import Follower, Leader, Role
 from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import Voter, VoterSet
 from strandline.telemetry.events import Events
@@ -62,6 +64,11 @@ class QuorumListener(Protocol):
     def leads_no_more(self) -> None: ...
 
     def leader_changed(self, leader_id: int, epoch: int) -> None: ...
+
+
+class _FetchedSnapshot(NamedTuple):
+    snapshot: OffsetAndEpoch
+    contents: bytes
 
 
 class QuorumNode:
@@ -113,7 +120,7 @@ class QuorumNode:
         self._peers = QuorumPeers(self, own.key, network, random, events, settings)
         self._upkeep = VoterUpkeep(self, self._peers, settings, joins_by_itself=joins_by_itself)
         self._is_discovering = False
-        self._writes: deque[Effect | None] = deque()
+        self._writes: deque[Effect | _FetchedSnapshot | None] = deque()
         self._writer: asyncio.Task[None] | None = None
         self._is_full = False  # the disk, as was said
         self._timer: asyncio.TimerHandle | None = None
@@ -289,7 +296,7 @@ class QuorumNode:
                 case m.SendFetch():
                     self.tasks.start(self._peers.send_fetch(effect))
                 case m.FetchSnapshot():
-                    self.tasks.start(self._fetch_snapshot(effect))
+                    self.tasks.start(self._fetch_snapshot(effect, self.core.role))
                 case m.HighWatermarkAdvanced():
                     self._give_committed(effect.offset)
                 case m.BecomeLeader():
@@ -328,7 +335,7 @@ class QuorumNode:
 
     # Writing
 
-    def _write(self, effect: Effect | None) -> None:
+    def _write(self, effect: Effect | _FetchedSnapshot | None) -> None:
         """None stands for records that are in the page cache and have to be synced."""
         self._writes.append(effect)
         if self._writer is None:
@@ -353,7 +360,7 @@ class QuorumNode:
         except OSError as error:
             self._process.halt(f"the metadata log cannot be synced: {error}")
 
-    async def _write_one(self, effect: Effect | None) -> None:
+    async def _write_one(self, effect: Effect | _FetchedSnapshot | None) -> None:
         if isinstance(effect, m.PersistElection):
             while not await self._has_room(self._write_election(effect.election)):
                 pass
@@ -372,6 +379,10 @@ class QuorumNode:
                 if not is_full(error):
                     raise  # otherwise it is cut, and its epochs are written before the next append
             self.addresses.voters_changed()
+        elif isinstance(effect, _FetchedSnapshot):
+            while not await self._has_room(self._workers.run(self.store.write_snapshot, *effect)):
+                pass
+            self._snapshot_fetched(effect)
         work = self.store.sync_work()
         await self._sync(work.run, self._disk)
         self.store.synced_to(work.end_offset)
@@ -388,7 +399,7 @@ class QuorumNode:
     async def _append_fetched(self, records: bytes, changes: list[m.VotersAppended]) -> None:
         self.store.append(records, self._clock.wall_ms(), changes)
 
-    async def _has_room(self, write: Coroutine[Any, Any, None]) -> bool:
+    async def _has_room(self, write: Awaitable[None]) -> bool:
         """Waits a moment where there is none: until there is, this node hears of nothing new and goes on otherwise."""
         try:
             await write
@@ -420,46 +431,52 @@ class QuorumNode:
 
     async def make_snapshot(self, records: list[Message], end_offset: int) -> None:
         """Of an image that has everything committed before `end_offset`; the log before it is dropped."""
-        from strandline.broker.metadata_store import render_snapshot
-
-        if self.store.snapshot is not None and end_offset <= self.store.snapshot.offset:
+        known = self.store.snapshot
+        if end_offset <= (0 if known is None else known.offset):
             return  # nothing is committed since
         snapshot = OffsetAndEpoch(end_offset, self.store.epoch_at(end_offset - 1))
         voters = self.core.history.at(end_offset - 1)
-        contents = render_snapshot(records, self._clock.wall_ms(), snapshot.epoch, *voters)
-        await self._workers.run(self.store.write_snapshot, snapshot, contents)
+        write = self.store.render_and_write_snapshot
+        await self._workers.run(write, snapshot, records, self._clock.wall_ms(), *voters)
         self._adopt(snapshot)
 
     def _adopt(self, snapshot: OffsetAndEpoch) -> bool:
-        """Whether it counts now. If a later one has come while this was written, that one stays and this goes."""
+        """Whether it counts now. If it or a later one has come while this was written, that one stays."""
         known = self.store.snapshot
-        if known is not None and known > snapshot:
-            self.store.remove_snapshot(snapshot)
+        if known is not None and known >= snapshot:
+            if known != snapshot:
+                self.store.remove_snapshot(snapshot)
             return False
         self.store.adopt_snapshot(snapshot)
         self.core.latest_snapshot = snapshot
         self.core.log_start = self.store.start_offset
         return True
 
-    async def _fetch_snapshot(self, effect: m.FetchSnapshot) -> None:
+    async def _fetch_snapshot(self, effect: m.FetchSnapshot, asker: Role) -> None:
+        assert isinstance(asker, Follower)
+        contents = None
         try:
-            contents = await self._peers.download(effect)
+            contents = await self._peers.download(effect, lambda: self.core.role is asker)
         except (OSError, KafkaError) as error:
             self.events.warn("snapshot not fetched", error=error)
             await asyncio.sleep(_FETCH_RETRY_S)
-            role = self.core.role
-            if isinstance(role, Follower):
-                role.is_writing = False
+        if self.core.role is not asker:
+            return  # the next leader, or this one if it is found again, says anew what there is to fetch
+        if contents is not None:
+            self._write(_FetchedSnapshot(effect.snapshot, contents))
+        else:
+            asker.is_writing = False
             self._do(self.core.fetch_again())
+
+    def _snapshot_fetched(self, fetched: _FetchedSnapshot) -> None:
+        """It is on the device; a node that stops meanwhile finds it at its next start."""
+        if self.is_stopped or not self._adopt(fetched.snapshot):
             return
-        await self._workers.run(self.store.write_snapshot, effect.snapshot, contents)
-        if not self._adopt(effect.snapshot):
-            return
-        version, voters = voters_of_snapshot(contents)
-        self.step(m.SnapshotAdopted(snapshot=effect.snapshot, version=version, voters=voters))
+        version, voters = voters_of_snapshot(fetched.contents)
+        self.step(m.SnapshotAdopted(snapshot=fetched.snapshot, version=version, voters=voters))
         self.addresses.voters_changed()
-        self._load_snapshot()
-        self.step(self.store.synced())
+        if fetched.snapshot.offset > self._applied:
+            self._load_snapshot()
 
     # Time
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -216,13 +217,14 @@ class QuorumPeers:
                 self._node.addresses.learn_from(response.node_endpoints)
                 self._node.step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))
 
-    async def download(self, effect: m.FetchSnapshot) -> bytes:
+    async def download(self, effect: m.FetchSnapshot, is_wanted: Callable[[], bool]) -> bytes | None:
+        """None if it is not wanted any more. Each piece shows that the leader is there."""
         contents = bytearray()
-        while True:
+        while is_wanted():
             request = fetch_snapshot_request(
                 self._node.cluster_id,
                 self._own,
-                self._node.core.epoch,
+                effect.epoch,
                 effect.snapshot,
                 len(contents),
                 _FETCH_BYTES,
@@ -233,9 +235,11 @@ class QuorumPeers:
             partition = response.topics[0].partitions[0]
             if partition.error_code:
                 raise KafkaError(partition.error_code)
+            self._node.step(m.SnapshotPieceFetched(leader_id=effect.leader_id, epoch=effect.epoch))
             contents += partition.unaligned_records
             if len(contents) >= partition.size:
                 return bytes(contents)
+        return None
 
     def _key_of(self, node_id: int) -> ReplicaKey:
         voter = self._node.core.history.last.by_id(node_id)

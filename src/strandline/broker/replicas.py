@@ -65,6 +65,7 @@ class Replicas:
         # Open replicas, by topic name and partition: the hot path looks here first.
         self.by_topic: dict[str, dict[int, Replica]] = {}
         self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
+        self._counts = dict.fromkeys(directories, 0)  # of partitions in each directory
         self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
         self._say_full_at: dict[LogDirectory, float] = {}
         self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
@@ -97,8 +98,7 @@ class Replicas:
             if partition in self._on_disk or known in online:
                 continue
             if unreadable is not None:
-                self._on_disk[partition] = (unreadable, unreadable.path_of(partition))
-                self.on_placed(partition, unreadable)
+                self._is_in(partition, unreadable, unreadable.path_of(partition))
             elif known != UNASSIGNED:
                 self._place(partition, topic.topic_id)
 
@@ -123,8 +123,7 @@ class Replicas:
             self._image.topics[partition.topic].partitions[partition.partition].directory_of(self._node_id)
         )
         if other is None or directory.directory_id == known:
-            self._on_disk[partition] = (directory, path)
-            self.on_placed(partition, directory)
+            self._is_in(partition, directory, path)
         stale = (directory, path) if other is not None and directory.directory_id != known else other
         if stale is not None:
             self._set_stray(stale[0], partition, stale[1], "a newer copy is in use; remove it by hand")
@@ -199,9 +198,16 @@ class Replicas:
                 path = directory.create_partition(partition, topic_id)
             except OSError as error:
                 raise self.disk_error(directory, error) from error
-            self._on_disk[partition] = (directory, path)
-            self.on_placed(partition, directory)
+            self._is_in(partition, directory, path)
         return self._on_disk[partition]
+
+    def _is_in(self, partition: TopicPartition, directory: LogDirectory, path: str) -> None:
+        other = self._on_disk.get(partition)
+        if other is not None:
+            self._counts[other[0]] -= 1
+        self._on_disk[partition] = (directory, path)
+        self._counts[directory] += 1
+        self.on_placed(partition, directory)
 
     def _check_present(self, partition: TopicPartition, path: str) -> None:
         """After a wait: the topic may have been deleted meanwhile, and its directory renamed."""
@@ -286,8 +292,7 @@ class Replicas:
         online = [directory for directory in self.directories if directory.offline_because is None]
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "Every log directory is offline.")
-        counts = [len(self.partitions_in(directory)) for directory in online]
-        return online[counts.index(min(counts))]
+        return min(online, key=lambda directory: self._counts[directory])
 
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
         """What a failed read or write means: a full disk passes, anything else takes the directory offline."""
@@ -351,10 +356,7 @@ class Replicas:
             isinstance(role, Follower) and role.leader_id != state.leader
         ):
             given = self._role(replica.partition, state, replica.log, replica.high_watermark)
-            try:
-                _begin_epoch(given, replica.log)
-            except OSError as error:
-                self.disk_error(replica.directory, error)
+            _begin_epoch(given, replica.log)
             replica.take(given)
         return replica
 
@@ -385,6 +387,7 @@ class Replicas:
 
     def _remove(self, partition: TopicPartition) -> None:
         directory, path = self._on_disk.pop(partition)
+        self._counts[directory] -= 1
         replica = self.by_topic.get(partition.topic, {}).pop(partition.partition, None)
         delay_ms = self._configs.topic(partition.topic).file_delete_delay_ms
         if replica is not None:
@@ -437,13 +440,9 @@ class Replicas:
 
 
 def _begin_epoch(role: Leader | Follower, log: Log) -> None:
-    """Notes where a new leader's epoch begins. A full disk is no reason not to lead: its first append writes it."""
+    """Notes where a new leader's epoch begins; its first append writes it."""
     if isinstance(role, Leader):
-        try:
-            log.epochs.begin(role.epoch, log.log_end_offset)
-        except OSError as error:
-            if not is_full(error):
-                raise
+        log.epochs.begin(role.epoch, log.log_end_offset)
 
 
 def is_full(error: OSError) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from strandline.quorum import messages as m
 from strandline.quorum.elections import Elections
+from strandline.quorum.epochs import is_behind
 from strandline.quorum.messages import Effect
 from strandline.quorum.roles import Follower, Leader, ReplicaProgress, VoterChange
 from strandline.quorum.voters import DYNAMIC_VERSION, UNKNOWN_DIRECTORY, VoterSet, is_same
@@ -37,9 +38,14 @@ class VoterChanges(Elections):
         return []
 
     def _snapshot_adopted(self, event: m.SnapshotAdopted) -> list[Effect]:
-        self.history.restart(event.snapshot.offset - 1, event.version, event.voters)
-        self.log_end = max(self.log_end, event.snapshot.offset)
-        self.high_watermark = max(self.high_watermark, event.snapshot.offset)
+        snapshot = event.snapshot
+        if is_behind(self.last, snapshot):
+            # What the log had was never committed, or is in the snapshot.
+            self.history.truncate(snapshot.offset)
+            self.log_end = snapshot.offset
+            self.epochs = ((snapshot.epoch, snapshot.offset),)
+        self.history.restart(snapshot.offset - 1, event.version, event.voters)
+        self.high_watermark = max(self.high_watermark, snapshot.offset)
         return []
 
     # Requests

@@ -74,6 +74,10 @@ class Quorum(VoterChanges):
                 return self._leader_found(event.leader_id, event.epoch, now)
             case m.FetchAnswered():
                 return self._fetch_answered(event, now)
+            case m.SnapshotRequested():
+                return self._snapshot_requested(event, now)
+            case m.SnapshotPieceFetched():
+                return self._snapshot_piece_fetched(event, now)
             case m.LogSynced():
                 return self._log_synced(event, now)
             case m.ElectionPersisted():

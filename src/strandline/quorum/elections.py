@@ -24,6 +24,8 @@ class Elections(Fetching):
         effects: list[Effect] = []
         if event.epoch < self.epoch:
             return [self._vote_answer(event, granted=False, error="FENCED_LEADER_EPOCH")]
+        if event.candidate.replica_id < 0:
+            return [self._vote_answer(event, granted=False, error="INVALID_REQUEST")]
         if event.epoch > self.epoch:
             effects += self._unattach(event.epoch, now)
         if not self._is_meant(event.asked):
@@ -183,15 +185,16 @@ class Elections(Fetching):
         return [*effects, *self._persist(Election(epoch), [])]
 
     def _leader_found(self, leader_id: int, epoch: int, now: float) -> list[Effect]:
+        """Of the epoch that is known already, this changes nothing once it has a leader."""
         if epoch < self.epoch or (epoch == self.epoch and leader_id == NO_LEADER):
             return []
         if leader_id in (NO_LEADER, self.own.replica_id):
             return self._unattach(epoch, now) if epoch > self.epoch else []
         role = self.role
         if isinstance(role, Follower) and role.epoch == epoch:
-            assert role.leader_id == leader_id, "two leaders in one epoch"
             return []
-        assert not (isinstance(role, Leader) and role.epoch == epoch), "two leaders in one epoch"
+        if isinstance(role, Leader) and role.epoch == epoch:
+            return []
         effects = self._stop_leading()
         voted = role.voted if isinstance(role, Unattached | Prospective) and role.epoch == epoch else None
         if isinstance(role, Candidate) and role.epoch == epoch:
@@ -218,9 +221,15 @@ class Elections(Fetching):
     def _begin_epoch_requested(self, event: m.BeginEpochRequested, now: float) -> list[Effect]:
         if event.epoch < self.epoch:
             return [self._epoch_answer(event.token, "FENCED_LEADER_EPOCH")]
+        if event.leader_id < 0 or self._contradicts(event.leader_id, event.epoch):
+            return [self._epoch_answer(event.token, "INVALID_REQUEST")]
         effects = self._leader_found(event.leader_id, event.epoch, now)
         error = "" if self._is_meant(event.asked) else "INVALID_VOTER_KEY"
         return [*effects, self._epoch_answer(event.token, error)]
+
+    def _contradicts(self, leader_id: int, epoch: int) -> bool:
+        """An epoch has one leader: whoever names another than the known one is not believed."""
+        return epoch == self.epoch and self.leader_id not in (NO_LEADER, leader_id)
 
     def _epoch_answer(self, token: m.Token, error: str = "") -> m.AnswerEpoch:
         return m.AnswerEpoch(token=token, epoch=self.epoch, leader_id=self.leader_id, error=error)

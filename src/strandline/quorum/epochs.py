@@ -43,3 +43,8 @@ def diverging_point(
 def is_up_to_date(candidate: OffsetAndEpoch, own: OffsetAndEpoch) -> bool:
     """Raft §5.4.1: the later last epoch wins; with equal ones the longer log."""
     return candidate.epoch > own.epoch or (candidate.epoch == own.epoch and candidate.offset >= own.offset)
+
+
+def is_behind(last: OffsetAndEpoch, snapshot: OffsetAndEpoch) -> bool:
+    """Whether a log that ends so lacks what is in a snapshot: it is shorter, or has left the committed log before."""
+    return last.offset < snapshot.offset or last.epoch < snapshot.epoch

@@ -165,7 +165,7 @@ class Fetching(QuorumState):
         role.deadline = now + self._settings.fetch_timeout_s
         if event.snapshot is not None:
             role.is_writing = True
-            return [m.FetchSnapshot(leader_id=role.leader_id, snapshot=event.snapshot)]
+            return [m.FetchSnapshot(leader_id=role.leader_id, epoch=role.epoch, snapshot=event.snapshot)]
         if event.diverging is not None:
             return self._go_back(role, event.diverging)
         if event.records:
@@ -173,6 +173,22 @@ class Fetching(QuorumState):
             self._told_high_watermark = max(self._told_high_watermark, event.high_watermark)
             return [m.AppendFetched(records=event.records)]
         return [*self._follow_high_watermark(event.high_watermark), *self._fetch()]
+
+    def _snapshot_requested(self, event: m.SnapshotRequested, now: float) -> list[Effect]:
+        """Whoever takes a long snapshot fetches no records for a while, and is there all the same."""
+        role = self.role
+        if isinstance(role, Leader) and event.epoch == role.epoch:
+            progress = next((p for key, p in role.replicas.items() if is_same(key, event.replica)), None)
+            if progress is not None:
+                progress.last_fetch = now
+                self._extend_check(role, now)
+        return []
+
+    def _snapshot_piece_fetched(self, event: m.SnapshotPieceFetched, now: float) -> list[Effect]:
+        role = self.role
+        if isinstance(role, Follower) and (role.leader_id, role.epoch) == (event.leader_id, event.epoch):
+            role.deadline = max(role.deadline, now + self._settings.fetch_timeout_s)
+        return []
 
     def _go_back(self, role: Follower, point: OffsetAndEpoch) -> list[Effect]:
         own = end_of(self.epochs, self.log_end, point.epoch)

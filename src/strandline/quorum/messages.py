@@ -115,6 +115,22 @@ class FetchAnswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRequested:
+    """A replica pulls a piece of a snapshot."""
+
+    replica: ReplicaKey
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotPieceFetched:
+    """The leader gave a piece of its snapshot, so it is there."""
+
+    leader_id: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSynced:
     """Everything before `end_offset` is on the device; `epochs` is where each leader epoch began."""
 
@@ -221,6 +237,8 @@ Event = (
     | EndEpochRequested
     | FetchRequested
     | FetchAnswered
+    | SnapshotRequested
+    | SnapshotPieceFetched
     | LogSynced
     | ElectionPersisted
     | LeaderFound
@@ -355,6 +373,7 @@ class TruncateLog:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSnapshot:
     leader_id: int
+    epoch: int
     snapshot: OffsetAndEpoch
 
 

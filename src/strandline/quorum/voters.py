@@ -147,6 +147,10 @@ class VoterHistory:
         self._versions = [entry for entry in self._versions if entry[0] < end_offset]
 
     def restart(self, offset: int, version: int, voters: VoterSet | None) -> None:
-        """The log begins with a snapshot that has these."""
-        self._versions = [(offset, version)] if version != STATIC_VERSION else []
-        self._entries = [VotersAt(offset, voters)] if voters is not None else []
+        """The log begins with a snapshot that has these; what stands in the log behind it stays."""
+        self._versions = [entry for entry in self._versions if entry[0] > offset]
+        self._entries = [entry for entry in self._entries if entry.offset > offset]
+        if version != STATIC_VERSION:
+            self._versions.insert(0, (offset, version))
+        if voters is not None:
+            self._entries.insert(0, VotersAt(offset, voters))

@@ -12,8 +12,9 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochs:
     """(epoch, start offset), both strictly ascending, written to the checkpoint on every change.
 
-    A leader's own epoch counts from the moment it begins, also where a full disk keeps it from being written: otherwise
-    a follower with records of an epoch between the last one here and its own would not be seen to have left this log.
+    A leader's own epoch counts from the moment it begins, and is written before the first record of it: otherwise a
+    follower with records of an epoch between the last one here and its own would not be seen to have left this log.
+    A node may begin to lead thousands of partitions at once; most of them have no record soon.
     """
 
     def __init__(self, disk: Disk, path: str) -> None:
@@ -37,11 +38,9 @@ class LeaderEpochs:
             self._set(self._with(epoch, start_offset))
 
     def begin(self, epoch: int, start_offset: int) -> None:
-        """The same for the epoch that this node leads. If it cannot be written, which raises, it counts nevertheless:
-        before the first record of it is appended it is written."""
-        if self.latest_epoch != epoch:
+        """The same for the epoch that this node leads; it is written before the first record of it is appended."""
+        if self.latest_epoch != epoch and epoch >= 0:
             self._have(self._with(epoch, start_offset))
-        self.assign(epoch, start_offset)
 
     def _with(self, epoch: int, start_offset: int) -> list[tuple[int, int]]:
         kept = [(e, o) for e, o in self.entries if e < epoch and o < start_offset]

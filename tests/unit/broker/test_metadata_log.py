@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.broker.api import k59_fetch_snapshot
+from strandline.broker.connection import RequestContext
 from strandline.broker.metadata_store import render_snapshot, snapshot_name
+from strandline.broker.quorum_requests import fetch_snapshot_request
 from strandline.controller import image_records
 from strandline.controller.controller import Controller
-from strandline.quorum.messages import OffsetAndEpoch
+from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey
+from strandline.quorum.roles import Leader, ReplicaProgress
 from strandline.wire.api.k03_metadata import MetadataRequest
 from strandline.wire.api.k19_create_topics import CreateTopicsRequest
 from strandline.wire.record_batch import headers_in
@@ -303,3 +308,38 @@ async def test_a_snapshot_that_is_written_while_a_later_one_is_fetched_does_not_
     assert snapshots == [snapshot_name(later)]
     await world.restart(clean=True)
     assert set(world.broker.image.topics) == {"a", "b"}
+
+
+@in_world()
+async def test_a_log_that_had_left_the_committed_one_does_not_go_on_behind_a_snapshot(world: World) -> None:
+    """Its end is of an epoch before the snapshot's, so that what it has behind the snapshot was never committed."""
+    quorum = world.broker.quorum
+    await create(world.connect(), "a")
+    records = image_records.records_of(world.broker.image)
+    await create(world.connect(), "never-committed")
+    later = OffsetAndEpoch(quorum.store.end_offset - 1, quorum.core.epoch + 3)
+    quorum.store.write_snapshot(later, render_snapshot(records, 0, later.epoch))
+    await world.restart(clean=False)
+    store = world.broker.quorum.store
+    assert set(world.broker.image.topics) == {"a"}
+    end = store.end_offset
+    diverged = OffsetAndEpoch(end - 1, world.broker.quorum.core.epoch + 3)
+    store.write_snapshot(diverged, render_snapshot(records, 0, diverged.epoch))
+    store.adopt_snapshot(diverged)
+    assert (store.start_offset, store.end_offset) == (end - 1, end - 1)
+    assert store.synced().epochs == ((diverged.epoch, end - 1),)
+
+
+@in_world()
+async def test_who_asks_for_a_piece_of_a_snapshot_has_been_heard_of(world: World) -> None:
+    quorum = world.broker.quorum
+    await quorum.make_snapshot(image_records.records_of(world.broker.image), quorum.applied_offset)
+    role, snapshot = quorum.core.role, quorum.store.snapshot
+    assert isinstance(role, Leader)
+    assert snapshot is not None
+    other = ReplicaKey(2, b"\x02" * 16)
+    progress = role.replicas[other] = ReplicaProgress()
+    request = fetch_snapshot_request(world.broker.cluster_id, other, role.epoch, snapshot, 0, 1000)
+    response = k59_fetch_snapshot.handle(world.broker, cast("RequestContext", None), request)
+    assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
+    assert progress.last_fetch >= 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from strandline.broker.metadata_view import Changes, MetadataView
 from strandline.config import DynamicConfigs
 from strandline.controller.image import TOPIC_RESOURCE, ClusterImage
@@ -49,3 +51,12 @@ def test_a_snapshot_removes_what_it_does_not_have() -> None:
     default_ms = configs.topic("any").retention_ms
     assert [configs.topic(name).retention_ms for name in ("kept", "made again")] == [default_ms] * 2
     assert configs.topic("kept").segment_bytes == 2_097_152
+
+
+def test_an_image_never_goes_back() -> None:
+    """To a view that goes back, what is newer has been deleted."""
+    view = MetadataView(ClusterImage(), DynamicConfigs(started()), None, lambda _: None, lambda: None)
+    view.snapshot_loaded(topic("kept", 1), 10)
+    view.published(12)
+    with pytest.raises(AssertionError, match="never goes back"):
+        view.snapshot_loaded(topic("kept", 1), 10)

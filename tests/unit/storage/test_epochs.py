@@ -137,15 +137,14 @@ def test_a_change_that_cannot_be_written_has_not_happened(tmp_path: Path) -> Non
     assert (tmp_path / "leader-epoch-checkpoint").read_bytes() == b"0\n2\n0 0\n1 5\n"
 
 
-def test_an_epoch_that_a_leader_begins_counts_before_it_can_be_written(tmp_path: Path) -> None:
+def test_an_epoch_that_a_leader_begins_counts_before_it_is_written(tmp_path: Path) -> None:
     """A follower with records of epoch 2 has left this log where epoch 1 ended, and must be told so."""
     disk = WatchedDisk()
     epochs = LeaderEpochs(disk, f"{tmp_path}/leader-epoch-checkpoint")
     epochs.assign(1, 0)
     disk.room = 0
     for _ in range(2):
-        with pytest.raises(OSError, match="No space"):
-            epochs.begin(3, 5)
+        epochs.begin(3, 5)
     assert epochs.end_offset_for(2, 5) == (1, 5)
     assert (tmp_path / "leader-epoch-checkpoint").read_bytes() == b"0\n1\n1 0\n"
     disk.room = None

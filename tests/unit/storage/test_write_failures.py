@@ -113,8 +113,7 @@ def test_full_disk_when_an_epoch_begins_refuses_the_append(tmp_path: Path, is_el
     append(log, batch(1), epoch=0)
     disk.room = 3
     if is_elected:
-        with pytest.raises(OSError, match="No space"):
-            log.epochs.begin(1, 1)
+        log.epochs.begin(1, 1)
     with pytest.raises(OSError, match="No space"):
         append(log, batch(1), epoch=1)
     disk.room = None

@@ -12,7 +12,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC
 from strandline.broker.connection import RequestContext
 from strandline.broker.quorum_answers import check_cluster, leader_endpoints
-from strandline.quorum.messages import OffsetAndEpoch
+from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey, SnapshotRequested
 from strandline.wire.api.k59_fetch_snapshot import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
@@ -37,7 +37,9 @@ def handle(broker: Broker, context: RequestContext, request: FetchSnapshotReques
         return FetchSnapshotResponse(throttle_time_ms=0, error_code=error.code, topics=())
     topics = []
     for topic in request.topics:
-        partitions = tuple(_answer(broker, topic.name, p, request.max_bytes) for p in topic.partitions)
+        partitions = tuple(
+            _answer(broker, topic.name, p, request.replica_id, request.max_bytes) for p in topic.partitions
+        )
         topics.append(ResponseTopicSnapshot(name=topic.name, partitions=partitions))
     return FetchSnapshotResponse(
         throttle_time_ms=0,
@@ -47,10 +49,15 @@ def handle(broker: Broker, context: RequestContext, request: FetchSnapshotReques
     )
 
 
-def _answer(broker: Broker, topic: str, asked: PartitionSnapshot, size_max: int) -> ResponsePartitionSnapshot:
+def _answer(
+    broker: Broker, topic: str, asked: PartitionSnapshot, replica_id: int, size_max: int
+) -> ResponsePartitionSnapshot:
     core, store = broker.quorum.core, broker.quorum.store
     wanted = OffsetAndEpoch(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
     code, data, size = ErrorCode.NONE, b"", 0
+    if topic == METADATA_TOPIC:
+        key = ReplicaKey(replica_id, asked.replica_directory_id)
+        broker.quorum.step(SnapshotRequested(replica=key, epoch=asked.current_leader_epoch))
     if topic != METADATA_TOPIC or asked.partition != 0:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     elif asked.current_leader_epoch < core.epoch:
