@@ -89,7 +89,8 @@ class Broker:
         self.configs = DynamicConfigs(config)
         self.handlers = Handlers(self)
         self.memory = RequestMemory(config.int("queued.max.request.bytes"))
-        self.connections = Connections(self._connections_max, self._connections_per_address_max)
+        protected = config.inter_broker_listener_name if len(config.broker_listeners) > 1 else None
+        self.connections = Connections(self._connections_max, self._connections_per_address_max, protected)
         self.fetch_sessions = FetchSessions(
             config.int("max.incremental.fetch.session.cache.slots"), ports.random
         )
@@ -283,6 +284,7 @@ class Broker:
         """The image is consistent again: let what follows it follow."""
         if changes.has_configs:
             self.fetch_bytes_max = self._number("fetch.max.bytes")
+            self.connections.serve_held()  # max.connections may be higher now
         for node_id in changes.fenced:
             self.absences.fenced(node_id)
         if not self._is_following:
