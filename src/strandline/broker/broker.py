@@ -428,7 +428,7 @@ class Broker:
         work = log.flush_work()
         replica.last_flush_ms = self.clock.wall_ms()
         try:
-            await self.workers.run(work.run, self.disk)
+            await self.replicas.sync(replica.directory, work.run, self.disk)
         except OSError as error:
             if self.replicas.get(*replica.partition) is not replica:
                 # Its directory was renamed under the sync; the disk is sound.

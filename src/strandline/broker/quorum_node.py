@@ -20,12 +20,12 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata_store import MetadataStore, voters_of_snapshot
 from strandline.broker.quorum_addresses import Address, QuorumAddresses
 from strandline.broker.quorum_peers import QuorumPeers
-from strandline.broker.replicas import is_full
+from strandline.broker.replicas import TOO_MANY_FILES
 from strandline.broker.tasks import TaskScope
 from strandline.broker.voter_records import voter_records
 from strandline.broker.voter_upkeep import VoterUpkeep
 from strandline.ports.clock import Clock
-from strandline.ports.disk import Disk
+from strandline.ports.disk import Disk, is_full, lacks_files, passes
 from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
@@ -115,7 +115,7 @@ class QuorumNode:
         self._is_discovering = False
         self._writes: deque[Effect | None] = deque()
         self._writer: asyncio.Task[None] | None = None
-        self._is_full = False  # the disk, as was said
+        self._is_waiting = False  # for room on the disk or for files, as was said
         self._timer: asyncio.TimerHandle | None = None
         self._applied = store.start_offset
         self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()  # end offset, epoch, future
@@ -214,10 +214,11 @@ class QuorumNode:
         try:
             self.store.append(metadata_batch(records, self.end_offset, self.core.epoch, now_ms), now_ms, [])
         except OSError as error:
-            if not is_full(error):
+            if not passes(error):
                 self._process.halt(f"the metadata log cannot be written: {error}")
             # It has been cut back, so nothing has happened.
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "No room is left for metadata.") from error
+            why = "No room is left for metadata." if is_full(error) else f"Metadata: {error.strerror}."
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
         self._waiting.append((self.end_offset, self.core.epoch, future))
         self._write(None)
         return future
@@ -342,16 +343,23 @@ class QuorumNode:
                     self._writes.popleft()
                 await self._write_one(effect)
         except Exception as error:
-            if not (self.is_stopped and isinstance(error, OSError) and is_full(error)):
+            if not (self.is_stopped and isinstance(error, OSError) and passes(error)):
                 self._failed(error)
         finally:
             self._writer = None
 
     async def _sync(self, work: Callable[..., None], *values: object) -> None:
-        try:
-            await self._workers.run(work, *values)
-        except OSError as error:
-            self._process.halt(f"the metadata log cannot be synced: {error}")
+        while True:
+            try:
+                await self._workers.run(work, *values)
+                self._is_waiting = False
+                return
+            except OSError as error:
+                if not lacks_files(error):
+                    self._process.halt(f"the metadata log cannot be synced: {error}")
+                # It could not be opened, so that the device has been asked for nothing.
+                self._say_passing(error)
+            await asyncio.sleep(_ROOM_S)
 
     async def _write_one(self, effect: Effect | None) -> None:
         if isinstance(effect, m.PersistElection):
@@ -369,7 +377,7 @@ class QuorumNode:
             try:
                 self.store.truncate(effect.offset)
             except OSError as error:
-                if not is_full(error):
+                if not passes(error):
                     raise  # otherwise it is cut, and its epochs are written before the next append
             self.addresses.voters_changed()
         work = self.store.sync_work()
@@ -381,7 +389,7 @@ class QuorumNode:
         try:
             await self._workers.run(self.store.write_election, election)
         except OSError as error:
-            if is_full(error):
+            if passes(error):
                 raise
             self._process.halt(f"the state of the metadata quorum cannot be written: {error}")
 
@@ -393,15 +401,21 @@ class QuorumNode:
         try:
             await write
         except OSError as error:
-            if not is_full(error) or self.is_stopped:
+            if not passes(error) or self.is_stopped:
                 raise
-            if not self._is_full:
-                self.events.error("disk full", what="the metadata log")
-            self._is_full = True
+            self._say_passing(error)
             await asyncio.sleep(_ROOM_S)
             return False
-        self._is_full = False
+        self._is_waiting = False
         return True
+
+    def _say_passing(self, error: OSError) -> None:
+        if not self._is_waiting:
+            what = (
+                "disk full" if is_full(error) else TOO_MANY_FILES if lacks_files(error) else "out of memory"
+            )
+            self.events.error(what, what="the metadata log", error=error)
+        self._is_waiting = True
 
     def _give_committed(self, high_watermark: int) -> None:
         applied = self._applied
