@@ -24,6 +24,7 @@ from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers import Handlers
 from strandline.broker.in_sync import InSync
+from strandline.broker.large_answers import KeptAnswers
 from strandline.broker.lifecycle import Lifecycle
 from strandline.broker.metadata_view import Changes
 from strandline.broker.producer_ids import ProducerIds
@@ -91,6 +92,7 @@ class Broker:
         self.memory = RequestMemory(config.int("queued.max.request.bytes"))
         protected = config.inter_broker_listener_name if len(config.broker_listeners) > 1 else None
         self.connections = Connections(self._connections_max, self._connections_per_address_max, protected)
+        self.kept_metadata = KeptAnswers()
         self.fetch_sessions = FetchSessions(
             config.int("max.incremental.fetch.session.cache.slots"), ports.random
         )

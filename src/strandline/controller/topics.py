@@ -7,7 +7,7 @@ request that asks for more than such a batch may hold is refused as a whole, bef
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,6 +67,7 @@ def plan_create_topics(
         partition_count=sum(_partition_count(topic, defaults) for topic in request.topics),
         config_count=sum(len(topic.configs) for topic in request.topics),
     )
+    described: dict[Hashable, tuple[CreatableTopicConfigs, ...]] = {}
     records: list[Message] = []
     results = []
     for topic in {topic.name: topic for topic in request.topics}.values():
@@ -77,7 +78,7 @@ def plan_create_topics(
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
                 )
-            planned, result = _plan_topic(image, topic, defaults, random)
+            planned, result = _plan_topic(image, topic, defaults, random, described)
         except KafkaError as error:
             planned = []
             result = CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
@@ -115,7 +116,11 @@ def _partition_count(topic: CreatableTopic, defaults: TopicDefaults) -> int:
 
 
 def _plan_topic(
-    image: ClusterImage, topic: CreatableTopic, defaults: TopicDefaults, random: Random
+    image: ClusterImage,
+    topic: CreatableTopic,
+    defaults: TopicDefaults,
+    random: Random,
+    described: dict[Hashable, tuple[CreatableTopicConfigs, ...]],
 ) -> tuple[list[Message], CreatableTopicResult]:
     _check_new_name(image, topic.name)
     overrides = defaults.overrides([(config.name, config.value) for config in topic.configs])
@@ -128,6 +133,10 @@ def _plan_topic(
         for name, value in sorted(overrides.items())
     ]
     records += _partition_records(image, topic_id, 0, replicas)
+    # Topics of one request mostly have the same overrides, if any, and to describe them takes longer than the rest.
+    kind = frozenset(overrides.items())
+    if kind not in described:
+        described[kind] = defaults.effective_configs(overrides)
     result = CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,
@@ -135,7 +144,7 @@ def _plan_topic(
         error_message=None,
         num_partitions=len(replicas),
         replication_factor=len(replicas[0]),
-        configs=defaults.effective_configs(overrides),
+        configs=described[kind],
     )
     return records, result
 

@@ -108,6 +108,14 @@ def test_a_request_for_too_many_partitions_is_refused_as_a_whole() -> None:
     assert {result.error_code for result in answer.topics} == {ErrorCode.NONE}
 
 
+def test_topics_of_one_request_are_described_each_by_its_own_configs() -> None:
+    cluster = Cluster()
+    answer = cluster.create(topic("a", 1, 1), topic("b", 1, 1, retention_ms="7"), topic("c", 1, 1))
+    found = [{config.name: config.value for config in result.configs} for result in answer.topics]
+    assert found[0] == found[2] == found[1] | {"retention.ms": found[0]["retention.ms"]}
+    assert found[1]["retention.ms"] == "7" != found[0]["retention.ms"]
+
+
 def test_a_request_for_too_many_configs_is_refused_as_a_whole() -> None:
     cluster = Cluster()
     asked = [topic(f"t{index}", 1, 1, retention_ms="1", segment_ms="1") for index in range(5001)]
