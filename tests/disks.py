@@ -76,7 +76,7 @@ class WatchedDisk(QuickDisk):
         self._failures: list[tuple[str, str, int]] = []
 
     def fail(self, what: str, path_end: str, number: int = errno.EIO) -> None:
-        """From now on `what` (read, write, truncate, sync) fails for paths with this end."""
+        """From now on `what` (open, read, write, truncate, sync) fails for paths with this end."""
         self._failures.append((what, path_end, number))
 
     def heal(self) -> None:
@@ -96,6 +96,7 @@ class WatchedDisk(QuickDisk):
         return taken
 
     def open(self, path: str, *, create: bool = False) -> WatchedFile:
+        self.check("open", path)
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         return WatchedFile(path, os.open(path, flags, 0o644), self)
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.broker.replica import Replica
-from strandline.broker.replicas import is_full
 from strandline.controller.controller import Controller
 from strandline.controller.image_records import records_of
 from strandline.controller.plans import Planned
+from strandline.ports.disk import passes
 from strandline.storage import retention
 from strandline.storage.directory import LogDirectory
 
@@ -170,7 +170,7 @@ class Background:
             try:
                 log.roll(now)
             except OSError as error:
-                if not is_full(error) or count == 1:
+                if not passes(error) or count == 1:
                     raise
                 count -= 1  # what can go makes the room that is needed
             if count == len(log.segments):

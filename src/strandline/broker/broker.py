@@ -24,6 +24,7 @@ from strandline.broker.fetch_sessions import FetchSessions
 from strandline.broker.group_coordinator import GroupCoordinator
 from strandline.broker.handlers import Handlers
 from strandline.broker.in_sync import InSync
+from strandline.broker.large_answers import KeptAnswers
 from strandline.broker.lifecycle import Lifecycle
 from strandline.broker.metadata_view import Changes
 from strandline.broker.openings import Openings
@@ -89,7 +90,9 @@ class Broker:
         self.configs = DynamicConfigs(config)
         self.handlers = Handlers(self)
         self.memory = RequestMemory(config.int("queued.max.request.bytes"))
-        self.connections = Connections(self._connections_max, self._connections_per_address_max)
+        protected = config.inter_broker_listener_name if len(config.broker_listeners) > 1 else None
+        self.connections = Connections(self._connections_max, self._connections_per_address_max, protected)
+        self.kept_metadata = KeptAnswers()
         self.fetch_sessions = FetchSessions(
             config.int("max.incremental.fetch.session.cache.slots"), ports.random
         )
@@ -283,6 +286,7 @@ class Broker:
         """The image is consistent again: let what follows it follow."""
         if changes.has_configs:
             self.fetch_bytes_max = self._number("fetch.max.bytes")
+            self.connections.serve_held()  # max.connections may be higher now
         for node_id in changes.fenced:
             self.absences.fenced(node_id)
         if not self._is_following:
@@ -408,7 +412,7 @@ class Broker:
         work = log.flush_work()
         replica.last_flush_ms = self.clock.wall_ms()
         try:
-            await self.workers.run(work.run, self.disk)
+            await self.replicas.sync(replica.directory, work.run, self.disk)
         except OSError as error:
             if self.replicas.get(*replica.partition) is not replica:
                 # Its directory was renamed under the sync; the disk is sound.

@@ -230,7 +230,7 @@ class Cleaner:
         try:
             paths = replica.log.replace_segments(cleaned.bases, cleaned.size)
             broker.background.remove_later(paths, replica.config.file_delete_delay_ms)
-            await broker.workers.run(broker.disk.sync_directory, replica.log.directory)
+            await broker.replicas.sync(replica.directory, broker.disk.sync_directory, replica.log.directory)
         except OSError as error:
             if self._is_there(replica):
                 # Half of the names may be changed, or none of it on the device: a start sorts that out.

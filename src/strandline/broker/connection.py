@@ -145,6 +145,7 @@ class ClientConnection:
 
     def lost(self, error: Exception | None) -> None:
         self._connection = None
+        self._broker.memory.forget(self)
         self._release_charge()
         self._broker.connections.ended(self)
         if self.watched_broker is not None:
@@ -180,12 +181,9 @@ class ClientConnection:
 
     def memory_granted(self) -> None:
         """Room has become free for the large request that this connection waits to receive."""
-        if self._connection is not None:
-            self._charged = self._frames.wanted
-            self._frames.begin_large()
-            self._resume()
-        else:
-            self._broker.memory.release(self._frames.wanted)
+        self._charged = self._frames.wanted
+        self._frames.begin_large()
+        self._resume()
 
     # Requests
 

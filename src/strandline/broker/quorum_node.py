@@ -15,19 +15,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata_store import MetadataStore, voters_of_snapshot
+from strandline.broker.patience import Patience
 from strandline.broker.quorum_addresses import Address, QuorumAddresses
 from strandline.broker.quorum_peers import QuorumPeers
-from strandline.broker.replicas import is_full
 from strandline.broker.tasks import TaskScope
 from strandline.broker.voter_records import voter_records
 from strandline.broker.voter_upkeep import VoterUpkeep
 from strandline.ports.clock import Clock
-from strandline.ports.disk import Disk
+from strandline.ports.disk import Disk, is_full, lacks_files, passes
 from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
@@ -47,7 +47,6 @@ from strandline.wire.schema import Message
 T = TypeVar("T")
 
 _FETCH_RETRY_S: Final = 0.02
-_ROOM_S: Final = 0.5
 
 
 class QuorumListener(Protocol):
@@ -122,7 +121,8 @@ class QuorumNode:
         self._is_discovering = False
         self._writes: deque[Effect | _FetchedSnapshot | None] = deque()
         self._writer: asyncio.Task[None] | None = None
-        self._is_full = False  # the disk, as was said
+        # Until there is room this node hears of nothing new, and goes on otherwise.
+        self._patience = Patience(events, "the metadata log", lambda: self.is_stopped)
         self._timer: asyncio.TimerHandle | None = None
         self._applied = store.start_offset
         self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()  # end offset, epoch, future
@@ -221,10 +221,11 @@ class QuorumNode:
         try:
             self.store.append(metadata_batch(records, self.end_offset, self.core.epoch, now_ms), now_ms, [])
         except OSError as error:
-            if not is_full(error):
+            if not passes(error):
                 self._process.halt(f"the metadata log cannot be written: {error}")
             # It has been cut back, so nothing has happened.
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "No room is left for metadata.") from error
+            why = "No room is left for metadata." if is_full(error) else f"Metadata: {error.strerror}."
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
         self._waiting.append((self.end_offset, self.core.epoch, future))
         self._write(None)
         return future
@@ -349,39 +350,37 @@ class QuorumNode:
                     self._writes.popleft()
                 await self._write_one(effect)
         except Exception as error:
-            if not (self.is_stopped and isinstance(error, OSError) and is_full(error)):
+            if not (self.is_stopped and isinstance(error, OSError) and passes(error)):
                 self._failed(error)
         finally:
             self._writer = None
 
     async def _sync(self, work: Callable[..., None], *values: object) -> None:
         try:
-            await self._workers.run(work, *values)
+            # A file that could not be opened has asked the device for nothing yet.
+            await self._patience.carry_out(lambda: self._workers.run(work, *values), lacks_files)
         except OSError as error:
             self._process.halt(f"the metadata log cannot be synced: {error}")
 
     async def _write_one(self, effect: Effect | _FetchedSnapshot | None) -> None:
         if isinstance(effect, m.PersistElection):
-            while not await self._has_room(self._write_election(effect.election)):
-                pass
+            await self._patience.carry_out(lambda: self._write_election(effect.election))
             self.step(m.ElectionPersisted(election=effect.election))
             return
         if isinstance(effect, m.AppendFetched):
             changes: list[m.VotersAppended] = []
-            while not await self._has_room(self._append_fetched(effect.records, changes)):
-                pass
+            await self._patience.carry_out(lambda: self._append_fetched(effect.records, changes))
             self._tell_voters(changes)
         elif isinstance(effect, m.TruncateLog):
             self.events.info("metadata log truncated", offset=effect.offset)
             try:
                 self.store.truncate(effect.offset)
             except OSError as error:
-                if not is_full(error):
+                if not passes(error):
                     raise  # otherwise it is cut, and its epochs are written before the next append
             self.addresses.voters_changed()
         elif isinstance(effect, _FetchedSnapshot):
-            while not await self._has_room(self._workers.run(self.store.write_snapshot, *effect)):
-                pass
+            await self._patience.carry_out(lambda: self._workers.run(self.store.write_snapshot, *effect))
             self._snapshot_fetched(effect)
         work = self.store.sync_work()
         await self._sync(work.run, self._disk)
@@ -392,27 +391,12 @@ class QuorumNode:
         try:
             await self._workers.run(self.store.write_election, election)
         except OSError as error:
-            if is_full(error):
+            if passes(error):
                 raise
             self._process.halt(f"the state of the metadata quorum cannot be written: {error}")
 
     async def _append_fetched(self, records: bytes, changes: list[m.VotersAppended]) -> None:
         self.store.append(records, self._clock.wall_ms(), changes)
-
-    async def _has_room(self, write: Awaitable[None]) -> bool:
-        """Waits a moment where there is none: until there is, this node hears of nothing new and goes on otherwise."""
-        try:
-            await write
-        except OSError as error:
-            if not is_full(error) or self.is_stopped:
-                raise
-            if not self._is_full:
-                self.events.error("disk full", what="the metadata log")
-            self._is_full = True
-            await asyncio.sleep(_ROOM_S)
-            return False
-        self._is_full = False
-        return True
 
     def _give_committed(self, high_watermark: int) -> None:
         applied = self._applied

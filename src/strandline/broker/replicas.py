@@ -22,7 +22,7 @@ from strandline.partition.follower import Follower
 from strandline.partition.leader import Leader
 from strandline.partition.producers import Producers
 from strandline.ports.clock import Clock
-from strandline.ports.disk import Disk
+from strandline.ports.disk import Disk, is_full, lacks_files, passes
 from strandline.ports.random import Random
 from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
@@ -32,7 +32,9 @@ from strandline.storage.opening import EVERYWHERE, OpenedLog, Opening, open_log
 from strandline.telemetry.events import Events
 
 # Each write that a full disk refuses is answered so; the node's log has a line of it in this many seconds.
-_SAY_FULL_S: Final = 10.0
+_SAY_PASSING_S: Final = 10.0
+_FILES_S: Final = 0.1
+TOO_MANY_FILES: Final = "too many open files: raise the limit (ulimit -n) or have fewer connections"
 
 
 class Replicas:
@@ -67,7 +69,7 @@ class Replicas:
         self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
         self._counts = dict.fromkeys(directories, 0)  # of partitions in each directory
         self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
-        self._say_full_at: dict[LogDirectory, float] = {}
+        self._say_passing_at: dict[LogDirectory, float] = {}
         self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
         self.on_placed: Callable[[TopicPartition, LogDirectory], None] = lambda partition, directory: None
         self.on_offline: Callable[[], None] = lambda: None
@@ -295,10 +297,11 @@ class Replicas:
         return min(online, key=lambda directory: self._counts[directory])
 
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
-        """What a failed read or write means: a full disk passes, anything else takes the directory offline."""
-        if is_full(error):
-            self._say_full(directory)
-            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"No room is left in {directory.path}.")
+        """What a failed read or write means: what passes is refused, anything else takes the directory offline."""
+        if passes(error):
+            self._say_passing(directory, error)
+            why = "no room is left" if is_full(error) else str(error.strerror)
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{directory.path} cannot be used now: {why}.")
         if directory.offline_because is None:
             directory.offline_because = str(error)
             self._events.error("log directory offline", directory=directory.path, error=error)
@@ -310,11 +313,30 @@ class Replicas:
             ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline: {error}."
         )
 
-    def _say_full(self, directory: LogDirectory) -> None:
+    def _say_passing(self, directory: LogDirectory, error: OSError) -> None:
         now = self._clock.monotonic()
-        if now >= self._say_full_at.get(directory, 0.0):
-            self._say_full_at[directory] = now + _SAY_FULL_S
+        if now < self._say_passing_at.get(directory, 0.0):
+            return
+        self._say_passing_at[directory] = now + _SAY_PASSING_S
+        if is_full(error):
             self._events.error("disk full", directory=directory.path)
+        elif lacks_files(error):
+            self._events.error(TOO_MANY_FILES, directory=directory.path, error=error)
+        else:
+            self._events.error("out of memory", directory=directory.path, error=error)
+
+    async def sync(self, directory: LogDirectory, work: Callable[..., None], *values: object) -> None:
+        """Runs a sync that opens what it syncs. Where that cannot be opened for want of files the device has been asked
+        for nothing, so that it can be tried again; a sync that failed cannot."""
+        while True:
+            try:
+                await self._workers.run(work, *values)
+                return
+            except OSError as error:
+                if not lacks_files(error) or directory.offline_because is not None:
+                    raise
+                self.disk_error(directory, error)
+                await asyncio.sleep(_FILES_S)
 
     def sync_failed(self, directory: LogDirectory, error: OSError) -> KafkaError:
         """A failed sync may have lost what it was to sync, also when the reason was a full disk."""
@@ -443,7 +465,3 @@ def _begin_epoch(role: Leader | Follower, log: Log) -> None:
     """Notes where a new leader's epoch begins; its first append writes it."""
     if isinstance(role, Leader):
         log.epochs.begin(role.epoch, log.log_end_offset)
-
-
-def is_full(error: OSError) -> bool:
-    return error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -59,7 +59,8 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long a connection to another node may take to open after repeated failures."
     ),
     active("max.connections", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
-        "Most connections open at once on this broker."
+        "Most connections served at once by this broker; others wait. Those of brokers that have a listener of "
+        "their own are never held back."
     ),
     active("max.connections.per.ip", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
         "Most connections open at once from one address."
@@ -80,7 +81,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Requests that may wait to be processed before the network stops reading."
     ),
     active("queued.max.request.bytes", LONG, -1, None, MEDIUM).documented(
-        "Bytes of requests that may be in memory before no more are read; -1 sets no limit."
+        "Bytes of requests that may be in memory before no more are read; 0 and less set no limit."
     ),
     accepted("num.network.threads", INT, 3, at_least(1), HIGH, CLUSTER_WIDE).documented(
         "Threads that read requests and write answers, on each listener. Strandline has one loop for all of "

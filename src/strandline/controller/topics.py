@@ -1,12 +1,13 @@
 """Plans for topics and partitions: create, delete, add partitions.
 
-Each topic of a request succeeds or fails by itself; the records of those that succeed are appended as one batch.
+Each topic of a request succeeds or fails by itself; the records of those that succeed are appended as one batch. A
+request that asks for more than such a batch may hold is refused as a whole, before anything is planned.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,8 +41,9 @@ from strandline.wire.api.k37_create_partitions import (
 from strandline.wire.records.metadata import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from strandline.wire.schema import Message
 
-# What one request may create, as Apache Kafka bounds a metadata transaction.
+# What one request may create: MAX_PARTITIONS_PER_BATCH and MAX_RECORDS_PER_USER_OP of Apache Kafka.
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
+CONFIGS_PER_REQUEST_MAX: Final = 10_000
 
 # A topic in a request for its deletion: its name, or its id.
 _Named = tuple[str | None, bytes]
@@ -61,22 +63,22 @@ def plan_create_topics(
     image: ClusterImage, request: CreateTopicsRequest, defaults: TopicDefaults, random: Random
 ) -> Planned[CreateTopicsResponse]:
     asked = Counter(topic.name for topic in request.topics)
+    excess = _excess(
+        partition_count=sum(_partition_count(topic, defaults) for topic in request.topics),
+        config_count=sum(len(topic.configs) for topic in request.topics),
+    )
+    described: dict[Hashable, tuple[CreatableTopicConfigs, ...]] = {}
     records: list[Message] = []
     results = []
-    total = 0
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
+            if excess is not None:
+                raise excess
             if asked[topic.name] > 1:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
                 )
-            planned, result = _plan_topic(image, topic, defaults, random)
-            total += result.num_partitions
-            if total > PARTITIONS_PER_REQUEST_MAX:
-                raise KafkaError(
-                    ErrorCode.POLICY_VIOLATION,
-                    f"One request may create {PARTITIONS_PER_REQUEST_MAX} partitions; use several.",
-                )
+            planned, result = _plan_topic(image, topic, defaults, random, described)
         except KafkaError as error:
             planned = []
             result = CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
@@ -89,8 +91,36 @@ def plan_create_topics(
     )
 
 
+def _excess(*, partition_count: int, config_count: int) -> KafkaError | None:
+    """Why a request of this size is refused, if it is: planning it would hold up the controller."""
+    if partition_count > PARTITIONS_PER_REQUEST_MAX:
+        return KafkaError(
+            ErrorCode.POLICY_VIOLATION,
+            "Excessively large number of partitions per request: "
+            f"{partition_count}, and one may create {PARTITIONS_PER_REQUEST_MAX}. Use several.",
+        )
+    if config_count > CONFIGS_PER_REQUEST_MAX:
+        return KafkaError(
+            ErrorCode.POLICY_VIOLATION,
+            "Excessively large number of configs per request: "
+            f"{config_count}, and one may set {CONFIGS_PER_REQUEST_MAX}. Use several.",
+        )
+    return None
+
+
+def _partition_count(topic: CreatableTopic, defaults: TopicDefaults) -> int:
+    """How many partitions are asked for, whether or not they can be made."""
+    if topic.assignments:
+        return len(topic.assignments)
+    return defaults.partition_count if topic.num_partitions == -1 else max(topic.num_partitions, 0)
+
+
 def _plan_topic(
-    image: ClusterImage, topic: CreatableTopic, defaults: TopicDefaults, random: Random
+    image: ClusterImage,
+    topic: CreatableTopic,
+    defaults: TopicDefaults,
+    random: Random,
+    described: dict[Hashable, tuple[CreatableTopicConfigs, ...]],
 ) -> tuple[list[Message], CreatableTopicResult]:
     _check_new_name(image, topic.name)
     overrides = defaults.overrides([(config.name, config.value) for config in topic.configs])
@@ -103,6 +133,10 @@ def _plan_topic(
         for name, value in sorted(overrides.items())
     ]
     records += _partition_records(image, topic_id, 0, replicas)
+    # Topics of one request mostly have the same overrides, if any, and to describe them takes longer than the rest.
+    kind = frozenset(overrides.items())
+    if kind not in described:
+        described[kind] = defaults.effective_configs(overrides)
     result = CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,
@@ -110,7 +144,7 @@ def _plan_topic(
         error_message=None,
         num_partitions=len(replicas),
         replication_factor=len(replicas[0]),
-        configs=defaults.effective_configs(overrides),
+        configs=described[kind],
     )
     return records, result
 
@@ -157,15 +191,9 @@ def _replicas_of_new_topic(
         )
     if topic.num_partitions < -1 or topic.num_partitions == 0:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, "The number of partitions must be positive, or -1.")
-    partition_count = defaults.partition_count if topic.num_partitions == -1 else topic.num_partitions
     factor = defaults.replication_factor if topic.replication_factor == -1 else topic.replication_factor
-    if partition_count > PARTITIONS_PER_REQUEST_MAX:
-        raise KafkaError(
-            ErrorCode.POLICY_VIOLATION,
-            f"One request may create {PARTITIONS_PER_REQUEST_MAX} partitions; use several.",
-        )
     brokers = _enough_brokers(image, factor, observers)
-    return place(brokers, partition_count, factor, random.below(1 << 16))
+    return place(brokers, _partition_count(topic, defaults), factor, random.below(1 << 16))
 
 
 def _enough_brokers(
@@ -296,10 +324,14 @@ def plan_create_partitions(
     image: ClusterImage, request: CreatePartitionsRequest, random: Random
 ) -> Planned[CreatePartitionsResponse]:
     asked = Counter(topic.name for topic in request.topics)
+    additional = sum(_additional_count(image, topic) for topic in request.topics)
+    excess = _excess(partition_count=additional, config_count=0)
     records: list[Message] = []
     results = []
     for topic in request.topics:
         try:
+            if excess is not None:
+                raise excess
             if asked[topic.name] > 1:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
@@ -319,6 +351,12 @@ def plan_create_partitions(
     )
 
 
+def _additional_count(image: ClusterImage, asked: CreatePartitionsTopic) -> int:
+    """How many partitions are asked for, whether or not they can be made."""
+    topic = image.topics.get(asked.name)
+    return max(asked.count - len(topic.partitions), 0) if topic is not None else 0
+
+
 def _plan_more_partitions(
     image: ClusterImage, asked: CreatePartitionsTopic, random: Random
 ) -> list[PartitionRecord]:
@@ -331,11 +369,6 @@ def _plan_more_partitions(
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS,
             f"The topic {asked.name} currently has {present} partition(s); {asked.count} would not be an increase.",
-        )
-    if additional > PARTITIONS_PER_REQUEST_MAX:
-        raise KafkaError(
-            ErrorCode.INVALID_PARTITIONS,
-            f"One request may add {PARTITIONS_PER_REQUEST_MAX} partitions; use several.",
         )
     factor = len(topic.partitions[0].replicas)
     if asked.assignments is None:

@@ -61,7 +61,11 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
         theirs = transport.get_extra_info("socket")
         theirs.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = socket.socket(fileno=os.dup(theirs.fileno()))
+        try:
+            self._socket = socket.socket(fileno=os.dup(theirs.fileno()))
+        except OSError:  # too many open files
+            self._transport.abort()
+            return
         self._socket.setblocking(False)
         address = transport.get_extra_info("peername")
         self.peer_address = f"{address[0]}:{address[1]}" if address else "unknown"

@@ -9,6 +9,10 @@ from typing import Final, NoReturn
 
 # What a node ends with when an invariant does not hold.
 HALT_STATUS: Final = 70
+# As many as are opened where there is no limit, and those tried where the hard limit is refused: macOS says that there
+# is none and grants OPEN_MAX, 10,240.
+_OPEN_FILES_MAX: Final = 1_048_576
+_OPEN_FILES_TRIED: Final = (65_536, 10_240, 4_096, 1_024)
 
 
 class RealProcess:
@@ -21,13 +25,16 @@ class RealProcess:
 
 
 def raise_open_file_limit() -> int:
-    """Raises RLIMIT_NOFILE to its hard limit; the number of files that may be open."""
+    """Raises RLIMIT_NOFILE to its hard limit, or as far as the system lets it; the number of files that may be open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY:
-        hard = 1_048_576
-    if soft < hard:
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        except (ValueError, OSError):
-            return soft
-    return hard
+    if soft == resource.RLIM_INFINITY:
+        return _OPEN_FILES_MAX
+    highest = _OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else hard
+    for limit in (highest, *_OPEN_FILES_TRIED):
+        if soft < limit <= highest:
+            try:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            except (ValueError, OSError):
+                continue
+            return limit
+    return soft

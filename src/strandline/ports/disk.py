@@ -6,10 +6,25 @@ bytes and is called only through `Workers`. A write may be partial when it raise
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import Protocol
 
 from strandline.base.buffers import Buffer
+
+
+def passes(error: OSError) -> bool:
+    """Whether the disk is sound all the same: it is full, or the process has no file or memory left."""
+    return is_full(error) or lacks_files(error) or error.errno == errno.ENOMEM
+
+
+def is_full(error: OSError) -> bool:
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def lacks_files(error: OSError) -> bool:
+    """Too many are open: what was to be opened has not been touched."""
+    return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 class File(Protocol):

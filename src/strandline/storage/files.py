@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Final
 
-from strandline.ports.disk import Disk, File
+from strandline.ports.disk import Disk, File, lacks_files
+
+# These are not closed where the process may open no more: whoever asked for one may be about to use it.
+_KEPT_OPEN: Final = 16
 
 
 class FileTable:
@@ -20,10 +24,20 @@ class FileTable:
             self._open.move_to_end(path)
             return file
         while len(self._open) >= self._capacity:
-            _, oldest = self._open.popitem(last=False)
-            oldest.close()
-        file = self._open[path] = self._disk.open(path, create=create)
-        return file
+            self._close_oldest()
+        while True:
+            try:
+                file = self._open[path] = self._disk.open(path, create=create)
+                return file
+            except OSError as error:
+                # Sockets are files too, and may have taken what this table counts on.
+                if not lacks_files(error) or len(self._open) <= _KEPT_OPEN:
+                    raise
+                self._close_oldest()
+
+    def _close_oldest(self) -> None:
+        _, oldest = self._open.popitem(last=False)
+        oldest.close()
 
     def forget(self, path: str) -> None:
         """Before the file is renamed or removed."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from struct import Struct
 from typing import Final
 
@@ -23,7 +23,7 @@ from strandline.base.buffers import Buffer
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.config import TopicConfig
-from strandline.ports.disk import Disk
+from strandline.ports.disk import Disk, is_full
 from strandline.storage import names
 from strandline.storage.epochs import LeaderEpochs
 from strandline.storage.files import FileTable
@@ -193,6 +193,7 @@ class Log:
         if closing.size == 0 and closing.base_offset == self.log_end_offset:
             return closing
         closing.complete_indexes()
+        closing.file()  # open by now, so that retiring it does not fail for want of files
         self.write_producer_snapshot()
         segment = self._add_segment(self.log_end_offset, now_ms)
         closing.retire()
@@ -308,18 +309,19 @@ class Log:
             self.epochs.truncate_from_end(self.log_end_offset)
             return
         self.cuts += 1
-        while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
-            segment = self.segments.pop()
-            self._bases.pop()
-            for path in segment.rename_for_deletion():
-                self._disk.remove(path)
-        self.active = self.segments[-1]
-        self._closed_bytes = None
-        if self.active.base_offset > offset:
-            self.restart_at(offset)
-            return
-        self.active.truncate_to(offset)
-        self._forget_above(self.active.end_offset())
+        with _cutting(self.directory):
+            while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
+                segment = self.segments.pop()
+                self._bases.pop()
+                for path in segment.rename_for_deletion():
+                    self._disk.remove(path)
+            self.active = self.segments[-1]
+            self._closed_bytes = None
+            if self.active.base_offset > offset:
+                self.restart_at(offset)
+                return
+            self.active.truncate_to(offset)
+            self._forget_above(self.active.end_offset())
         self.epochs.truncate_from_end(self.log_end_offset)
 
     def rebuild_producers(self, new_producers: Callable[[], ProducerTable]) -> None:
@@ -339,9 +341,10 @@ class Log:
         self._bases.clear()
         self._add_segment_after_removal(offset)
         self.log_start_offset = offset
-        self._forget_above(offset)
-        # What was known before says nothing of what lies between: a marker or a sequence may have been there.
-        remove_snapshots(self._disk, self.directory)
+        with _cutting(self.directory):
+            self._forget_above(offset)
+            # What was known before says nothing of what lies between: a marker or a sequence may have been there.
+            remove_snapshots(self._disk, self.directory)
         self._marks = ProducerMarks()
         self.epochs.clear()
 
@@ -366,7 +369,8 @@ class Log:
         del self.segments[number:]
         del self._bases[number:]
         self._add_segment_after_removal(end_offset)
-        self._forget_above(end_offset)
+        with _cutting(self.directory):
+            self._forget_above(end_offset)
         self.epochs.truncate_from_end(end_offset)
 
     def _forget_above(self, end_offset: int) -> None:
@@ -473,6 +477,17 @@ class Log:
         for segment in self.segments:
             segment.close_indexes()
             self._files.forget(segment.log_path)
+
+
+@contextmanager
+def _cutting(directory: str) -> Iterator[None]:
+    """A cut that ends halfway, for want of files or memory, is for a start to mend: such an error does not pass."""
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise
+        raise OSError(errno.EIO, f"{directory} is cut in part: {error}") from error
 
 
 def _records(batch: bytes) -> list[Record]:

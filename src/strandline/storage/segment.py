@@ -174,8 +174,8 @@ class Segment:
             file.write_at(position, parts)
             self.note_batch(position, size, last_offset, max_timestamp, index_interval_bytes)
         except OSError:
-            self.offset_index.truncate_to(last_offset)
             file.truncate(position)
+            self.offset_index.truncate_to(last_offset)
             raise
         self.size = position + size
 

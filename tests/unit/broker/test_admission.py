@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from strandline.broker.broker import _Acceptor
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterableConfig,
@@ -13,6 +14,8 @@ from strandline.wire.api.k44_incremental_alter_configs import (
 from tests.batches import batch
 from tests.unit.broker.requests import FETCH, append, create, fetch
 from tests.unit.broker.world import Client, World, in_world
+
+MEGABYTE = 1024 * 1024
 
 
 async def is_served(client: Client) -> bool:
@@ -66,9 +69,77 @@ async def test_the_limit_can_be_raised_while_the_broker_runs(world: World) -> No
     change = AlterableConfig(name="max.connections", config_operation=0, value="3")
     resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=(change,))
     await first.call(IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False), 1)
-    assert await is_served(world.connect())
-    world.connect().disconnect()
     assert await is_served(second)
+    assert await is_served(world.connect())
+    assert not await is_served(world.connect())
+
+
+@in_world(
+    listeners="CLIENTS://:9092,BROKERS://:9093,CONTROLLER://:0",
+    advertised_listeners="CLIENTS://h:9092,BROKERS://h:9093",
+    listener_security_protocol_map="CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    inter_broker_listener_name="BROKERS",
+    max_connections="1",
+)
+async def test_clients_do_not_keep_out_brokers_that_have_a_listener_of_their_own(world: World) -> None:
+    assert await is_served(world.connect(0))
+    late = world.connect(0)
+    brokers = [world.connect(1) for _ in range(3)]
+    assert [await is_served(broker) for broker in brokers] == [True] * 3
+    assert not await is_served(late)
+    brokers[0].disconnect()
+    assert not await is_served(late), "they count, as in Kafka"
+
+
+@in_world(max_connections="1")
+async def test_the_quorum_is_served_however_many_clients_there_are(world: World) -> None:
+    assert await is_served(world.connect())
+    accept = _Acceptor(world.broker, "CONTROLLER", 1000, is_controller=True)
+    assert await is_served(Client(world, accept(), "127.0.0.1:1"))
+
+
+def large_requests(world: World, count: int) -> list[Client]:
+    """Connections that have announced a request of a megabyte each, of which the first may send it."""
+    clients = [world.connect() for _ in range(count)]
+    for client in clients:
+        client.give(MEGABYTE.to_bytes(4, "big"))
+    return clients
+
+
+@in_world(queued_max_request_bytes=str(MEGABYTE), socket_request_max_bytes=str(MEGABYTE))
+async def test_a_thousand_clients_that_leave_while_they_wait_for_memory_keep_nobody_waiting(
+    world: World,
+) -> None:
+    first, *leaving, last = large_requests(world, 1002)
+    assert not first.is_paused
+    assert last.is_paused
+    for client in leaving:
+        client.disconnect()
+    await asyncio.sleep(0)
+    first.disconnect()
+    await asyncio.sleep(0)
+    assert not last.is_paused
+    assert world.broker.memory.used == MEGABYTE
+    last.disconnect()
+    await asyncio.sleep(0)
+    assert world.broker.memory.used == 0
+
+
+@in_world(queued_max_request_bytes=str(2 * MEGABYTE), socket_request_max_bytes=str(2 * MEGABYTE))
+async def test_one_that_leaves_the_queue_makes_way_for_a_smaller_one_behind_it(world: World) -> None:
+    (first,) = large_requests(world, 1)
+    large, small = world.connect(), world.connect()
+    large.give((2 * MEGABYTE).to_bytes(4, "big"))
+    small.give(MEGABYTE.to_bytes(4, "big"))
+    assert (first.is_paused, large.is_paused, small.is_paused) == (False, True, True)
+    large.disconnect()
+    await asyncio.sleep(0)
+    assert not small.is_paused
+
+
+@in_world(queued_max_request_bytes="0")
+async def test_zero_bytes_of_requests_is_no_limit(world: World) -> None:
+    assert not any(client.is_paused for client in large_requests(world, 3))
 
 
 @in_world(connections_max_idle_ms="5000")

@@ -95,6 +95,34 @@ REFUSED = {
 }
 
 
+def test_a_request_for_too_many_partitions_is_refused_as_a_whole() -> None:
+    cluster = Cluster(num_partitions="2")
+    half = PARTITIONS_PER_REQUEST_MAX // 2
+    given = dict.fromkeys(range(half - 1), (1,))
+    asked = (topic("small", 1, 1), topic("default"), topic("given", -1, -1, given), topic("large", half, 1))
+    answer = cluster.create(*asked)
+    assert {result.error_code for result in answer.topics} == {ErrorCode.POLICY_VIOLATION}
+    assert all("Excessively large number of partitions" in result.error_message for result in answer.topics)
+    assert not cluster.controller.image.topics
+    answer = cluster.create(*asked[1:3], topic("large", half - 1, 1), validate_only=True)
+    assert {result.error_code for result in answer.topics} == {ErrorCode.NONE}
+
+
+def test_topics_of_one_request_are_described_each_by_its_own_configs() -> None:
+    cluster = Cluster()
+    answer = cluster.create(topic("a", 1, 1), topic("b", 1, 1, retention_ms="7"), topic("c", 1, 1))
+    found = [{config.name: config.value for config in result.configs} for result in answer.topics]
+    assert found[0] == found[2] == found[1] | {"retention.ms": found[0]["retention.ms"]}
+    assert found[1]["retention.ms"] == "7" != found[0]["retention.ms"]
+
+
+def test_a_request_for_too_many_configs_is_refused_as_a_whole() -> None:
+    cluster = Cluster()
+    asked = [topic(f"t{index}", 1, 1, retention_ms="1", segment_ms="1") for index in range(5001)]
+    answer = cluster.create(*asked)
+    assert {result.error_code for result in answer.topics} == {ErrorCode.POLICY_VIOLATION}
+
+
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_topic_that_cannot_be_is_refused_and_leaves_no_record(what: str) -> None:
     cluster = Cluster(None, None)
@@ -211,7 +239,7 @@ def test_a_topic_grows_behind_its_last_partition() -> None:
         (more(2), ErrorCode.INVALID_PARTITIONS),
         (more(1), ErrorCode.INVALID_PARTITIONS),
         (more(-1), ErrorCode.INVALID_PARTITIONS),
-        (more(3 + PARTITIONS_PER_REQUEST_MAX), ErrorCode.INVALID_PARTITIONS),
+        (more(3 + PARTITIONS_PER_REQUEST_MAX), ErrorCode.POLICY_VIOLATION),
         (more(3, name="none"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (more(4, (1, 2)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (more(3, (1,)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
@@ -224,6 +252,19 @@ def test_growth_that_cannot_be_is_refused(asked: CreatePartitionsTopic, code: Er
     cluster.create(topic("t", 2, 2))
     assert grow(cluster, asked) == [code]
     assert len(cluster.controller.image.topics["t"].partitions) == 2
+
+
+def test_topics_that_together_grow_by_too_much_are_refused_as_a_whole() -> None:
+    cluster = Cluster()
+    cluster.create(topic("a", 1, 1), topic("b", 1, 1))
+    half = PARTITIONS_PER_REQUEST_MAX // 2
+    assert (
+        grow(cluster, more(1 + half, name="a"), more(2 + half, name="b")) == [ErrorCode.POLICY_VIOLATION] * 2
+    )
+    assert grow(cluster, more(1 + half, name="a"), more(2**31 - 1, name="none"), validate_only=True) == [
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
 
 
 def test_a_topic_named_twice_does_not_grow() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -261,5 +264,32 @@ def test_a_name_that_cannot_be_asked_for_is_an_address_that_does_not_answer(loop
         for host in ("broker-0..kafka", "b" * 64 + ".kafka"):
             with pytest.raises(OSError, match="address"):
                 await TcpNetwork().connect(host, 9092, Recorder(lambda connection: None))
+
+    run(scenario, loop)
+
+
+def test_a_connection_for_which_no_file_is_left_is_closed_and_the_next_is_served(
+    loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.dup
+
+    def refuse(fd: int) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        problems: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
+        late = Recorder()
+        listener = await TcpNetwork().listen("127.0.0.1", 0, lambda: late)
+        monkeypatch.setattr(os, "dup", refuse)
+        with await asyncio.to_thread(socket.create_connection, ("127.0.0.1", listener.port), 10) as refused:
+            with suppress(ConnectionResetError):
+                assert await asyncio.to_thread(refused.recv, 1) == b""
+            await asyncio.wait_for(late.is_lost.wait(), 10)
+        monkeypatch.setattr(os, "dup", real)
+        with await asyncio.to_thread(socket.create_connection, ("127.0.0.1", listener.port), 10):
+            await eventually(lambda: late.connection is not None)
+        listener.close()
+        assert problems == []
 
     run(scenario, loop)

@@ -6,11 +6,13 @@ could be set, so the list of them is empty; client metrics subscriptions, of whi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import invalid_topic_name
-from strandline.broker.connection import RequestContext
+from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.large_answers import encoded_apart, in_turns
 from strandline.config import ConfigEntry
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,
@@ -26,45 +28,73 @@ from strandline.wire.api.k32_describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from strandline.wire.codec import decode, encode
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
-REQUEST = DescribeConfigsRequest
+# Each has some dozens of configs, with their synonyms.
+_RESOURCES_AT_ONCE_MAX: Final = 10
 
 
-def handle(
-    broker: Broker, context: RequestContext, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse:
-    results = []
-    for resource in request.resources:
-        try:
-            entries = _entries(broker, resource)
-            code, message = ErrorCode.NONE, ""
-        except KafkaError as error:
-            entries = ()
-            code, message = ErrorCode(error.code), error.message
-        results.append(
-            DescribeConfigsResult(
-                error_code=code,
-                error_message=message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-                configs=tuple(_answer(entry, request) for entry in entries),
-            )
-        )
+def handle_raw(broker: Broker, context: RequestContext) -> Answer:
+    request = decode(DescribeConfigsRequest, context.api_version, context.body, context.position)
+    results = _results(broker, request)
+    if len(request.resources) <= _RESOURCES_AT_ONCE_MAX:
+        return (encode(_response(list(results)), context.api_version),)
+    return _answer_large(broker, context, results)
+
+
+async def _answer_large(
+    broker: Broker, context: RequestContext, results: Iterator[DescribeConfigsResult]
+) -> Body:
+    made = await in_turns(results, lambda result: 1 + len(result.configs))
+    return (await encoded_apart(broker, _response(made), context.api_version),)
+
+
+def _response(results: list[DescribeConfigsResult]) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(throttle_time_ms=0, results=tuple(results))
+
+
+def _results(broker: Broker, request: DescribeConfigsRequest) -> Iterator[DescribeConfigsResult]:
+    # Topics with the same overrides, mostly none, have the same configs: they are worked out once for a request.
+    shared: dict[Hashable, tuple[DescribeConfigsResourceResult, ...]] = {}
+    for resource in request.resources:
+        code, message = ErrorCode.NONE, ""
+        configs: tuple[DescribeConfigsResourceResult, ...] = ()
+        try:
+            if resource.resource_type == TOPIC_RESOURCE:
+                _check_topic(broker, resource.resource_name)
+                overrides = broker.configs.overrides(TOPIC_RESOURCE, resource.resource_name)
+                key = (frozenset(overrides.items()), resource.configuration_keys)
+                if key not in shared:
+                    shared[key] = _answers(_entries(broker, resource), request)
+                configs = shared[key]
+            else:
+                configs = _answers(_entries(broker, resource), request)
+        except KafkaError as error:
+            code, message = ErrorCode(error.code), error.message
+        yield DescribeConfigsResult(
+            error_code=code,
+            error_message=message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=configs,
+        )
+
+
+def _check_topic(broker: Broker, name: str) -> None:
+    problem = invalid_topic_name(name)
+    if problem is not None:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    if name not in broker.image.topics:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
 
 
 def _entries(broker: Broker, resource: DescribeConfigsResource) -> tuple[ConfigEntry, ...]:
     wanted = resource.configuration_keys
     name = resource.resource_name
     if resource.resource_type == TOPIC_RESOURCE:
-        problem = invalid_topic_name(name)
-        if problem is not None:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-        if name not in broker.image.topics:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
         return broker.configs.describe_topic(name, wanted)
     if resource.resource_type == BROKER_RESOURCE:
         if name and name != str(broker.node_id):
@@ -84,6 +114,12 @@ def _entries(broker: Broker, resource: DescribeConfigsResource) -> tuple[ConfigE
     raise KafkaError(
         ErrorCode.INVALID_REQUEST, f"Resources of type {resource.resource_type} have no configs."
     )
+
+
+def _answers(
+    entries: tuple[ConfigEntry, ...], request: DescribeConfigsRequest
+) -> tuple[DescribeConfigsResourceResult, ...]:
+    return tuple(_answer(entry, request) for entry in entries)
 
 
 def _answer(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
