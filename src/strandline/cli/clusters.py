@@ -20,6 +20,7 @@ from strandline.client.errors import KafkaError
 from strandline.client.metadata import PartitionInfo
 from strandline.client.sync import Admin
 from strandline.config import InvalidConfig
+from strandline.node.process import stop_signals
 from strandline.storage.directory import UnusableDirectory
 from strandline.testing.clusters import Cluster
 
@@ -59,7 +60,7 @@ def _run(cluster: Cluster, options: argparse.Namespace) -> None:
             os._exit(130)  # the nodes see that they are alone, and stop
         asked.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         signal.signal(number, on_signal)
     began = time.monotonic()
     try:

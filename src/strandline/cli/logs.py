@@ -226,7 +226,11 @@ async def _offsets_at(options: argparse.Namespace, timestamp: int) -> list[dict[
     from strandline.client.admin import Admin
     from strandline.client.admin_topics import LATEST
 
-    async with Admin({"bootstrap.servers": options.bootstrap_server}) as admin:
+    settings = {
+        "bootstrap.servers": options.bootstrap_server,
+        "default.api.timeout.ms": int(options.timeout * 1000),  # for the start, which is a call too
+    }
+    async with Admin(settings) as admin:
         topics = options.topic or await admin.list_topics(timeout=options.timeout)
         described = await admin.describe_topics(topics, timeout=options.timeout)
         partitions = [

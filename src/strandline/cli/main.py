@@ -10,6 +10,8 @@ from strandline import __version__
 from strandline.cli import dlq, logs, pipeline, sim
 
 _NODES_MAX = 15
+# What a shell calls a command that SIGINT ended.
+_INTERRUPTED = 130
 
 
 def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
@@ -98,21 +100,26 @@ def _add_log_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"{port} is not a port: 0 to 65535 are")
-    return port
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port: a number from 0 to 65535 is")
+    return int(text)
 
 
 def _nodes(text: str) -> int:
-    nodes = int(text)
-    if not 1 <= nodes <= _NODES_MAX:
-        raise argparse.ArgumentTypeError(f"{nodes} nodes: 1 to {_NODES_MAX} can be started on one machine")
-    return nodes
+    if not text.isdecimal() or not 1 <= int(text) <= _NODES_MAX:
+        raise argparse.ArgumentTypeError(f"{text} nodes: 1 to {_NODES_MAX} can be started on one machine")
+    return int(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser()[0].parse_args(arguments)
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _run(options: argparse.Namespace) -> int:
     match options.command:
         case "up" if options.nodes > 1:
             from strandline.cli.clusters import up_cluster

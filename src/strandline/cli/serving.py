@@ -22,13 +22,14 @@ _PORT_IN_USE = (
 
 
 def up(options: argparse.Namespace) -> int:
+    try:
+        given = given_settings(options.set)
+    except ValueError as error:
+        return fail(str(error))
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
     settings = launcher.embedded_settings(port=options.port, data=data, host=options.host)
     del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
-    try:
-        settings |= given_settings(options.set)
-    except ValueError as error:
-        return fail(str(error))
+    settings |= given
     notes = launcher.fit_to_nodes(settings, nodes=1)
     try:
         return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral, notes))
@@ -59,12 +60,21 @@ def server(options: argparse.Namespace) -> int:
 def read_settings(path: str) -> dict[str, str]:
     """From a server.properties file; ValueError says what is wrong with it."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return {entry.key: entry.value for entry in parse_properties(file.read())}
+        return {entry.key: entry.value for entry in parse_properties(_read_text(path))}
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     except MalformedProperties as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def _read_text(path: str) -> str:
+    """Java's files of properties are in Latin-1; most people write UTF-8 all the same, and that is hardly ever both."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except UnicodeDecodeError:
+        with open(path, encoding="latin-1") as file:
+            return file.read()
 
 
 def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: object) -> int:

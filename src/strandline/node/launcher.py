@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,7 +17,7 @@ from strandline.config.startup_checks import check_security
 from strandline.node.clock import RealClock
 from strandline.node.disk import RealDisk
 from strandline.node.network import TcpNetwork
-from strandline.node.process import RealProcess, raise_open_file_limit
+from strandline.node.process import RealProcess, raise_open_file_limit, stop_signals
 from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
 from strandline.ports.process import Process
@@ -207,7 +206,7 @@ def stderr_events(*, node: int, as_json: bool = False, level: str = "info") -> E
 
 
 async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[RunningNode], None]) -> None:
-    """Runs a node until SIGTERM or SIGINT, which ends it cleanly; a second one ends it at once."""
+    """Runs a node until SIGTERM, SIGINT or SIGHUP, which ends it cleanly; a second one ends it at once."""
     node = RunningNode(config, events)
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
@@ -223,7 +222,7 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
         stop()
 
     starting = loop.create_task(node.start())
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in stop_signals():
         loop.add_signal_handler(number, on_signal)
     watching = loop.create_task(_watch_parent(stop))
     try:

@@ -279,10 +279,10 @@ class TcpNetwork:
 
     async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> TcpListener:
         loop = asyncio.get_running_loop()
-        addresses = await loop.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
         try:
+            addresses = await loop.getaddrinfo(
+                host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
             bound = _bind(cast(list[Address], [found for found in addresses if _is_usable(found[0])]), port)
         except OSError as error:
             raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from error

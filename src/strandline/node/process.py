@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import sys
 from typing import Final, NoReturn
 
@@ -22,6 +23,13 @@ class RealProcess:
             sys.stderr.flush()
         finally:
             os._exit(HALT_STATUS)
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """Those that ask this process to end in order: a hangup too, unless it is to be ignored, as under nohup."""
+    asking = (signal.SIGTERM, signal.SIGINT)
+    is_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return asking if is_ignored else (*asking, signal.SIGHUP)
 
 
 def raise_open_file_limit() -> int:

@@ -18,6 +18,12 @@ def disk_of(world: World) -> WatchedDisk:
     return world.disk
 
 
+async def said(world: World) -> None:
+    async with asyncio.timeout(10):
+        while not world.said(TOO_MANY_FILES):
+            await asyncio.sleep(0)
+
+
 @in_world(disk=WatchedDisk)
 async def test_a_partition_whose_files_cannot_be_opened_is_refused_until_they_can(world: World) -> None:
     client = world.connect()
@@ -42,8 +48,7 @@ async def test_a_sync_that_cannot_open_its_files_is_tried_again(world: World) ->
     await append(client, batch(1))
     disk_of(world).fail("open", ".log", errno.EMFILE)
     appending = asyncio.ensure_future(append(client, batch(1)))
-    while not world.said(TOO_MANY_FILES):
-        await asyncio.sleep(0)
+    await said(world)
     assert not appending.done()
     disk_of(world).heal()
     assert await appending == 1
@@ -55,8 +60,7 @@ async def test_metadata_that_cannot_be_synced_for_want_of_files_is_synced_later(
     client = world.connect()
     disk_of(world).fail("open", ".log", errno.ENFILE)
     creating = asyncio.ensure_future(create(client))
-    while not world.said(TOO_MANY_FILES):
-        await asyncio.sleep(0)
+    await said(world)
     assert not creating.done()
     disk_of(world).heal()
     assert await creating

@@ -32,7 +32,14 @@ def test_up_runs_on_kafka_s_port_and_keeps_data_beside_it() -> None:
 def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["up", "--port", port])
-    assert "--port" in capsys.readouterr().err
+    assert f"--port: {port} is not a port: a number from 0 to 65535 is" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("nodes", ["0", "16", "many"])
+def test_a_number_of_nodes_that_cannot_be_is_refused(nodes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["up", "--nodes", nodes])
+    assert f"--nodes: {nodes} nodes: 1 to 15" in capsys.readouterr().err
 
 
 def test_docs_prints_every_page(capsys: pytest.CaptureFixture[str]) -> None:

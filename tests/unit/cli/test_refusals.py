@@ -6,12 +6,15 @@ import json
 import signal
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from strandline.cli import logs
 from strandline.cli.main import main
+from strandline.cli.serving import read_settings
 from strandline.client.errors import ConnectionFailedError
 from strandline.testing.clusters import Cluster
 from tests.unit.pipeline.specs import SPEC
@@ -37,7 +40,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def own_signals() -> Iterator[None]:
     """A command that stays listens to signals; afterwards they are the test run's again."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in handlers.items():
         signal.signal(number, handler)
@@ -103,3 +106,45 @@ def test_a_port_for_metrics_that_is_in_use_is_told(
     path.write_text(SPEC)
     assert main(["pipeline", "run", str(path), "--metrics-port", str(taken_port)]) == 1
     assert f"--metrics-port {taken_port}: Address already in use" in capsys.readouterr().err
+
+
+def test_a_setting_that_is_none_leaves_no_directory(
+    temporary: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["up", "--set", "nodots", "--ephemeral"]) == 2
+    assert "--set nodots: write it as KEY=VALUE" in capsys.readouterr().err
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_host_that_nobody_knows_is_named(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["up", "--host", "nowhere.invalid", "--port", "0", "--ephemeral"]) == 2
+    assert "the node cannot start: nowhere.invalid:0: " in capsys.readouterr().err
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_timeout_of_log_at_holds_for_finding_the_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        where = f"127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        assert main(["log", "at", "--time", "0", "--timeout", "0.1", "--bootstrap-server", where]) == 1
+        assert time.monotonic() - began < 10
+    assert "no metadata in time" in capsys.readouterr().err
+
+
+def test_an_interrupted_command_ends_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(options: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(logs, "log", interrupted)
+    assert main(["log", "at", "--time", "0"]) == 130
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_properties_are_read_in_either_encoding(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_bytes("broker.rack=K\xf6ln\nnode.id=1\n".encode(encoding))
+    assert read_settings(str(tmp_path / "server.properties")) == {"broker.rack": "K\xf6ln", "node.id": "1"}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import resource
+import signal
 
 import pytest
 
-from strandline.node.process import raise_open_file_limit
+from strandline.node.process import raise_open_file_limit, stop_signals
 
 
 class Limits:
@@ -42,3 +43,14 @@ def test_the_limit_of_open_files_is_raised_as_far_as_it_goes(
     monkeypatch.setattr(resource, "getrlimit", limits.get)
     monkeypatch.setattr(resource, "setrlimit", limits.set)
     assert raise_open_file_limit() == limits.soft == reached
+
+
+def test_a_hangup_ends_a_process_in_order_unless_nohup_says_otherwise() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        assert set(stop_signals()) == {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        assert set(stop_signals()) == {signal.SIGTERM, signal.SIGINT}
+    finally:
+        signal.signal(signal.SIGHUP, before)
