@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CONSTRAINTS := .ci/constraints.txt
-# Two workers: more only compete for the cores that the brokers under test need.
-WORKERS ?= 2
+# Three workers on two cores: most tests wait for others half of their time.
+WORKERS ?= 3
 
 .PHONY: help demo test check up bench sim soak docs clean
 
