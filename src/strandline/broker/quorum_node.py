@@ -3,7 +3,8 @@
 1. Effects are carried out in order. Writes go through one queue: an election or records are told back to the core when
    they are on the device.
 2. Committed records are given to the owner in the order of the log, each once.
-3. A write that fails halts the node: what is on the device is unknown.
+3. A write that fails halts the node: what is on the device is unknown. Where there is no room, or no file left to open,
+   nothing was written: a follower waits, and a leader refuses what it was asked for.
 4. A snapshot is fetched for the role that asked for it, and written in the same queue: nothing is appended meanwhile,
    and an image that has what is in it does not go back to it.
 5. A set of voters is told to the core as soon as it is appended, and the addresses of nodes follow it.

@@ -121,6 +121,17 @@ class Announcements:
         except Exception as error:
             self._error = self._error or error
 
+    async def tell_of_leaving(
+        self, commit: Callable[[float], Awaitable[None]], deadline: float, *, is_lost: bool
+    ) -> None:
+        """All partitions go with the membership: what was read of them is committed first, unless they are lost."""
+        self.clear()
+        owned = list(self._subscription.partitions)
+        if owned and not is_lost:
+            await commit(deadline)
+        if owned:
+            await self.tell("on_partitions_lost" if is_lost else "on_partitions_revoked", owned)
+
     def add(self, method: str, partitions: list[TopicPartition]) -> None:
         """After something was done: to be told by `tell_rest`, which the next poll repeats if it is cancelled."""
         self._untold.append((method, partitions))

@@ -334,15 +334,9 @@ class ConsumerMember:
             with suppress(asyncio.CancelledError):
                 await self._heart
             self._heart = None
-        self._announcements.clear()
         is_lost = self._are_partitions_lost or self._epoch <= 0
-        owned = list(self._subscription.partitions)
         try:
-            if owned and not is_lost:
-                await self._commit(deadline)
-            if owned:
-                method = "on_partitions_lost" if is_lost else "on_partitions_revoked"
-                await self._announcements.tell(method, owned)
+            await self._announcements.tell_of_leaving(self._commit, deadline, is_lost=is_lost)
         finally:
             self._are_partitions_lost = False
             self._subscription.assign_from_group(())

@@ -12,7 +12,7 @@ from strandline.broker.group_coordinator import OFFSETS_TOPIC
 from strandline.broker.transaction_coordinator import TRANSACTIONS_TOPIC
 from strandline.config import DynamicConfigs
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
-from strandline.wire.records.metadata import PartitionRecord, TopicRecord
+from tests.unit.broker.test_metadata_view import topic as topic_records
 from tests.unit.broker.world import World, in_world
 from tests.unit.config.settings import started
 
@@ -57,18 +57,6 @@ async def test_the_metadata_log_and_the_topic_of_share_groups_are_not_made(world
 async def test_a_topic_of_the_metadata_log_s_name_has_no_replica(world: World) -> None:
     """An earlier version made it when it was asked to; it wrote into the metadata log's directory."""
     quorum = world.broker.quorum
-    topic_id = b"\x0a" * 16
-    partition = PartitionRecord(
-        partition_id=0,
-        topic_id=topic_id,
-        replicas=(1,),
-        isr=(1,),
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=1,
-        leader_epoch=0,
-        partition_epoch=0,
-    )
-    await quorum.append([TopicRecord(name=METADATA_TOPIC, topic_id=topic_id), partition])
+    await quorum.append(topic_records(METADATA_TOPIC, 10))
     assert METADATA_TOPIC in world.broker.image.topics
     assert world.broker.replicas.partitions_here() == []

@@ -114,21 +114,27 @@ def test_a_coordinator_that_moved_is_asked_again() -> None:
     assert coordinator.epochs == [3, 3, 3]
 
 
+def held_commits() -> tuple[Any, Commits, list[int], asyncio.Event]:
+    """The cluster, commits that begin and do not end before the event, and the offsets of those that have begun."""
+    cluster: Any = SimpleNamespace(
+        config=ClientConfig.consumer(bootstrap_servers="127.0.0.1:1", group_id="g"),
+        now=asyncio.get_running_loop().time,
+    )
+    commits = Commits(cluster, Membership, Counters())
+    begun: list[int] = []
+    may_end = asyncio.Event()
+
+    async def commit(offsets: dict[TopicPartition, OffsetAndMetadata], _deadline: float) -> None:
+        begun.append(offsets[PLACE].offset)
+        await may_end.wait()
+
+    commits.committed = SimpleNamespace(commit=commit)  # type: ignore[assignment]
+    return cluster, commits, begun, may_end
+
+
 def test_cancelling_one_asynchronous_commit_leaves_the_others_and_their_order() -> None:
     async def main() -> None:
-        cluster: Any = SimpleNamespace(
-            config=ClientConfig.consumer(bootstrap_servers="127.0.0.1:1", group_id="g"),
-            now=asyncio.get_running_loop().time,
-        )
-        commits = Commits(cluster, Membership, Counters())
-        begun: list[int] = []
-        may_end = asyncio.Event()
-
-        async def commit(offsets: dict[TopicPartition, OffsetAndMetadata], _deadline: float) -> None:
-            begun.append(offsets[PLACE].offset)
-            await may_end.wait()
-
-        commits.committed = SimpleNamespace(commit=commit)  # type: ignore[assignment]
+        cluster, commits, begun, may_end = held_commits()
         tasks = [commits.commit_async({PLACE: OffsetAndMetadata(offset)}) for offset in range(4)]
         await asyncio.sleep(0)
         tasks[1].cancel()
@@ -161,19 +167,7 @@ def test_a_member_that_is_thrown_out_between_two_attempts_stops() -> None:
 
 def test_commits_are_carried_out_in_the_order_in_which_they_were_asked_for() -> None:
     async def main() -> None:
-        cluster: Any = SimpleNamespace(
-            config=ClientConfig.consumer(bootstrap_servers="127.0.0.1:1", group_id="g"),
-            now=asyncio.get_running_loop().time,
-        )
-        commits = Commits(cluster, Membership, Counters())
-        begun: list[int] = []
-        may_end = asyncio.Event()
-
-        async def commit(offsets: dict[TopicPartition, OffsetAndMetadata], _deadline: float) -> None:
-            begun.append(offsets[PLACE].offset)
-            await may_end.wait()
-
-        commits.committed = SimpleNamespace(commit=commit)  # type: ignore[assignment]
+        cluster, commits, begun, may_end = held_commits()
         commits.commit_async({PLACE: OffsetAndMetadata(10)})
         with pytest.raises(KafkaTimeoutError, match="earlier commits"):
             await commits.commit({PLACE: OffsetAndMetadata(15)}, cluster.now() + 0.01)
