@@ -161,7 +161,7 @@ def _replay(plan: Plan, options: argparse.Namespace) -> int:
     from strandline.sim.shrinking import shrink
     from strandline.sim.trial import as_json, run
 
-    given = load_events(options.faults) if options.faults else None
+    given = load_events(options.faults, plan) if options.faults else None
     outcome = run(plan, options.seed, given)
     if options.json:
         print(json.dumps(as_json(outcome)))

@@ -118,6 +118,9 @@ class RealDisk:
     def size(self, path: str) -> int:
         return os.stat(path).st_size
 
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
     def make_directory(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
 

@@ -78,6 +78,10 @@ class Disk(Protocol):
 
     def size(self, path: str) -> int: ...
 
+    def modified_ms(self, path: str) -> int:
+        """When the file was last written, in milliseconds since 1970."""
+        ...
+
     def make_directory(self, path: str) -> None:
         """With its parents; no error if it is there."""
         ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 from zlib import crc32
 
@@ -79,13 +79,21 @@ class SimulatedFile:
 
 class SimulatedDisk:
     def __init__(
-        self, volume: Volume, life: Life, faults: DiskFaults, chance: Generator, trace: Trace
+        self,
+        volume: Volume,
+        life: Life,
+        faults: DiskFaults,
+        chance: Generator,
+        trace: Trace,
+        *,
+        wall_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         self._volume = volume
         self._life = life
         self._faults = faults
         self._chance = chance
         self._trace = trace
+        self._wall_ms = wall_ms
 
     # The port
 
@@ -137,6 +145,10 @@ class SimulatedDisk:
     def size(self, path: str) -> int:
         self._begin("size", path)
         return len(self._file(path).content)
+
+    def modified_ms(self, path: str) -> int:
+        self._begin("modified", path)
+        return self._file(path).modified_ms
 
     def make_directory(self, path: str) -> None:
         self._begin("make_directory", path)
@@ -250,6 +262,7 @@ class SimulatedDisk:
         if data:
             before = len(inode.content)
             inode.write(position, data)
+            inode.modified_ms = self._wall_ms()
             self._volume.used_bytes += len(inode.content) - before
 
     def _resize(self, path: str, inode: Inode, size: int) -> None:

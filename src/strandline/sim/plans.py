@@ -74,8 +74,8 @@ def load(name: str) -> Plan:
     return known[name]
 
 
-def load_events(path: str) -> list[Event]:
-    """Faults from a file, as `Event.as_toml` writes them."""
+def load_events(path: str, plan: Plan) -> list[Event]:
+    """Faults from a file, as `Event.as_toml` writes them, for the nodes of this plan."""
     try:
         tables = _toml(path, Path(path).read_text()).get("event")
     except OSError as error:
@@ -87,6 +87,12 @@ def load_events(path: str) -> list[Event]:
     if not events:
         raise InvalidPlan(f"{path} has no [[event]]; it has to hold what `sim replay --shrink` printed")
     _check_names(f"{path}: kind", [event.kind for event in events], tuple(KINDS))
+    nodes = range(1, plan.controllers + plan.nodes + 1)
+    absent = [event.node for event in events if event.node not in nodes]
+    if absent:
+        raise InvalidPlan(
+            f"{path}: there is no node {absent[0]!r} in {plan.name}; there are 1 to {nodes[-1]}"
+        )
     return events
 
 

@@ -31,7 +31,7 @@ _SIZE_ONLY_CHANCE: Final = 0.25
 class Inode:
     """A file's contents: as processes see them, and as they are on the device."""
 
-    __slots__ = ("_cut_to", "_dirty", "_forsaken", "content", "entries", "openers", "synced")
+    __slots__ = ("_cut_to", "_dirty", "_forsaken", "content", "entries", "modified_ms", "openers", "synced")
 
     def __init__(self) -> None:
         self.content = bytearray()
@@ -41,6 +41,7 @@ class Inode:
         self._cut_to = 0  # the smallest size since the last sync
         self.entries = 0
         self.openers = 0
+        self.modified_ms = 0
 
     def write(self, position: int, data: bytes) -> None:
         start = min(position, len(self.content))

@@ -241,7 +241,12 @@ class SimulatedNode:
         life.on_end(self._ended)
         self.workers = SimulatedWorkers(world.loop, world.generator("workers", self.node_id, number))
         self.disk = SimulatedDisk(
-            self.volume, life, self.faults, world.generator("disk", self.node_id, number), world.trace
+            self.volume,
+            life,
+            self.faults,
+            world.generator("disk", self.node_id, number),
+            world.trace,
+            wall_ms=self.clock.wall_ms,
         )
         ports = Ports(
             disk=self.disk,

@@ -20,11 +20,10 @@ def expired_by_time(segments: Iterable[Segment], config: TopicConfig, now_ms: in
         return 0
     count = 0
     for segment in segments:
-        timestamp, _ = segment.largest_timestamp()
         if segment.size == 0 and not segment.offset_index.is_active:
             count += 1  # compaction left nothing of it
             continue
-        if segment.size == 0 or timestamp < 0 or now_ms - timestamp <= config.retention_ms:
+        if segment.size == 0 or now_ms - segment.latest_ms() <= config.retention_ms:
             break
         count += 1
     return count

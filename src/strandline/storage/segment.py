@@ -230,6 +230,11 @@ class Segment:
             self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
         return self.max_timestamp, self.max_timestamp_offset
 
+    def latest_ms(self) -> int:
+        """How young it is: its largest timestamp, or when it was last written where its records have none."""
+        timestamp, _ = self.largest_timestamp()
+        return timestamp if timestamp >= 0 else self._disk.modified_ms(self.log_path)
+
     def max_timestamp_at(self, place: Place) -> int:
         return read_header(self._files.get(self.log_path).read_at(place.position, HEADER_BYTES)).max_timestamp
 

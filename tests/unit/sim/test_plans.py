@@ -56,7 +56,7 @@ def test_faults_that_were_printed_can_be_given_back(tmp_path: Path) -> None:
     events = events_of(shipped()["kills"], 3)
     path = tmp_path / "faults.toml"
     path.write_text("".join(map(Event.as_toml, events)))
-    assert load_events(str(path)) == events
+    assert load_events(str(path), shipped()["kills"]) == events
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,7 @@ def test_faults_that_were_printed_can_be_given_back(tmp_path: Path) -> None:
         ("event = 3", "has kind, at, seconds, node and number"),
         ('[[event]]\nkind = "kill"', "has kind, at, seconds, node and number"),
         (Event(kind="fire", at=0.0, seconds=0.0, node=1).as_toml(), "there is no fire; there are kill"),
+        (Event(kind="kill", at=0.0, seconds=0.0, node=4).as_toml(), "no node 4 in kills; there are 1 to 3"),
     ],
 )
 def test_faults_that_cannot_be_used_say_why(text: str | None, said: str, tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_faults_that_cannot_be_used_say_why(text: str | None, said: str, tmp_pat
     if text is not None:
         path.write_text(text)
     with pytest.raises(InvalidPlan, match=said):
-        load_events(str(path))
+        load_events(str(path), shipped()["kills"])
 
 
 def test_shrinking_leaves_what_the_failure_needs() -> None:

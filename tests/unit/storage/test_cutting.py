@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +59,18 @@ def test_expiry_stops_at_the_first_segment_that_is_young_enough(tmp_path: Path) 
         append(log, batch(2, timestamp=NOW_MS + timestamp))
     config = topic_config(retention_ms=1000)
     assert retention.expired_by_time(log.segments, config, NOW_MS + 10_000) == 1
+
+
+def test_segments_whose_records_have_no_timestamps_expire_by_when_they_were_written(tmp_path: Path) -> None:
+    log = Store(tmp_path, segment_bytes=EACH).open()
+    for _ in range(3):
+        append(log, batch(1, timestamp=-1))
+    for segment, second in zip(log.segments, (1, 2, 3), strict=True):
+        os.utime(segment.log_path, (second, second))
+    config = topic_config(retention_ms=10_000)
+    assert [
+        retention.expired_by_time(log.segments, config, now_ms) for now_ms in (11_000, 11_001, 12_001, 13_001)
+    ] == [0, 1, 2, 3]
 
 
 def test_an_empty_segment_never_expires(tmp_path: Path) -> None:

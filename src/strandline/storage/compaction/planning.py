@@ -43,7 +43,7 @@ def extent_of(log: Log, cleaned_to: int | None, last_stable_offset: int, now_ms:
     dirty = _closed_from(log, bases, first_dirty)
     if log.config.min_compaction_lag_ms > 0:
         youngest = now_ms - log.config.min_compaction_lag_ms
-        too_young = (s.base_offset for s in dirty if s.largest_timestamp()[0] > youngest)
+        too_young = (s.base_offset for s in dirty if s.latest_ms() > youngest)
         limit = min(limit, next(too_young, limit))
     end = bases[max(bisect_right(bases, max(limit, first_dirty)) - 1, 0)]
     dirty_bytes = sum(s.size for s in dirty if s.base_offset < end)
