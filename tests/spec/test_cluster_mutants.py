@@ -15,6 +15,7 @@ from strandline.quorum import elections, fetching, state
 from strandline.quorum.changes import VoterChanges
 from strandline.quorum.elections import Elections
 from strandline.quorum.messages import Effect
+from strandline.quorum.roles import Prospective, Unattached
 from strandline.quorum.state import QuorumState
 from strandline.quorum.voters import VoterHistory
 from tests.spec import test_kip_101_497_966_replication as replication
@@ -40,9 +41,12 @@ def votes_are_answered_before_they_are_on_the_device(patch: Patch) -> Test:
 
 
 def two_votes_in_an_epoch(patch: Patch) -> Test:
+    may_vote_for = Elections._may_vote_for
+
     def vote(self: Any, candidate: Any) -> bool:
-        self.role.voted = None
-        return True
+        if isinstance(self.role, Unattached | Prospective):
+            self.role.voted = None  # as if it had given none
+        return may_vote_for(self, candidate)
 
     patch.setattr(Elections, "_may_vote_for", vote)
     return raft_elections.test_5_2_one_vote_in_an_epoch
