@@ -175,8 +175,10 @@ def laggards_are_added(patch: Patch) -> Test:
 
 
 def old_sets_count_until_the_new_is_committed(patch: Patch) -> Test:
+    newest = VoterHistory.last.fget
+
     def last(self: VoterHistory) -> Any:
-        return self.before_last if len(self._entries) > 1 else self._entries[-1].voters
+        return self.before_last if len(self._entries) > 1 else newest(self)
 
     patch.setattr(VoterHistory, "last", property(last))
     return kip_853.test_4_1_new_set_counts_from_the_moment_it_is_appended
