@@ -9,8 +9,6 @@ with cluster(nodes=3) as c:
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import socket
 import tempfile
 import time
@@ -28,7 +26,7 @@ from strandline.node import launcher
 from strandline.node.random import RealRandom
 from strandline.storage.directory import UnusableDirectory
 from strandline.testing.embedded import by_kafka_names
-from strandline.testing.process import BrokerProcess
+from strandline.testing.process import BrokerProcess, stopping
 
 READY_SECONDS_MAX = 30.0
 
@@ -41,13 +39,6 @@ class ClusterNode(BrokerProcess):
         self.node_id = node_id
         if "broker" not in self.settings["process.roles"]:
             del self.settings["advertised.listeners"]
-
-    def pause(self) -> None:
-        """As if its machine had stopped: connections stay open and nothing answers."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
 
 
 class Cluster:
@@ -119,6 +110,9 @@ class Cluster:
 
         One that does not stop is killed and told of when the others are stopped.
         """
+        for node in self.nodes:
+            if node.is_running:
+                node.resume()  # the first to stop need the others for it
         with ExitStack() as stops:
             for node in reversed(self.nodes):  # the last one that is put on it comes first
                 stops.callback(node.stop)
@@ -198,11 +192,9 @@ def cluster(*, nodes: int = 3, controllers: int | None = None, **settings: str) 
     """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`."""
     with tempfile.TemporaryDirectory(prefix="strandline-cluster-", ignore_cleanup_errors=True) as home:
         started = Cluster(Path(home), nodes, by_kafka_names(settings), controllers)
-        try:
+        with stopping(started.stop):
             started.start()
             yield started
-        finally:
-            started.stop()
 
 
 running_cluster = cluster

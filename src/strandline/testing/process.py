@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,14 +43,18 @@ class BrokerProcess:
 
     @property
     def is_running(self) -> bool:
-        return self._process is not None
+        """Not if it has ended by itself, either."""
+        return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
         self.launch()
         self.wait_until_ready()
 
     def launch(self) -> None:
-        """Starts the process without waiting for it."""
+        """Starts the process without waiting for it; RuntimeError if it runs already."""
+        if self.is_running:
+            raise RuntimeError(f"the broker runs already, as process {self.pid}: stop or kill it first")
+        self._release()  # of one that has ended by itself
         self._config.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
         command = [sys.executable, "-m", "strandline.cli.main", "server", "--config", str(self._config)]
         with self._log.open("a") as log:
@@ -91,6 +95,16 @@ class BrokerProcess:
         if self._process is not None:
             self._was_asked = True
             self._process.send_signal(signal.SIGTERM)
+            self.resume()  # one that is paused takes no signal
+
+    def pause(self) -> None:
+        """As if its machine had stopped: connections stay open and nothing answers."""
+        assert self._process is not None, "the broker is not running"
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None, "the broker is not running"
+        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         """A clean shutdown; the exit status."""
@@ -104,19 +118,40 @@ class BrokerProcess:
         process = self._process
         if process is None:
             return 0
-        if number != signal.SIGTERM or not self._was_asked:
+        if number == signal.SIGTERM and not self._was_asked:
+            self.ask_to_stop()
+        elif number != signal.SIGTERM:
             process.send_signal(number)
-        self._was_asked = False
-        self._process = None
         try:
             return process.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
             raise RuntimeError(f"the broker did not stop:\n{self.log_text}") from None
         finally:
-            if process.stdout is not None:
-                process.stdout.close()
+            process.kill()  # if it is still there
+            self._release()
+
+    def _release(self) -> None:
+        """Forgets a process that has ended or was killed, and closes the pipe to it."""
+        if self._process is not None:
+            self._process.wait()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+        self._process = None
+        self._was_asked = False
+
+
+@contextmanager
+def stopping(stop: Callable[[], object]) -> Iterator[None]:
+    """Calls `stop` at the end. What goes wrong in it must not hide what went wrong before, and is noted there."""
+    try:
+        yield
+    except BaseException as error:
+        try:
+            stop()
+        except RuntimeError as unstopped:
+            error.add_note(f"Besides, {unstopped}")
+        raise
+    stop()
 
 
 @contextmanager
@@ -124,8 +159,6 @@ def running_broker(*, data_dir: Path | None = None, **settings: str) -> Iterator
     """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`."""
     with tempfile.TemporaryDirectory(prefix="strandline-test-", ignore_cleanup_errors=True) as home:
         process = BrokerProcess(data_dir or Path(home) / "data", by_kafka_names(settings))
-        try:
+        with stopping(process.stop):
             process.start()
             yield process
-        finally:
-            process.stop()

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 import subprocess
 import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,7 @@ from strandline.testing import (
     broker,
     process,
     running_broker,
+    running_cluster,
 )
 from strandline.testing.embedded import by_kafka_names
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
@@ -125,6 +131,88 @@ def test_a_node_that_does_not_stop_keeps_no_other_from_it(
     with pytest.raises(RuntimeError):
         cluster.stop()
     assert stopped == [1, 2, 3]
+
+
+# As a broker does, it takes the signal itself: one that a signal just ends can be ended while it is paused, too.
+STAND_IN = """
+import signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+print("ready bootstrap.servers=localhost:9092", flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokerProcess]:
+    """A process that is ready at once and ends on a signal, in the place of a broker's."""
+    started = subprocess.Popen
+
+    def start(command: list[str], **options: Any) -> subprocess.Popen[str]:
+        return started([command[0], "-S", "-c", STAND_IN], **options)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(process, "STOP_SECONDS_MAX", 5)
+    broker = BrokerProcess(tmp_path / "data")
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.mark.parametrize("is_asked_before", [False, True])
+def test_a_paused_process_is_stopped_in_order(is_asked_before: bool, stand_in: BrokerProcess) -> None:
+    stand_in.pause()
+    if is_asked_before:
+        stand_in.ask_to_stop()
+    assert stand_in.stop() == 0
+
+
+def test_a_cluster_resumes_its_paused_nodes_before_it_stops_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+    monkeypatch.setattr(ClusterNode, "is_running", property(lambda node: node.node_id != 3))
+    monkeypatch.setattr(ClusterNode, "resume", lambda node: done.append(("resume", node.node_id)))
+    monkeypatch.setattr(ClusterNode, "stop", lambda node: done.append(("stop", node.node_id)))
+    Cluster(tmp_path, 3, {}).stop()
+    assert done == [("resume", 1), ("resume", 2), ("stop", 1), ("stop", 2), ("stop", 3)]
+
+
+@pytest.mark.parametrize("started", [running_broker, partial(running_cluster, nodes=1)])
+def test_a_broker_that_does_not_stop_does_not_hide_why_a_test_failed(
+    started: Callable[[], AbstractContextManager[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_: BrokerProcess) -> None:
+        raise RuntimeError("the broker did not stop")
+
+    monkeypatch.setattr(BrokerProcess, "start", lambda _: None)
+    monkeypatch.setattr(Cluster, "start", lambda _: None)
+    monkeypatch.setattr(BrokerProcess, "stop", stop)
+    with pytest.raises(LookupError, match="of the test itself") as failure, started():
+        raise LookupError("of the test itself")
+    assert failure.value.__notes__ == ["Besides, the broker did not stop"]
+    with pytest.raises(RuntimeError, match="did not stop"), started():
+        pass
+
+
+def test_a_process_that_ends_by_itself_is_noticed_and_can_be_started_again(stand_in: BrokerProcess) -> None:
+    assert stand_in.is_running
+    crashed = stand_in._process
+    assert crashed is not None
+    assert crashed.stdout is not None
+    os.kill(stand_in.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, stand_in.pid, os.WEXITED | os.WNOWAIT)
+    assert not stand_in.is_running
+    stand_in.start()
+    assert stand_in.is_running
+    assert stand_in.pid != crashed.pid
+    assert crashed.stdout.closed
+
+
+def test_a_process_that_runs_is_not_started_a_second_time(stand_in: BrokerProcess) -> None:
+    first = stand_in.pid
+    with pytest.raises(RuntimeError, match=f"runs already, as process {first}"):
+        stand_in.start()
+    assert stand_in.pid == first
 
 
 def test_names_of_settings_have_underscores_for_dots() -> None:
