@@ -15,9 +15,13 @@ The pytest plugin (installed with the package) offers the fixtures `strandline_b
 
 from __future__ import annotations
 
-from strandline.testing.clusters import Cluster, ClusterNode, cluster, running_cluster
-from strandline.testing.embedded import BrokerHalted, EmbeddedBroker, broker
-from strandline.testing.process import BrokerProcess, running_broker
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from strandline.testing.clusters import Cluster, ClusterNode, cluster, running_cluster
+    from strandline.testing.embedded import BrokerHalted, EmbeddedBroker, broker
+    from strandline.testing.process import BrokerProcess, running_broker
 
 __all__ = [
     "BrokerHalted",
@@ -30,3 +34,28 @@ __all__ = [
     "running_broker",
     "running_cluster",
 ]
+
+# Loaded when asked for: pytest imports this package, for its plugin, in every run of every project.
+_HOMES = {
+    "BrokerHalted": "embedded",
+    "BrokerProcess": "process",
+    "Cluster": "clusters",
+    "ClusterNode": "clusters",
+    "EmbeddedBroker": "embedded",
+    "broker": "embedded",
+    "cluster": "clusters",
+    "running_broker": "process",
+    "running_cluster": "clusters",
+}
+
+if not TYPE_CHECKING:  # a checker that sees this would let any name pass
+
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

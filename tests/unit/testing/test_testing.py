@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from strandline import testing
 from strandline.broker.broker import Broker
 from strandline.broker.quorum_node import QuorumNode
 from strandline.broker.topic_creation import TopicCreation
@@ -217,6 +219,23 @@ def test_a_process_that_runs_is_not_started_a_second_time(stand_in: BrokerProces
 
 def test_names_of_settings_have_underscores_for_dots() -> None:
     assert by_kafka_names({"log_retention_ms": "5", "a.b": "c"}) == {"log.retention.ms": "5", "a.b": "c"}
+
+
+def test_the_plugin_loads_no_broker_and_no_client_until_a_fixture_is_used() -> None:
+    script = (
+        "import sys, strandline.testing.pytest_plugin;"
+        "print(*sorted(name for name in sys.modules if name.startswith('strandline')))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.split() == ["strandline", "strandline.testing", "strandline.testing.pytest_plugin"]
+
+
+def test_every_name_of_the_package_is_found_and_listed() -> None:
+    assert set(testing.__all__) <= set(dir(testing))
+    assert all(getattr(testing, name).__module__.startswith("strandline.") for name in testing.__all__)
+    assert not hasattr(testing, "no_such_name")
 
 
 def test_the_plugin_s_fixtures_give_a_broker_and_a_topic_of_the_test_s_own(pytester: pytest.Pytester) -> None:
