@@ -156,4 +156,6 @@ class RealDisk:
         return True
 
     def unlock(self, path: str) -> None:
-        os.close(self._locks.pop(path))
+        fd = self._locks.pop(path)
+        fcntl.flock(fd, fcntl.LOCK_UN)  # closing alone leaves it to a child that was forked meanwhile
+        os.close(fd)

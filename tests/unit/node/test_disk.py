@@ -97,6 +97,17 @@ def test_a_lock_is_held_once_and_free_when_given_back(tmp_path: Path) -> None:
     assert RealDisk().lock(path)
 
 
+def test_a_lock_that_is_given_back_is_free_while_a_forked_child_lives(tmp_path: Path) -> None:
+    disk, path = RealDisk(), str(tmp_path / ".lock")
+    assert disk.lock(path)
+    inherited = os.dup(disk._locks[path])  # what a child has: another number for the same open file
+    disk.unlock(path)
+    try:
+        assert RealDisk().lock(path)
+    finally:
+        os.close(inherited)
+
+
 def test_capacity_is_that_of_the_volume(tmp_path: Path) -> None:
     total, usable = RealDisk().capacity(str(tmp_path))
     assert 0 < usable <= total
