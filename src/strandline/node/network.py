@@ -249,6 +249,11 @@ def _is_usable(family: int) -> bool:
     return True
 
 
+def _no_address(host: str, port: int, error: ValueError) -> OSError:
+    """For a name that no resolver can be asked for: a part of it is empty or too long, or it has a NUL."""
+    return OSError(errno.EINVAL, f"{host}:{port} is no address: {error}")
+
+
 def _bind(addresses: list[Address], port: int) -> list[socket.socket]:
     """A socket for each address, all on one port: where 0 is asked for, on one that is free on all of them."""
     for attempt in range(_FREE_PORT_ATTEMPTS):
@@ -280,12 +285,17 @@ class TcpNetwork:
     async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> TcpListener:
         loop = asyncio.get_running_loop()
         try:
-            addresses = await loop.getaddrinfo(
+            found = await loop.getaddrinfo(
                 host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )
-            bound = _bind(cast(list[Address], [found for found in addresses if _is_usable(found[0])]), port)
+            usable = [address for address in found if _is_usable(address[0])]
+            if not usable:
+                raise OSError(errno.EADDRNOTAVAIL, "this machine has no IPv6, and there is no other address")
+            bound = _bind(cast(list[Address], usable), port)
         except OSError as error:
             raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from error
+        except ValueError as error:
+            raise _no_address(host, port, error) from error
         for sock in bound if self._send_buffer_bytes >= 0 else ():
             # Whoever is accepted inherits it. A small one is faster, too: what is read has not left the caches yet.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
@@ -299,10 +309,8 @@ class TcpNetwork:
     async def connect(self, host: str, port: int, peer: Peer) -> None:
         try:
             await asyncio.get_running_loop().create_connection(lambda: self._connection(peer), host, port)
-        except (
-            ValueError
-        ) as error:  # a name that no resolver can be asked for, from another node's settings perhaps
-            raise OSError(errno.EINVAL, f"{host}:{port} is no address: {error}") from error
+        except ValueError as error:  # from another node's settings perhaps
+            raise _no_address(host, port, error) from error
 
     def _connection(self, peer: Peer) -> TcpConnection:
         connection = TcpConnection(peer, lambda ended: self._connections.pop(ended, None) and None)

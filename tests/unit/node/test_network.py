@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from strandline.node import network
 from strandline.node.disk import RealDisk
 from strandline.node.network import SENDFILE_BYTES_MIN, TcpConnection, TcpNetwork
 from strandline.ports.network import Connection
@@ -264,6 +265,28 @@ def test_a_name_that_cannot_be_asked_for_is_an_address_that_does_not_answer(loop
         for host in ("broker-0..kafka", "b" * 64 + ".kafka"):
             with pytest.raises(OSError, match="address"):
                 await TcpNetwork().connect(host, 9092, Recorder(lambda connection: None))
+
+    run(scenario, loop)
+
+
+@pytest.mark.parametrize("host", ["a..b", "b" * 64 + ".kafka"])
+def test_a_name_that_cannot_be_asked_for_is_nothing_to_listen_on(loop: str, host: str) -> None:
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        with pytest.raises(OSError, match=f"{host}:0 is no address") as refused:
+            await TcpNetwork().listen(host, 0, Recorder)
+        assert refused.value.errno == errno.EINVAL
+
+    run(scenario, loop)
+
+
+def test_without_ipv6_there_is_no_listening_on_an_address_of_it(
+    loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        monkeypatch.setattr(network, "_is_usable", lambda family: family != socket.AF_INET6)
+        with pytest.raises(OSError, match="::1:0: this machine has no IPv6") as refused:
+            await TcpNetwork().listen("::1", 0, Recorder)
+        assert refused.value.errno == errno.EADDRNOTAVAIL
 
     run(scenario, loop)
 
