@@ -11,6 +11,7 @@ from strandline.cli.serving import fail, read_settings
 from strandline.config import BrokerConfig, InvalidConfig
 from strandline.config.addresses import parse_voter
 from strandline.node import launcher
+from strandline.node.config_providers import broker_config
 from strandline.node.disk import RealDisk
 from strandline.node.random import RealRandom
 from strandline.quorum.voters import Endpoint, ReplicaKey, Voter, VoterSet
@@ -21,7 +22,7 @@ _UUID_TEXT_LENGTH = 22
 
 def format_node(options: argparse.Namespace) -> int:
     try:
-        config = BrokerConfig(read_settings(options.config))
+        config = broker_config(read_settings(options.config))
     except (ValueError, InvalidConfig) as error:
         return fail(str(error))
     cluster_id = options.cluster_id or uuid_text(RealRandom().uuid())

@@ -11,8 +11,9 @@ import tempfile
 from collections.abc import Sequence
 
 from strandline.broker.lifecycle import CannotJoin
-from strandline.config import BrokerConfig, InvalidConfig, MalformedProperties, parse_properties
+from strandline.config import InvalidConfig, MalformedProperties, parse_properties
 from strandline.node import launcher, loop
+from strandline.node.config_providers import broker_config
 from strandline.node.launcher import RunningNode
 from strandline.storage.directory import UnusableDirectory
 
@@ -79,7 +80,7 @@ def _read_text(path: str) -> str:
 
 def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: object) -> int:
     try:
-        config = BrokerConfig(settings)
+        config = broker_config(settings)
     except InvalidConfig as error:
         return fail(str(error))
     events = launcher.stderr_events(

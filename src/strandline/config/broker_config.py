@@ -19,6 +19,7 @@ from strandline.config.listeners import EVERY_INTERFACE, Listener, parse_listene
 from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
 from strandline.config.typed_values import TypedValues, nearest
 from strandline.config.values import InvalidConfig, parse
+from strandline.config.variables import advice_on_variables
 
 BROKER: Final = "broker"
 CONTROLLER: Final = "controller"
@@ -49,7 +50,7 @@ class BrokerConfig(TypedValues):
     )
 
     given: Mapping[str, str]
-    """What the user set, as it was written."""
+    """What the user set, as it was written but for variables, which are filled in."""
     static: Mapping[str, str]
     """The same with node.id and broker.id standing for each other: what DescribeConfigs calls static."""
     warnings: tuple[ConfigWarning, ...]
@@ -76,6 +77,8 @@ class BrokerConfig(TypedValues):
             else:
                 self._values[key.name] = key.default
         warnings = [warning for name in self.given if (warning := self._look_at_foreign(name)) is not None]
+        for name, text in self.given.items():
+            warnings.extend(ConfigWarning(name, advice) for advice in advice_on_variables(text, self.given))
         self.log_dirs = self.strings("log.dirs") or self.strings("log.dir")
         self._read_listeners()
         warnings.extend(ConfigWarning(*found) for found in startup_checks.run(self))

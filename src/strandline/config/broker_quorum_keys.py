@@ -132,7 +132,9 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Listeners opened before the authorizer is ready, which the authorizer itself may need. Without it, "
         "those of the controller."
     ),
-    accepted("config.providers", LIST, (), ANY_LIST, LOW, CLUSTER_WIDE).documented(
-        "Names of the providers that fill in ${name:path:key} inside values."
+    active("config.providers", LIST, (), ANY_LIST, LOW, CLUSTER_WIDE).documented(
+        "Names of the providers that fill in ${name:path:key} inside values, when a node starts. The class of each is "
+        "given as `config.providers.NAME.class`: Kafka's EnvVarConfigProvider, FileConfigProvider and "
+        "DirectoryConfigProvider are there, with their parameters."
     ),
 )

@@ -21,8 +21,8 @@ from strandline.base.ids import uuid_text
 from strandline.client.cluster import Cluster as ClientCluster
 from strandline.client.config import ClientConfig
 from strandline.client.world import real_world
-from strandline.config import BrokerConfig
 from strandline.node import launcher
+from strandline.node.config_providers import broker_config
 from strandline.node.random import RealRandom
 from strandline.storage.directory import UnusableDirectory
 from strandline.testing.embedded import by_kafka_names
@@ -72,7 +72,7 @@ class Cluster:
             own = _settings_of(node_id, roles, voters, controller_ports[node_id], port)
             own |= _replication_settings(nodes)
             node = ClusterNode(node_id, home / f"node-{node_id}", {**own, **settings})
-            config = BrokerConfig(node.settings)
+            config = broker_config(node.settings)
             launcher.format_if_empty(
                 config, launcher.stderr_events(node=node_id, level="warn"), self.cluster_id
             )

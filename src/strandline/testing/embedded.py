@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from strandline.base.waiting import all_ended
-from strandline.config import BrokerConfig
 from strandline.node import launcher
+from strandline.node.config_providers import broker_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +37,9 @@ async def broker(*, data_dir: Path | None = None, **settings: str) -> AsyncItera
     try:
         given = launcher.embedded_settings(port=0, data=str(where), host="127.0.0.1")
         given |= by_kafka_names(settings)
-        events = launcher.stderr_events(node=int(given["node.id"]), level="warn")
-        node = process.node = launcher.RunningNode(BrokerConfig(given), events, process)
+        config = broker_config(given)
+        events = launcher.stderr_events(node=config.node_id, level="warn")
+        node = process.node = launcher.RunningNode(config, events, process)
         await node.start()
         try:
             yield EmbeddedBroker(bootstrap=node.bootstrap, data_dir=where)

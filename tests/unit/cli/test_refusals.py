@@ -16,6 +16,7 @@ from strandline.cli import logs
 from strandline.cli.main import main
 from strandline.cli.serving import read_settings
 from strandline.client.errors import ConnectionFailedError
+from strandline.node import launcher
 from strandline.testing.clusters import Cluster
 from tests.unit.pipeline.specs import SPEC
 
@@ -142,6 +143,24 @@ def test_an_interrupted_command_ends_without_a_traceback(
     monkeypatch.setattr(logs, "log", interrupted)
     assert main(["log", "at", "--time", "0"]) == 130
     assert capsys.readouterr().err == ""
+
+
+def test_variables_in_a_file_of_settings_are_filled_in_or_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRANDLINE_TEST_DATA", str(tmp_path / "data"))
+    file = tmp_path / "server.properties"
+    settings = launcher.embedded_settings(port=0, data="${env:STRANDLINE_TEST_DATA}") | {
+        "config.providers": "env",
+        "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+    }
+    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    assert main(["format", "--config", str(file)]) == 0
+    assert (tmp_path / "data" / "meta.properties").exists()
+    file.write_text(file.read_text() + "config.providers.env.class=org.example.Vault\n")
+    for command in ("format", "server"):
+        assert main([command, "--config", str(file)]) == 2
+        assert "config.providers.env.class: Java classes of one's own" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])

@@ -68,6 +68,22 @@ def test_embedded_brokers_live_side_by_side_and_keep_data_where_they_are_told(tm
     assert (tmp_path / "a" / "meta.properties").exists()
 
 
+def test_variables_in_settings_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRANDLINE_TEST_COUNT", "3")
+    settings = {
+        "num_partitions": "${env:STRANDLINE_TEST_COUNT}",
+        "config_providers": "env",
+        "config_providers_env_class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+    }
+
+    async def main() -> None:
+        async with broker(**settings) as b:
+            assert await asyncio.to_thread(topics_of, b.bootstrap, "t") == 3
+
+    asyncio.run(main())
+    Cluster(tmp_path, 1, by_kafka_names(settings))  # checks them; its nodes read them themselves
+
+
 def test_a_broker_that_cannot_start_says_why_and_frees_what_it_took(tmp_path: Path) -> None:
     async def main() -> None:
         with pytest.raises(InvalidConfig, match=r"num\.partitions"):
