@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
+from strandline.cli.arguments import seconds
+
 _CLEAR_LINE = "\x1b[K"
 
 
@@ -42,7 +44,7 @@ def add_commands(
         "--transactional-id", metavar="ID", help="put them back in transactions, with the offsets"
     )
     redrive.add_argument(
-        "--timeout", type=float, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
+        "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
     )
     redrive.add_argument("--json", action="store_true", help="print one JSON object")
     return {"dlq": dlq, "dlq redrive": redrive}

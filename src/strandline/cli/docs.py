@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from strandline.broker.handlers import TABLE
+from strandline.cli.serving import fail, reason
 from strandline.client.config_reference import render_client_reference
 from strandline.config.reference import render_reference
 
@@ -62,7 +63,10 @@ def docs(options: argparse.Namespace) -> int:
             print(text)
             continue
         path = Path(options.write) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        except OSError as error:
+            return fail(f"the pages cannot be written: {reason(error)}")
         print(f"wrote {path}")
     return 0

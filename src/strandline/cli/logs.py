@@ -12,9 +12,12 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
+from strandline.cli.arguments import seconds
 from strandline.cli.serving import fail
+
+_TIMESTAMP_MAX: Final = 2**63 - 1
 
 
 def add_commands(
@@ -61,7 +64,7 @@ def add_commands(
         "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
     )
     at.add_argument(
-        "--timeout", type=float, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
+        "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
     )
     parsers = {"log": log, "log dump": dump, "log verify": verify, "log repair": repair, "log at": at}
     for parser in (dump, verify, repair, at):
@@ -74,7 +77,7 @@ def log(options: argparse.Namespace) -> int:
     try:
         return action(options)
     except BrokenPipeError:
-        return 0  # whoever reads has seen enough
+        raise  # not about a file
     except OSError as error:
         return fail(f"{error.filename}: {error.strerror}")
 
@@ -212,13 +215,20 @@ def _at(options: argparse.Namespace) -> int:
 
 def _milliseconds(text: str) -> int:
     if text.isdigit():
-        return int(text)
-    moment = datetime.fromisoformat(text)
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        milliseconds = int(text)
+    else:
+        moment = datetime.fromisoformat(text)
+        milliseconds = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    if not 0 <= milliseconds <= _TIMESTAMP_MAX:  # to a broker, times below 0 have a meaning of their own
+        raise ValueError(f"{text} is before 1970 or too far ahead")
+    return milliseconds
 
 
 def _iso(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError):  # behind the year 9999: somebody has sent microseconds
+        return f"{milliseconds} ms"
 
 
 async def _offsets_at(options: argparse.Namespace, timestamp: int) -> list[dict[str, Any]]:

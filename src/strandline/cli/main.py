@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -112,11 +113,20 @@ def _nodes(text: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = build_parser()[0].parse_args(arguments)
     try:
-        return _run(options)
+        try:
+            return _run(build_parser()[0].parse_args(arguments))
+        finally:
+            print(
+                end="", flush=True
+            )  # what was printed is written here and not later, when nobody can be told
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except BrokenPipeError:  # whoever reads has seen enough, as `head` does
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # for what is still to be written
+        os.close(nowhere)
+        return 0
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -13,6 +13,8 @@ from itertools import chain
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
+from strandline.cli.arguments import seconds
+
 if TYPE_CHECKING:
     from strandline.sim.plans import Plan
     from strandline.sim.trial import Outcome
@@ -39,7 +41,9 @@ def add_commands(
     run.add_argument("scenario", nargs="*", metavar="SCENARIO", help="names or .toml files (default: all)")
     run.add_argument("--seeds", type=_count, default=100, metavar="COUNT", help="how many (default: 100)")
     run.add_argument("--first", type=int, default=0, metavar="SEED", help="where to begin (default: 0)")
-    run.add_argument("--seconds", type=float, metavar="SECONDS", help="begin no run after that many seconds")
+    run.add_argument(
+        "--seconds", type=seconds, metavar="SECONDS", help="begin no run after that many seconds"
+    )
     run.add_argument("--workers", type=_count, default=1, metavar="N", help="processes (default: 1)")
     run.add_argument("--json", action="store_true", help="print a JSON object for each run")
     replay = actions.add_parser(
@@ -61,6 +65,7 @@ def _count(text: str) -> int:
 
 
 def sim(options: argparse.Namespace) -> int:
+    from strandline.config import InvalidConfig
     from strandline.sim.plans import InvalidPlan, load, shipped
 
     try:
@@ -72,7 +77,7 @@ def sim(options: argparse.Namespace) -> int:
             plans = [load(name) for name in options.scenario] or list(shipped().values())
             return _run(plans, options)
         return _replay(load(options.scenario), options)
-    except InvalidPlan as error:
+    except (InvalidPlan, InvalidConfig) as error:
         print(f"strandline: {error}", file=sys.stderr)
         return 2
 

@@ -18,6 +18,7 @@ seconds = [0.0, 4.0]            # how long one lasts
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -62,10 +63,7 @@ def load(name: str) -> Plan:
     """By the name of a shipped scenario, or by a file's path."""
     path = Path(name)
     if path.suffix == ".toml":
-        try:
-            return parse(path.stem, path.read_text())
-        except OSError as error:
-            raise InvalidPlan(f"{name} cannot be read: {error.strerror}") from error
+        return parse(path.stem, _read(name))
     known = shipped()
     if name not in known:
         raise InvalidPlan(
@@ -76,10 +74,7 @@ def load(name: str) -> Plan:
 
 def load_events(path: str, plan: Plan) -> list[Event]:
     """Faults from a file, as `Event.as_toml` writes them, for the nodes of this plan."""
-    try:
-        tables = _toml(path, Path(path).read_text()).get("event")
-    except OSError as error:
-        raise InvalidPlan(f"{path} cannot be read: {error.strerror}") from error
+    tables = _toml(path, _read(path)).get("event")
     try:
         events = [Event(**table) for table in tables or ()]
     except TypeError as error:
@@ -87,6 +82,9 @@ def load_events(path: str, plan: Plan) -> list[Event]:
     if not events:
         raise InvalidPlan(f"{path} has no [[event]]; it has to hold what `sim replay --shrink` printed")
     _check_names(f"{path}: kind", [event.kind for event in events], tuple(KINDS))
+    for event in events:
+        if not (_is_time(event.at) and _is_time(event.seconds) and type(event.number) is int):
+            raise InvalidPlan(f"{path}: at and seconds are times, and number a whole number: {event}")
     nodes = range(1, plan.controllers + plan.nodes + 1)
     absent = [event.node for event in events if event.node not in nodes]
     if absent:
@@ -94,6 +92,15 @@ def load_events(path: str, plan: Plan) -> list[Event]:
             f"{path}: there is no node {absent[0]!r} in {plan.name}; there are 1 to {nodes[-1]}"
         )
     return events
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidPlan(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidPlan(f"{path} is not in UTF-8, which TOML is") from error
 
 
 def _toml(name: str, text: str) -> dict[str, Any]:
@@ -113,35 +120,60 @@ def parse(name: str, text: str) -> Plan:
     _check_names(f"{name}: speed", [found.get("speed", "fast")], SPEEDS)
     if not found.get("workloads"):
         raise InvalidPlan(f"{name}: workloads is empty; name at least one of {', '.join(WORKLOADS)}")
+    settings = found.get("settings", {})
+    _check_table(f"{name}: settings", settings)
     seconds = faults.get("seconds", [0.0, 3.0])
-    if len(seconds) != 2 or seconds[0] > seconds[1]:
+    is_range = isinstance(seconds, list) and len(seconds) == 2 and all(map(_is_time, seconds))
+    if not is_range or seconds[0] > seconds[1]:
         raise InvalidPlan(
             f"{name}: faults.seconds must be the shortest and the longest time, such as [0.0, 3.0]"
         )
+    every_s = faults.get("every_s", 3.0)
+    if not _is_time(every_s):
+        raise InvalidPlan(f"{name}: faults.every_s must be a number of seconds, not {every_s!r}")
+    count = _whole_number(f"{name}: faults.count", faults.get("count", 4), at_least=0)
     return Plan(
         name=name,
-        about=found.get("about", ""),
+        about=str(found.get("about", "")),
         speed=found.get("speed", "fast"),
         workloads=tuple(found["workloads"]),
-        nodes=int(found.get("nodes", 3)),
-        controllers=int(found.get("controllers", 0)),
-        settings={key: str(value) for key, value in found.get("settings", {}).items()},
+        nodes=_whole_number(f"{name}: nodes", found.get("nodes", 3), at_least=1),
+        controllers=_whole_number(f"{name}: controllers", found.get("controllers", 0), at_least=0),
+        settings={key: str(value) for key, value in settings.items()},
         faults=FaultPlan(
             kinds=tuple(faults.get("kinds", ())),
-            count=int(faults.get("count", 4)) if faults.get("kinds") else 0,
-            every_s=float(faults.get("every_s", 3.0)),
+            count=count if faults.get("kinds") else 0,
+            every_s=float(every_s),
             seconds=(float(seconds[0]), float(seconds[1])),
         ),
     )
 
 
+def _whole_number(where: str, value: object, at_least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise InvalidPlan(f"{where} must be a whole number of at least {at_least}, not {value!r}")
+    return value
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _check_table(where: str, found: object) -> None:
+    if not isinstance(found, dict):
+        raise InvalidPlan(f"{where} must be a table of keys and values, not {found!r}")
+
+
 def _check_keys(where: str, table: dict[str, Any], known: frozenset[str]) -> None:
+    _check_table(where, table)
     for key in table:
         if key not in known:
             raise InvalidPlan(f"{where}: {key} is no key of a scenario; there are {', '.join(sorted(known))}")
 
 
 def _check_names(where: str, given: list[str], known: tuple[str, ...]) -> None:
+    if not isinstance(given, list):
+        raise InvalidPlan(f'{where} must be a list of names, such as ["{known[0]}"], not {given!r}')
     for each in given:
         if each not in known:
             raise InvalidPlan(f"{where}: there is no {each}; there are {', '.join(known)}")

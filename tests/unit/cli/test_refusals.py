@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -161,6 +164,71 @@ def test_variables_in_a_file_of_settings_are_filled_in_or_refused(
     for command in ("format", "server"):
         assert main([command, "--config", str(file)]) == 2
         assert "config.providers.env.class: Java classes of one's own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("time_given", ["nan", "inf", "-1", "1e10", "soon"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["log", "at", "--time", "0", "--timeout"],
+        ["dlq", "redrive", "t", "--timeout"],
+        ["pipeline", "stop", "spec.yaml", "--timeout"],
+        ["sim", "run", "--seconds"],
+    ],
+)
+def test_a_time_that_is_none_is_refused(
+    command: list[str], time_given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*command[:-1], f"{command[-1]}={time_given}"])
+    assert f"{command[-1]}: {time_given} is no time: seconds from 0 to 1000000" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("moment", ["1969-12-31T23:59:59.999Z", "9" * 25, "yesterday"])
+def test_a_moment_that_no_record_can_have_is_refused(moment: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["log", "at", "--time", moment, "--bootstrap-server", "localhost:1"]) == 2
+    assert f"--time {moment}: give 2026-01-31T12:00:00Z, or milliseconds" in capsys.readouterr().err
+
+
+def test_the_timestamp_of_a_record_is_shown_whatever_it_is() -> None:
+    assert logs._iso(1_700_000_000_123) == "2023-11-14T22:13:20.123+00:00"
+    assert logs._iso(1_700_000_000_123_456) == "1700000000123456 ms", "microseconds, by mistake"
+
+
+def test_settings_of_a_scenario_that_a_broker_refuses_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.toml").write_text('workloads = ["log"]\n[settings]\n"num.partitions" = 0\n')
+    assert main(["sim", "run", str(tmp_path / "mine.toml"), "--seeds", "1"]) == 2
+    assert "strandline: Invalid value 0 for configuration num.partitions" in capsys.readouterr().err
+
+
+def test_pages_that_cannot_be_written_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["docs", "--write", str(tmp_path / "file" / "pages")]) == 2
+    said = capsys.readouterr().err
+    assert said == f"strandline: the pages cannot be written: {tmp_path}/file/pages: Not a directory\n"
+
+
+@pytest.mark.parametrize("command", [["docs"], ["sim", "list"], ["--help"], ["log", "dump", "."]])
+def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word(
+    command: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "strandline.cli.main", *command],
+            check=False,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            timeout=60,
+        )
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])

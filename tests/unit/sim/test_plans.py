@@ -31,6 +31,18 @@ def test_shipped_scenarios_are_of_every_speed_and_use_every_workload() -> None:
         (GOOD + "how_many = 3", "how_many is no key"),
         ('workloads = ["log"]\n[faults]\nkinds = ["fire"]', "there is no fire; there are kill"),
         (GOOD + "seconds = [3.0, 1.0]", "the shortest and the longest"),
+        (GOOD + "seconds = 5", "the shortest and the longest"),
+        (GOOD + 'seconds = ["0", "1"]', "the shortest and the longest"),
+        (GOOD + "seconds = [0.0, nan]", "the shortest and the longest"),
+        (GOOD + 'every_s = "often"', "every_s must be a number of seconds, not 'often'"),
+        (GOOD + "count = 1.5", r"faults\.count must be a whole number of at least 0, not 1\.5"),
+        ('nodes = "three"\n' + GOOD, "nodes must be a whole number of at least 1, not 'three'"),
+        ("nodes = 0\n" + GOOD, "nodes must be a whole number of at least 1, not 0"),
+        ("controllers = true\n" + GOOD, "controllers must be a whole number of at least 0, not True"),
+        ('workloads = "log"', r"workloads must be a list of names, such as \[.log.\], not 'log'"),
+        ("workloads = 3", "workloads must be a list of names"),
+        ('workloads = ["log"]\nfaults = 3', "faults must be a table"),
+        ('workloads = ["log"]\nsettings = 3', "settings must be a table"),
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(text: str, said: str) -> None:
@@ -44,6 +56,9 @@ def test_a_scenario_is_found_by_name_or_by_path(tmp_path: Path) -> None:
     assert load("kills").workloads == ("log",)
     with pytest.raises(InvalidPlan, match="cannot be read"):
         load(str(tmp_path / "none.toml"))
+    (tmp_path / "mine.toml").write_bytes(b'about = "K\xf6ln"\n')
+    with pytest.raises(InvalidPlan, match="is not in UTF-8"):
+        load(str(tmp_path / "mine.toml"))
 
 
 def test_a_seed_decides_on_the_faults() -> None:
@@ -67,6 +82,7 @@ def test_faults_that_were_printed_can_be_given_back(tmp_path: Path) -> None:
         ("", r"has no \[\[event\]\]"),
         ("event = 3", "has kind, at, seconds, node and number"),
         ('[[event]]\nkind = "kill"', "has kind, at, seconds, node and number"),
+        ('[[event]]\nkind = "kill"\nat = "soon"\nseconds = 1\nnode = 1', "at and seconds are times"),
         (Event(kind="fire", at=0.0, seconds=0.0, node=1).as_toml(), "there is no fire; there are kill"),
         (Event(kind="kill", at=0.0, seconds=0.0, node=4).as_toml(), "no node 4 in kills; there are 1 to 3"),
     ],

@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any
 
+from strandline.cli.arguments import seconds
+
 
 def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(
@@ -18,7 +20,7 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument(
-        "--timeout", type=float, default=300.0, metavar="SECONDS", help="how long to wait (default: 300)"
+        "--timeout", type=seconds, default=300.0, metavar="SECONDS", help="how long to wait (default: 300)"
     )
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     return parser

@@ -1,0 +1,19 @@
+"""What several commands take in the same way."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+# Eleven days; as milliseconds it fits an int, which is what Kafka's timeouts are.
+_SECONDS_MAX: Final = 1_000_000
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= _SECONDS_MAX:  # NaN is not, either
+        raise argparse.ArgumentTypeError(f"{text} is no time: seconds from 0 to {_SECONDS_MAX}")
+    return value
