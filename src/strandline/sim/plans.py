@@ -19,7 +19,7 @@ seconds = [0.0, 4.0]            # how long one lasts
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +39,7 @@ class InvalidPlan(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     name: str
+    path: str = ""  # of the file it came from; "" for those that are shipped
     about: str
     speed: str
     workloads: tuple[str, ...]
@@ -63,7 +64,7 @@ def load(name: str) -> Plan:
     path = Path(name)
     if path.suffix == ".toml":
         try:
-            return parse(path.stem, path.read_text())
+            return replace(parse(path.stem, path.read_text()), path=name)
         except OSError as error:
             raise InvalidPlan(f"{name} cannot be read: {error.strerror}") from error
     known = shipped()

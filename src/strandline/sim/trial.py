@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
 from strandline.sim import faults as fault_kinds
@@ -64,6 +64,7 @@ WORKLOADS: Final[dict[str, Callable[[World, History], Workload]]] = {
 class Outcome:
     scenario: str
     seed: int
+    scenario_path: str = ""  # where it is a file
     verdict: str = "ok"
     message: str = ""
     trace_hash: str = ""
@@ -89,7 +90,7 @@ def events_of(plan: Plan, seed: int) -> list[Event]:
 def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
     """Never raises for what the simulation finds: that is the verdict."""
     given = events_of(plan, seed) if events is None else events
-    outcome = Outcome(scenario=plan.name, seed=seed, events=given)
+    outcome = Outcome(scenario=plan.name, scenario_path=plan.path, seed=seed, events=given)
     begun_s = time.process_time()
     with World(seed) as world:
         trial = _Trial(world, plan)
@@ -97,7 +98,7 @@ def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
             world.run(trial.run(given))
         except Violation as error:
             outcome.verdict, outcome.message = error.verdict, _told(error)
-        except AssertionError as error:
+        except Exception as error:
             outcome.verdict, outcome.message = type(error).__name__, _told(error)
         outcome.trace_hash = world.trace_hash
         outcome.virtual_s = world.loop.time()
@@ -199,4 +200,5 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "cpu_s": round(outcome.cpu_s, 3),
         "acknowledged": outcome.acknowledged,
         "faults": outcome.fault_counts,
+        "events": [asdict(event) for event in outcome.events],
     }
