@@ -26,7 +26,7 @@ def handle(
     broker: Broker, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | asyncio.Future[JoinGroupResponse]:
     try:
-        runtime = broker.groups.shard_of(request.group_id)
+        runtime = broker.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         return _fitted(join_refused(request.member_id, error.code), context.api_version)
     answer: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()

@@ -90,9 +90,7 @@ async def _commit(
     response: TxnOffsetCommitResponse,
     places: list[TxnOffsetCommitResponsePartition],
 ) -> TxnOffsetCommitResponse:
-    if not request.group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-    runtime = broker.groups.shard_of(request.group_id)
+    runtime = broker.groups.shard_of_named(request.group_id)
     guard = await _guard(broker, version, request, runtime)
     # It may have been loaded anew while the coordinator of the transaction was asked.
     runtime = broker.groups.shard_of(request.group_id)
