@@ -155,16 +155,21 @@ class CoordinatorShards(ABC, Generic[R]):
         if partition in self._loading:
             return self._loading[partition] if partition in self._empty else None
         is_led = topic.partitions[partition].leader == self._broker.node_id
-        if not is_led or self._has_data(partition) or self._could_not_be_loaded(partition):
+        if not is_led or not self._is_empty(partition) or self._could_not_be_loaded(partition):
             return None
         return self._start_loading(partition)
 
     def _has_data(self, partition: int) -> bool:
         return self._broker.replicas.has_data(self.topic, partition)
 
+    def _is_empty(self, partition: int) -> bool:
+        """Also where it is open already, because followers have asked for it."""
+        replica = self._broker.replicas.get(self.topic, partition)
+        return not self._has_data(partition) if replica is None else replica.log.log_end_offset == 0
+
     def _start_loading(self, partition: int) -> asyncio.Task[None]:
         self._try_again_at.pop(partition, None)
-        if not self._has_data(partition):
+        if self._is_empty(partition):
             self._empty.add(partition)
         task = self._broker.tasks.start(self._load(partition))
         self._loading[partition] = task
