@@ -11,7 +11,7 @@ words of its API. What `first_load(broker, request)` gives is waited for before 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -203,7 +203,9 @@ async def after(load: asyncio.Task[None], handle: Callable[[], Answer]) -> Outco
     """What is answered once a load has ended, in whatever way."""
     await asyncio.wait((load,))
     answer = handle()
-    return await answer if isinstance(answer, Coroutine) else answer
+    if isinstance(answer, Awaitable) and not isinstance(answer, asyncio.Future):
+        return await answer
+    return answer
 
 
 async def _encoded_later(
