@@ -200,8 +200,8 @@ def _encoded_when_done(response: asyncio.Future[Message], version: int) -> async
 
 
 async def after(load: asyncio.Task[None], handle: Callable[[], Answer]) -> Outcome:
-    """What is answered once a load has ended, in whatever way."""
-    await asyncio.wait((load,))
+    """What is answered once a load has ended; one that failed shows in the answer."""
+    await asyncio.shield(load)
     answer = handle()
     if isinstance(answer, Awaitable) and not isinstance(answer, asyncio.Future):
         return await answer

@@ -57,7 +57,7 @@ async def _find(broker: Broker, context: RequestContext, kind: int, key: str) ->
         leader = shards.leader_of(key)
         load = shards.first_load(key)
         if load is not None:
-            await asyncio.wait((load,))
+            await asyncio.shield(load)
         for node in brokers_seen_by(broker, context.connection.listener):
             if node.node_id == leader:
                 return Coordinator(
