@@ -111,6 +111,25 @@ async def test_a_member_of_a_group_without_a_name_hears_so_before_there_is_anyth
         assert answer.error_code == ErrorCode.INVALID_GROUP_ID, type(request).__name__
 
 
+@in_world()
+async def test_nobody_is_put_off_by_a_coordinator_that_another_broker_has_named(world: World) -> None:
+    """Only its own broker can load it before it is named, so the first request may be anything."""
+    client = await ready(world)
+    assert code_of(await call(client, commit("a", {0: 1}), 9)) == ErrorCode.NONE
+    assert (await call(client, join("b"), 9)).error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert (await call(client, consumer_join("c", "m"), 1)).error_code == ErrorCode.NONE
+    assert (await call(client, fetch_offsets("d"), 9)).groups[0].error_code == ErrorCode.NONE
+    assert (await call(client, fetch_offsets("e"), 7)).error_code == ErrorCode.NONE
+
+
+@in_world()
+async def test_requests_wait_together_for_the_first_load_of_a_coordinator(world: World) -> None:
+    client, other = await ready(world), world.connect()
+    answers = await asyncio.gather(call(client, join("b"), 9), call(other, commit("b", {0: 1}), 9))
+    assert answers[0].error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert code_of(answers[1]) == ErrorCode.NONE
+
+
 @in_world(offsets_topic_num_partitions="1")
 async def test_while_it_loads_a_coordinator_says_so(world: World) -> None:
     client = await ready(world)

@@ -22,6 +22,10 @@ REQUEST = JoinGroupRequest
 _NULL_PROTOCOL_FROM: Final = 7
 
 
+def first_load(broker: Broker, request: JoinGroupRequest) -> asyncio.Task[None] | None:
+    return broker.groups.first_load(request.group_id)
+
+
 def handle(
     broker: Broker, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | asyncio.Future[JoinGroupResponse]:

@@ -38,6 +38,10 @@ _ADDS_FROM: Final = 5
 _NO_SEQUENCE: Final = -1
 
 
+def first_load(broker: Broker, request: TxnOffsetCommitRequest) -> asyncio.Task[None] | None:
+    return broker.groups.first_load(request.group_id)
+
+
 async def handle(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
