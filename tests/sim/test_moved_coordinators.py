@@ -87,6 +87,25 @@ def test_a_coordinator_whose_partition_is_moved_says_so_and_harms_no_disk() -> N
     scenarios.run(scenario, 3)
 
 
+def test_the_first_commit_of_every_group_is_taken_wherever_its_coordinator_is() -> None:
+    async def scenario(world: World) -> None:
+        settings = SETTINGS | {"offsets.topic.num.partitions": "12", "offsets.topic.replication.factor": "3"}
+        nodes = world.add_cluster(3, settings=settings)
+        await world.start_all()
+        client = await world.connect(nodes[0])
+        await create_topic(client, "t", replication_factor=3)
+        groups = [f"g{number}" for number in range(12)]
+        coordinators = [world.nodes[await coordinator(client, group, GROUP)] for group in groups]
+        await asyncio.sleep(5)  # followers have had their partitions opened
+        codes = [
+            await committed(await world.connect(node), 1, group)
+            for group, node in zip(groups, coordinators, strict=True)
+        ]
+        assert codes == [ErrorCode.NONE] * len(groups)
+
+    scenarios.run(scenario, 3)
+
+
 def test_a_write_that_waits_is_told_when_its_topic_is_deleted() -> None:
     async def scenario(world: World) -> None:
         nodes = world.add_cluster(3, settings={"min.insync.replicas": "1"})

@@ -202,6 +202,24 @@ def test_a_cut_holds_one_direction_back_and_heals_in_order() -> None:
         world.run(scenario(world))
 
 
+def test_a_wire_that_two_faults_have_cut_is_whole_when_both_have_ended() -> None:
+    async def scenario(world: World) -> None:
+        pair = Pair(world)
+        await pair.open()
+        world.network.cut("a", "b")
+        world.network.partition(["a"], ["b"])
+        pair.near.connection.send(b"held")
+        world.network.mend("a", "b")
+        await asyncio.sleep(1)
+        assert not pair.far.received_bytes
+        world.network.mend("a", "b")
+        await asyncio.sleep(1)
+        assert pair.far.received_bytes == b"held"
+
+    with World(1) as world:
+        world.run(scenario(world))
+
+
 def test_connecting_over_a_partition_times_out_and_to_nobody_is_refused() -> None:
     async def scenario(world: World) -> None:
         pair = Pair(world)

@@ -3,6 +3,8 @@
 1. A group or a transactional id belongs to the partition that the hash of its name gives; this broker coordinates it
    while it leads that partition.
 2. A shard is loaded by replaying its partition, before it answers anything; meanwhile COORDINATOR_LOAD_IN_PROGRESS.
+   A partition that nothing was ever written to is loaded when it is first asked for, and the requests that ask wait for
+   that: Kafka loads it when the topic is made, and clients are not prepared to be put off by every group's coordinator.
 3. The topic is made when somebody first looks for a coordinator. With its deletion all of its shards end; whoever
    looks for a coordinator then finds a new one that knows nothing.
 4. A shard whose log cannot be read is not loaded, which is said, and its clients are told NOT_COORDINATOR, as by Kafka.
@@ -71,6 +73,7 @@ class CoordinatorShards(ABC, Generic[R]):
         self.topic = topic
         self._shards: dict[int, R] = {}
         self._loading: dict[int, asyncio.Task[None]] = {}
+        self._empty: set[int] = set()  # those of them that nothing was ever written to
         self._try_again_at: dict[int, float] = {}  # for those that could not be loaded
 
     @abstractmethod
@@ -141,17 +144,33 @@ class CoordinatorShards(ABC, Generic[R]):
 
     # Loading
 
-    async def prepare(self, partition: int) -> None:
-        """Loads a partition that nothing was ever written to, which takes no time, before anyone is sent here."""
-        if partition in self._shards or self._broker.replicas.has_data(self.topic, partition):
-            return
-        if self._could_not_be_loaded(partition):
-            return
-        self._check_leads(partition)
-        await (self._loading.get(partition) or self._start_loading(partition))
+    def first_load(self, key: str) -> asyncio.Task[None] | None:
+        """The load of a partition that nothing was ever written to, which takes no time; begun if it has to be."""
+        topic = self._broker.image.topics.get(self.topic)
+        if topic is None:
+            return None
+        partition = java_hash(key) % len(topic.partitions)
+        if partition in self._shards:
+            return None
+        if partition in self._loading:
+            return self._loading[partition] if partition in self._empty else None
+        is_led = topic.partitions[partition].leader == self._broker.node_id
+        if not is_led or not self._is_empty(partition) or self._could_not_be_loaded(partition):
+            return None
+        return self._start_loading(partition)
+
+    def _has_data(self, partition: int) -> bool:
+        return self._broker.replicas.has_data(self.topic, partition)
+
+    def _is_empty(self, partition: int) -> bool:
+        """Also where it is open already, because followers have asked for it."""
+        replica = self._broker.replicas.get(self.topic, partition)
+        return not self._has_data(partition) if replica is None else replica.log.log_end_offset == 0
 
     def _start_loading(self, partition: int) -> asyncio.Task[None]:
         self._try_again_at.pop(partition, None)
+        if self._is_empty(partition):
+            self._empty.add(partition)
         task = self._broker.tasks.start(self._load(partition))
         self._loading[partition] = task
         return task
@@ -161,8 +180,12 @@ class CoordinatorShards(ABC, Generic[R]):
         topic = self._broker.image.topics.get(self.topic)
         for partition in sorted(topic.partitions) if topic is not None else ():
             leads = topic is not None and topic.partitions[partition].leader == self._broker.node_id
-            has_data = self._broker.replicas.has_data(self.topic, partition)
-            if leads and has_data and partition not in self._loading and partition not in self._shards:
+            if (
+                leads
+                and self._has_data(partition)
+                and partition not in self._loading
+                and partition not in self._shards
+            ):
                 self._start_loading(partition)
 
     async def _load(self, partition: int) -> None:
@@ -176,6 +199,7 @@ class CoordinatorShards(ABC, Generic[R]):
             )
         finally:
             self._loading.pop(partition, None)
+            self._empty.discard(partition)
 
     async def _loaded(self, partition: int) -> R:
         replicas = self._broker.replicas

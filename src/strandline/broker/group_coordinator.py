@@ -81,6 +81,16 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         assert isinstance(heartbeat_ms, int)
         return ConsumerTimes(session_ms, heartbeat_ms)
 
+    def check_is_named(self, group_id: str) -> None:
+        """Raises INVALID_GROUP_ID. Offsets can be committed and read without a name, as Kafka allows."""
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+
+    def shard_of_named(self, group_id: str) -> ShardRuntime:
+        """For requests of members: without a name they are refused for good, not until the shard is loaded."""
+        self.check_is_named(group_id)
+        return self.shard_of(group_id)
+
     async def _load_runtime(self, replica: Replica) -> ShardRuntime:
         topics = ImageTopics(self._broker.image)
         shard = GroupShard(self.settings, topics, self._broker.random, self._broker.counters)

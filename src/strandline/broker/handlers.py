@@ -5,18 +5,18 @@ either `handle(broker, context, request) -> response`, which gets and gives vers
 `handle_raw(broker, context)`, which has to do with the bytes itself: on the hot path it walks them, and an answer that
 may be large it encodes elsewhere. Either may return an awaitable: a coroutine holds up the connection's next request, a
 future does not. Where a whole request can fail while it waits, `refuse(request, error) -> response` says so in the
-words of its API.
+words of its API. What `first_load(broker, request)` gives is waited for before the request is handled.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.base.errors import KafkaError
-from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.connection import Answer, Body, Outcome, RequestContext
 from strandline.wire.codec import DecodeError, decode, encode
 from strandline.wire.schema import Message, Request
 
@@ -107,6 +107,7 @@ TABLE: Final = {
 
 Handle = Callable[["Broker", RequestContext], Answer]
 Refuse = Callable[[Any, KafkaError], Message]
+FirstLoad = Callable[["Broker", Any], asyncio.Task[None] | None]
 
 
 class Handlers:
@@ -160,9 +161,16 @@ def _by_message(module: Any) -> Handle:
     request_class: type[Request] = module.REQUEST
     handle: Callable[[Broker, RequestContext, Any], Any] = module.handle
     refuse: Refuse | None = getattr(module, "refuse", None)
+    first_load: FirstLoad | None = getattr(module, "first_load", None)
 
     def handle_bytes(broker: Broker, context: RequestContext) -> Answer:
         request = decode(request_class, context.api_version, context.body, context.position)
+        return handle_message(broker, context, request)
+
+    def handle_message(broker: Broker, context: RequestContext, request: Request) -> Answer:
+        load = None if first_load is None else first_load(broker, request)
+        if load is not None:
+            return after(load, lambda: handle_message(broker, context, request))
         response = handle(broker, context, request)
         if isinstance(response, Message):
             return (encode(response, context.api_version),)
@@ -189,6 +197,15 @@ def _encoded_when_done(response: asyncio.Future[Message], version: int) -> async
 
     response.add_done_callback(encode_it)
     return encoded
+
+
+async def after(load: asyncio.Task[None], handle: Callable[[], Answer]) -> Outcome:
+    """What is answered once a load has ended; one that failed shows in the answer."""
+    await asyncio.shield(load)
+    answer = handle()
+    if isinstance(answer, Awaitable) and not isinstance(answer, asyncio.Future):
+        return await answer
+    return answer
 
 
 async def _encoded_later(

@@ -28,9 +28,9 @@ def up(options: argparse.Namespace) -> int:
     except ValueError as error:
         return fail(str(error))
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
-    settings = launcher.embedded_settings(port=options.port, data=data, host=options.host)
-    del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
-    settings |= given
+    settings = launcher.embedded_settings(port=options.port, data=data, host=options.host, given=given)
+    if "offsets.topic.replication.factor" not in given:
+        del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
     notes = launcher.fit_to_nodes(settings, nodes=1)
     try:
         return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral, notes))

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from itertools import chain
+from dataclasses import asdict
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
@@ -141,9 +141,8 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
                 f"\nFAILED {outcome.scenario}, seed {outcome.seed}: {outcome.message.splitlines()[0]}",
                 flush=True,
             )
-            print(
-                f"  strandline sim replay {outcome.seed} --scenario {outcome.scenario} --shrink", flush=True
-            )
+            scenario = outcome.scenario_path or outcome.scenario
+            print(f"  strandline sim replay {outcome.seed} --scenario {scenario} --shrink", flush=True)
         elif sys.stderr.isatty():
             print(
                 f"\r{count} runs, {virtual_s / 3600:.2f} simulated hours", end="", file=sys.stderr, flush=True
@@ -168,20 +167,24 @@ def _replay(plan: Plan, options: argparse.Namespace) -> int:
 
     given = load_events(options.faults, plan) if options.faults else None
     outcome = run(plan, options.seed, given)
-    if options.json:
-        print(json.dumps(as_json(outcome)))
-    else:
-        print(f"{outcome.scenario}, seed {outcome.seed}: {outcome.verdict}")
+    found = as_json(outcome)
+    if not options.json:
+        # What is no fault is a comment: all of it can be given back with --faults.
+        print(f"# {outcome.scenario}, seed {outcome.seed}: {outcome.verdict}")
         print(
-            f"trace {outcome.trace_hash}, {outcome.virtual_s:.1f} virtual seconds in {outcome.cpu_s:.1f} s of CPU"
+            f"# trace {outcome.trace_hash}, {outcome.virtual_s:.1f} virtual seconds in {outcome.cpu_s:.1f} s of CPU"
         )
-        for line in chain([outcome.message] if outcome.message else [], map(Event.as_toml, outcome.events)):
-            print(line)
+        for line in outcome.message.splitlines():
+            print(f"# {line}")
+        sys.stdout.flush()
+    events = outcome.events
     if options.shrink and not outcome.is_ok:
-        smaller = shrink(
-            outcome.events, lambda events: run(plan, options.seed, events).verdict == outcome.verdict
-        )
-        print(f"# {len(smaller)} of {len(outcome.events)} faults are enough for {outcome.verdict}:")
-        for event in smaller:
-            print(event.as_toml())
+        events = shrink(events, lambda fewer: run(plan, options.seed, fewer).verdict == outcome.verdict)
+        found["enough"] = [asdict(event) for event in events]
+        if not options.json:
+            print(f"# {len(events)} of {len(outcome.events)} faults are enough for {outcome.verdict}:")
+    if options.json:
+        print(json.dumps(found))
+    else:
+        print("\n".join(map(Event.as_toml, events)))
     return 0 if outcome.is_ok else 1

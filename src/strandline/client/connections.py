@@ -269,17 +269,15 @@ class NodeConnection:
         return channel
 
     async def _agree_on_versions(self, channel: Channel) -> None:
-        version: int | None = ApiVersionsRequest.VERSIONS.high
-        while version is not None:
-            answer = await self._ask_versions(channel, version)
-            version = None
-            if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-                # The broker answers in version 0 and says there what it speaks (KIP-511).
-                asked = ApiVersionsRequest.API_KEY
-                theirs = [each.max_version for each in answer.api_keys if each.api_key == asked]
-                version = min(theirs[0], ApiVersionsRequest.VERSIONS.high) if theirs else 0
-            elif answer.error_code != ErrorCode.NONE:
-                raise error_for(answer.error_code, f"{self.node} refuses to say which versions it speaks")
+        asked = ApiVersionsRequest.VERSIONS.high
+        answer = await self._ask_versions(channel, asked)
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            # The broker answers in version 0 and says there what it speaks (KIP-511).
+            key = ApiVersionsRequest.API_KEY
+            theirs = [each.max_version for each in answer.api_keys if each.api_key == key]
+            answer = await self._ask_versions(channel, min(theirs[0], asked) if theirs else 0)
+        if answer.error_code != ErrorCode.NONE:
+            raise error_for(answer.error_code, f"{self.node} refuses to say which versions it speaks")
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
         self.finalized_features = {each.name: each.max_version_level for each in answer.finalized_features}
 

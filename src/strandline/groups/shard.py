@@ -138,8 +138,6 @@ class GroupShard:
     # Requests of the classic protocol
 
     def join(self, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment) -> Outcome:
-        if not request.group_id:
-            return Outcome().answer(token, join_refused(request.member_id, ErrorCode.INVALID_GROUP_ID))
         settings = self.settings
         if (
             not settings.session_timeout_min_ms
@@ -167,8 +165,6 @@ class GroupShard:
 
     def sync(self, request: SyncGroupRequest, token: Token, now: Moment) -> Outcome:
         group = self.groups.get(request.group_id)
-        if not request.group_id:
-            return Outcome().answer(token, sync_refused(ErrorCode.INVALID_GROUP_ID))
         if group is None:
             return Outcome().answer(token, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
         if isinstance(group, ConsumerGroup):
@@ -177,8 +173,6 @@ class GroupShard:
 
     def heartbeat(self, request: HeartbeatRequest, now: Moment) -> HeartbeatResponse:
         group = self.groups.get(request.group_id)
-        if not request.group_id:
-            return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
         if group is None:
             return HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
         try:
@@ -193,8 +187,6 @@ class GroupShard:
             request = LeaveGroupRequest(
                 group_id=request.group_id, members=(MemberIdentity(member_id=request.member_id),)
             )
-        if not request.group_id:
-            return Outcome().answer(token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(request.group_id)
         if group is None:
             outcome = Outcome()

@@ -148,8 +148,9 @@ class RealDisk:
     def lock(self, path: str) -> bool:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # against another node of this process, too
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the kind that Apache Kafka and its tools take
+        except (BlockingIOError, PermissionError):
             os.close(fd)
             return False
         self._locks[path] = fd

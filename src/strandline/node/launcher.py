@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from strandline.base.ids import uuid_text
@@ -40,21 +40,27 @@ STOPS_WITH_PARENT = "STRANDLINE_STOPS_WITH_PARENT"
 _PARENT_CHECK_SECONDS = 0.5
 
 
-def embedded_settings(*, port: int, data: str, host: str = "localhost") -> dict[str, str]:
-    """What `strandline up` runs with: one node in both roles, reachable from this machine."""
+def embedded_settings(
+    *, port: int, data: str, host: str = "localhost", given: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """What `strandline up` runs with: one node in both roles, reachable from this machine; `given` comes on top."""
+    given = given or {}
+    # By either of its names: the only voter is this node, whatever its number.
+    node_id = given.get("node.id") or given.get("broker.id") or "1"
     return {
         "process.roles": "broker,controller",
-        "node.id": "1",
+        "node.id": node_id,
         "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:0",
         "advertised.listeners": f"PLAINTEXT://{host}:{port}",
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": f"1@{host}:1",
+        "controller.quorum.voters": f"{node_id}@{host}:1",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": data,
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
+        **given,
     }
 
 

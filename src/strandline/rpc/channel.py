@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from strandline.base.callbacks import call_back
 from strandline.ports.network import Connection, Network
 from strandline.rpc.frames import BadFrame, FrameReader
+from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.codec import DecodeError, decode_from, encode_into
 from strandline.wire.headers import (
     RequestHeader,
@@ -37,6 +38,17 @@ def response_class(request: type[Request]) -> type[Response]:
         module = import_module(request.__module__)
         found = _responses[request] = getattr(module, request.__name__.removesuffix("Request") + "Response")
     return found
+
+
+def _decoded(request: type[Request], version: int, frame: memoryview, position: int) -> Response:
+    response = response_class(request)
+    try:
+        return decode_from(response, version, frame, position)[0]
+    except DecodeError:
+        if request is not ApiVersionsRequest or version == 0:
+            raise
+        # A broker that does not know the version of this one request answers in version 0 (KIP-511).
+        return decode_from(response, 0, frame, position)[0]
 
 
 class ChannelClosed(ConnectionError):
@@ -148,12 +160,13 @@ class Channel:
     def _answered(self, frame: memoryview) -> None:
         if not self._waiting:
             raise DecodeError("an answer that nobody asked for")
-        correlation_id, request, version, answer = self._waiting.popleft()
+        correlation_id, request, version, answer = self._waiting[0]
         header_version = response_header_version(request.API_KEY, request.FLEXIBLE, version)
         header, position = decode_from(ResponseHeader, header_version, frame, 0)
         if header.correlation_id != correlation_id:
             raise DecodeError(f"an answer to request {header.correlation_id}, where {correlation_id} is due")
-        response, _ = decode_from(response_class(request), version, frame, position)
+        response = _decoded(request, version, frame, position)
+        self._waiting.popleft()  # only now: whoever waits for an answer that makes no sense has to be told too
         if answer is not None and not answer.done():
             answer.set_result(response)
 

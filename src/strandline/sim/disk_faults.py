@@ -53,11 +53,15 @@ class DiskFaults:
     def heal(self) -> None:
         self._faults.clear()
         self._flips.clear()
-        self._operations_left = None
+        self.spare()
 
     def kill_amid_operation(self, number: int) -> None:
         """The process is killed during the disk operation that comes after this many others."""
         self._operations_left = number
+
+    def spare(self) -> None:
+        """No operation kills the process."""
+        self._operations_left = None
 
     def error_of(self, operation: str, path: str) -> int | None:
         return next((fault.error_number for fault in self._faults if fault.strikes(operation, path)), None)

@@ -22,6 +22,8 @@ from strandline.sim.world import SimulatedNode, World
 
 _STOP_SECONDS_MAX: Final = 60.0
 _DISK_OPERATIONS_MAX: Final = 200
+# How long one is waited for, in tenths of a second.
+_DISK_OPERATION_TURNS: Final = 30
 _CLOCK_RATES: Final = (0.5, 0.9, 1.1, 2.0)
 _CLOCK_JUMPS_MS: Final = (-3_600_000, -5_000, 5_000, 3_600_000)
 
@@ -152,9 +154,16 @@ class Faults:
     async def kill_in_disk_operation(self, node: SimulatedNode, event: Event) -> bool:
         if not node.is_running or not self._has_recovered:
             return False
+        life = node.life
         node.kill_amid_disk_operation(event.number)
+        for _ in range(_DISK_OPERATION_TURNS):
+            await asyncio.sleep(0.1)
+            if not life.is_alive:
+                break
+        node.faults.spare()
+        if life.is_alive:
+            return False
         await asyncio.sleep(event.seconds)
-        node.faults.heal()
         self._start(node)
         return True
 
@@ -180,18 +189,26 @@ class Faults:
 
     async def partition(self, node: SimulatedNode, event: Event) -> bool:
         others = [each.host for each in self._world.nodes.values() if each is not node]
-        self._world.network.partition([node.host], others)
-        await asyncio.sleep(event.seconds)
-        self._world.network.heal()
-        return True
+        return await self._cut(event, [pair for o in others for pair in ((node.host, o), (o, node.host))])
 
     async def cut_one_way(self, node: SimulatedNode, event: Event) -> bool:
         others = [each.host for each in self._world.nodes.values() if each is not node]
-        for place, other in enumerate(others):
-            pair = (node.host, other) if event.number >> place & 1 else (other, node.host)
-            self._world.network.cut(*pair)
+        return await self._cut(
+            event,
+            [
+                (node.host, other) if event.number >> place & 1 else (other, node.host)
+                for place, other in enumerate(others)
+            ],
+        )
+
+    async def _cut(self, event: Event, pairs: list[tuple[str, str]]) -> bool:
+        """Faults overlap: each takes back its own cuts only."""
+        network = self._world.network
+        for pair in pairs:
+            network.cut(*pair)
         await asyncio.sleep(event.seconds)
-        self._world.network.heal()
+        for pair in pairs:
+            network.mend(*pair)
         return True
 
     async def break_connections(self, node: SimulatedNode, event: Event) -> bool:
@@ -229,6 +246,7 @@ class Faults:
             node.faults.fail("sync", "*", errno.EIO, pass_first=event.number % 5, times=1)
             await asyncio.sleep(event.seconds + 1.0)
             node.faults.heal()
+            node.may_halt = False
             if node.is_running:
                 node.kill()  # what its pages hold nobody knows: it has to read its disk again
 

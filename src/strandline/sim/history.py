@@ -74,6 +74,8 @@ class History:
     transactions: dict[str, Transaction] = field(default_factory=dict)
     polls: list[Poll] = field(default_factory=list)
     owners: list[Ownership] = field(default_factory=list)
+    # Who was assigned which partitions, and read them from their beginning to their end.
+    assigned: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
     # What a read_committed reader from the beginning finds when all is over, by partition.
     final: dict[TopicPartition, tuple[tuple[int, bytes], ...]] = field(default_factory=dict)
 

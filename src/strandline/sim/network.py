@@ -16,7 +16,7 @@ from __future__ import annotations
 import errno
 import os
 from asyncio import Future
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any, Final
@@ -62,7 +62,7 @@ class SimulatedNetwork:
         self.listeners: dict[tuple[str, int], SimulatedListener] = {}
         self._open: dict[SimulatedConnection, None] = {}
         self._orphans: list[SimulatedConnection] = []
-        self._cuts: dict[tuple[str, str], None] = {}
+        self._cuts: Counter[tuple[str, str]] = Counter()  # how many faults cut each
         self._held: dict[tuple[str, str], deque[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
         self._connections = 0
         self._next_port = _FIRST_OWN_PORT
@@ -76,13 +76,20 @@ class SimulatedNetwork:
 
     def cut(self, source: str, target: str) -> None:
         """Nothing that `source` sends reaches `target`; the other direction goes on."""
-        self._cuts[source, target] = None
+        self._cuts[source, target] += 1
 
     def partition(self, one_side: list[str], other_side: list[str]) -> None:
         for a in one_side:
             for b in other_side:
                 self.cut(a, b)
                 self.cut(b, a)
+
+    def mend(self, source: str, target: str) -> None:
+        """Takes one cut back; another fault may still hold the wire."""
+        self._cuts[source, target] -= 1
+        if self._cuts[source, target] <= 0:
+            del self._cuts[source, target]
+        self.loop.call_soon(self._release, context=self._nobody)
 
     def heal(self) -> None:
         self._cuts.clear()

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +40,7 @@ class InvalidPlan(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     name: str
+    path: str = ""  # of the file it came from; "" for those that are shipped
     about: str
     speed: str
     workloads: tuple[str, ...]
@@ -63,7 +64,7 @@ def load(name: str) -> Plan:
     """By the name of a shipped scenario, or by a file's path."""
     path = Path(name)
     if path.suffix == ".toml":
-        return parse(path.stem, _read(name))
+        return replace(parse(path.stem, _read(name)), path=name)
     known = shipped()
     if name not in known:
         raise InvalidPlan(

@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
+from strandline.config import InvalidConfig
 from strandline.sim import faults as fault_kinds
 from strandline.sim.checks import groups, history, log
 from strandline.sim.checks.leaders import Leaders
@@ -64,6 +65,7 @@ WORKLOADS: Final[dict[str, Callable[[World, History], Workload]]] = {
 class Outcome:
     scenario: str
     seed: int
+    scenario_path: str = ""  # where it is a file
     verdict: str = "ok"
     message: str = ""
     trace_hash: str = ""
@@ -89,7 +91,7 @@ def events_of(plan: Plan, seed: int) -> list[Event]:
 def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
     """Never raises for what the simulation finds: that is the verdict."""
     given = events_of(plan, seed) if events is None else events
-    outcome = Outcome(scenario=plan.name, seed=seed, events=given)
+    outcome = Outcome(scenario=plan.name, scenario_path=plan.path, seed=seed, events=given)
     begun_s = time.process_time()
     with World(seed) as world:
         trial = _Trial(world, plan)
@@ -97,7 +99,9 @@ def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
             world.run(trial.run(given))
         except Violation as error:
             outcome.verdict, outcome.message = error.verdict, _told(error)
-        except AssertionError as error:
+        except InvalidConfig:
+            raise  # of the plan's settings: nothing was simulated
+        except Exception as error:
             outcome.verdict, outcome.message = type(error).__name__, _told(error)
         outcome.trace_hash = world.trace_hash
         outcome.virtual_s = world.loop.time()
@@ -199,4 +203,5 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "cpu_s": round(outcome.cpu_s, 3),
         "acknowledged": outcome.acknowledged,
         "faults": outcome.fault_counts,
+        "events": [asdict(event) for event in outcome.events],
     }

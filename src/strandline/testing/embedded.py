@@ -35,8 +35,9 @@ async def broker(*, data_dir: Path | None = None, **settings: str) -> AsyncItera
     where = data_dir or Path(tempfile.mkdtemp(prefix="strandline-test-"))
     process = _ProcessOfTheTest()
     try:
-        given = launcher.embedded_settings(port=0, data=str(where), host="127.0.0.1")
-        given |= by_kafka_names(settings)
+        given = launcher.embedded_settings(
+            port=0, data=str(where), host="127.0.0.1", given=by_kafka_names(settings)
+        )
         config = broker_config(given)
         events = launcher.stderr_events(node=config.node_id, level="warn")
         node = process.node = launcher.RunningNode(config, events, process)

@@ -24,8 +24,9 @@ class BrokerProcess:
 
     def __init__(self, data_dir: Path, settings: Mapping[str, str] | None = None) -> None:
         self.data_dir = data_dir
-        self.settings = launcher.embedded_settings(port=0, data=str(data_dir), host="127.0.0.1")
-        self.settings |= dict(settings or {})
+        self.settings = launcher.embedded_settings(
+            port=0, data=str(data_dir), host="127.0.0.1", given=settings
+        )
         self._config = data_dir.parent / f"{data_dir.name}.properties"
         self._log = data_dir.parent / f"{data_dir.name}.stderr"
         self._process: subprocess.Popen[str] | None = None

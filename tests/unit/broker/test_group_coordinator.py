@@ -15,7 +15,17 @@ from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from strandline.wire.api.k16_list_groups import ListGroupsRequest
 from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
 from strandline.wire.schema import Request
-from tests.group_requests import commit, consumer_join, fetch_offsets, fitted, heartbeat, join, leave, sync
+from tests.group_requests import (
+    commit,
+    consumer_join,
+    delete_offsets,
+    fetch_offsets,
+    fitted,
+    heartbeat,
+    join,
+    leave,
+    sync,
+)
 from tests.unit.broker.requests import create
 from tests.unit.broker.standing import a_while, high_watermark_stands
 from tests.unit.broker.world import Client, World, in_world
@@ -82,6 +92,42 @@ async def test_too_few_nodes_for_the_offsets_topic_are_said(world: World) -> Non
 async def test_the_first_request_after_finding_an_empty_coordinator_is_served(world: World) -> None:
     client = await ready(world)
     assert code_of(await call(client, commit("g", {0: 1}), 9)) == ErrorCode.NONE
+
+
+@in_world()
+async def test_a_member_of_a_group_without_a_name_hears_so_before_there_is_anything_to_load(
+    world: World,
+) -> None:
+    client = world.connect()
+    requests = [
+        (join(""), 9),
+        (sync("", "m", 1), 5),
+        (heartbeat("", "m", 1), 4),
+        (leave("", "m"), 5),
+        (delete_offsets("", [0]), 0),
+    ]
+    for request, version in requests:
+        answer = await call(client, request, version)
+        assert answer.error_code == ErrorCode.INVALID_GROUP_ID, type(request).__name__
+
+
+@in_world()
+async def test_nobody_is_put_off_by_a_coordinator_that_another_broker_has_named(world: World) -> None:
+    """Only its own broker can load it before it is named, so the first request may be anything."""
+    client = await ready(world)
+    assert code_of(await call(client, commit("a", {0: 1}), 9)) == ErrorCode.NONE
+    assert (await call(client, join("b"), 9)).error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert (await call(client, consumer_join("c", "m"), 1)).error_code == ErrorCode.NONE
+    assert (await call(client, fetch_offsets("d"), 9)).groups[0].error_code == ErrorCode.NONE
+    assert (await call(client, fetch_offsets("e"), 7)).error_code == ErrorCode.NONE
+
+
+@in_world()
+async def test_requests_wait_together_for_the_first_load_of_a_coordinator(world: World) -> None:
+    client, other = await ready(world), world.connect()
+    answers = await asyncio.gather(call(client, join("b"), 9), call(other, commit("b", {0: 1}), 9))
+    assert answers[0].error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert code_of(answers[1]) == ErrorCode.NONE
 
 
 @in_world(offsets_topic_num_partitions="1")

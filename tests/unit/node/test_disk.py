@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,38 @@ def test_a_lock_that_is_given_back_is_free_while_a_forked_child_lives(tmp_path: 
         assert RealDisk().lock(path)
     finally:
         os.close(inherited)
+
+
+_JAVA_S_LOCK = """
+import fcntl, sys
+file = open(sys.argv[1], "r+")
+try:
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    print("taken", flush=True)
+else:
+    print("free", flush=True)
+sys.stdin.read()
+"""
+
+
+def _takes_it_as_java_does(path: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _JAVA_S_LOCK, path]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_apache_kafka_and_its_tools_see_that_a_directory_is_in_use(tmp_path: Path) -> None:
+    disk, path = RealDisk(), str(tmp_path / ".lock")
+    assert disk.lock(path)
+    with _takes_it_as_java_does(path) as other:
+        assert other.communicate(timeout=30)[0] == "taken\n"
+    disk.unlock(path)
+    with _takes_it_as_java_does(path) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "free\n"
+        assert not RealDisk().lock(path)
+        other.communicate(timeout=30)
+    assert RealDisk().lock(path)
 
 
 def test_capacity_is_that_of_the_volume(tmp_path: Path) -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from strandline.base.errors import ErrorCode
 from strandline.rpc.channel import Channel, ChannelClosed
-from strandline.wire.api.k18_api_versions import ApiVersionsRequest
+from strandline.wire.api.k03_metadata import MetadataRequest
+from strandline.wire.api.k18_api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from strandline.wire.codec import encode
 
 
 class Wire:
@@ -13,6 +18,15 @@ class Wire:
 
     def send(self, data: object) -> None:
         pass
+
+    def abort(self) -> None:
+        pass
+
+
+def receive(channel: Channel, frame: bytes) -> None:
+    data = len(frame).to_bytes(4, "big") + frame
+    channel.buffer()[: len(data)] = data
+    channel.received(len(data))
 
 
 class Fails:
@@ -42,5 +56,35 @@ def test_every_request_of_a_lost_connection_fails_though_one_cannot_bear_it() ->
         assert isinstance(behind.exception(), ChannelClosed)
         assert [type(each) for each in told] == [ZeroDivisionError]
         assert lost == [True]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("frame", [(2).to_bytes(4, "big") + bytes(40), (1).to_bytes(4, "big") + bytes(2)])
+def test_a_request_whose_own_answer_makes_no_sense_is_told_so(frame: bytes) -> None:
+    async def main() -> None:
+        channel = Channel("test")
+        channel.connected(Wire())  # type: ignore[arg-type]
+        asked = channel.request(MetadataRequest(topics=None), 1)
+        receive(channel, frame)
+        with pytest.raises(ChannelClosed, match="an answer that makes no sense"):
+            asked.result()
+
+    asyncio.run(main())
+
+
+def test_a_broker_that_is_asked_for_its_versions_in_one_that_it_does_not_know_answers_in_version_0() -> None:
+    async def main() -> None:
+        channel = Channel("test")
+        channel.connected(Wire())  # type: ignore[arg-type]
+        asked = channel.request(ApiVersionsRequest(), ApiVersionsRequest.VERSIONS.high)
+        refused = ApiVersionsResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION,
+            api_keys=(ApiVersion(api_key=18, min_version=0, max_version=3),),
+        )
+        receive(channel, (1).to_bytes(4, "big") + encode(refused, 0))
+        answer = asked.result()
+        assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+        assert [each.max_version for each in answer.api_keys] == [3]
 
     asyncio.run(main())

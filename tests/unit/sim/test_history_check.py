@@ -131,6 +131,36 @@ def nonmonotonic_poll() -> History:
     return made
 
 
+def poll_skip() -> History:
+    """Which another reader was given does not count."""
+    made = history(send(b"a"), send(b"b"), send(b"c"), final={A: [(0, b"a"), (1, b"b"), (2, b"c")]})
+    made.assigned = {"r": (A,), "s": (A,)}
+    made.poll("s", 1.0, [(A, 0, b"a"), (A, 1, b"b"), (A, 2, b"c")], is_committed_only=False)
+    made.poll("r", 1.0, [(A, 0, b"a")], is_committed_only=True)
+    made.poll("r", 2.0, [(A, 2, b"c")], is_committed_only=True)
+    return made
+
+
+def skip_of_the_beginning() -> History:
+    made = good()
+    made.assigned = {"r": (A,)}
+    made.poll("r", 1.0, [(A, 1, b"b")], is_committed_only=False)
+    return made
+
+
+def unseen_by_one_of_two() -> History:
+    made = good()
+    made.assigned = {"r": (A,), "s": (A,)}
+    made.poll("s", 1.0, [(A, 0, b"a"), (A, 1, b"b")], is_committed_only=True)
+    return made
+
+
+def disorder_in_a_poll() -> History:
+    made = good()
+    made.poll("r", 1.0, [(A, 1, b"b"), (A, 0, b"a")], is_committed_only=False)
+    return made
+
+
 @pytest.mark.parametrize(
     ("make", "verdict"),
     [
@@ -148,7 +178,11 @@ def nonmonotonic_poll() -> History:
         (committed_and_gone, "lost-write"),
         (precommitted, "precommitted-read"),
         (poll_gap, "poll-gap"),
+        (poll_skip, "poll-skip"),
+        (skip_of_the_beginning, "poll-skip"),
+        (unseen_by_one_of_two, "unseen"),
         (nonmonotonic_poll, "nonmonotonic-poll"),
+        (disorder_in_a_poll, "nonmonotonic-poll"),
     ],
 )
 def test_what_must_never_happen_is_noticed(make: Callable[[], History], verdict: str) -> None:

@@ -84,6 +84,20 @@ def test_variables_in_settings_are_filled_in(tmp_path: Path, monkeypatch: pytest
     Cluster(tmp_path, 1, by_kafka_names(settings))  # checks them; its nodes read them themselves
 
 
+@pytest.mark.parametrize(("setting", "number"), [("node_id", 0), ("broker_id", 7)])
+def test_a_broker_that_is_alone_takes_any_number(setting: str, number: int) -> None:
+    def nodes_of(bootstrap: str) -> list[int]:
+        with WireClient(bootstrap) as client:
+            answer = client.call(MetadataRequest(topics=()), 9)
+        return [node.node_id for node in answer.brokers]  # type: ignore[attr-defined]
+
+    async def main() -> list[int]:
+        async with broker(**{setting: str(number)}) as b:
+            return await asyncio.to_thread(nodes_of, b.bootstrap)
+
+    assert asyncio.run(main()) == [number]
+
+
 def test_a_broker_that_cannot_start_says_why_and_frees_what_it_took(tmp_path: Path) -> None:
     async def main() -> None:
         with pytest.raises(InvalidConfig, match=r"num\.partitions"):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.handlers import after
 from strandline.groups.offset_requests import TopicToCommit
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
@@ -61,6 +62,13 @@ class _Waiting:
 def handle_raw(broker: Broker, context: RequestContext) -> Answer:
     version = context.api_version
     request = decode(OffsetCommitRequest, version, context.body, context.position)
+    load = broker.groups.first_load(request.group_id)
+    if load is not None:
+        return after(load, lambda: _commit(broker, version, request))
+    return _commit(broker, version, request)
+
+
+def _commit(broker: Broker, version: int, request: OffsetCommitRequest) -> Answer:
     wanted, codes = _known(broker, version, request.topics)
     if not wanted:
         return (_answer(version, request.topics, codes),)  # no group comes to be by it

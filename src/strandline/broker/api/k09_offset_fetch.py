@@ -8,6 +8,7 @@ STALE_MEMBER_EPOCH; by partition UNKNOWN_TOPIC_ID (10), UNSTABLE_OFFSET_COMMIT w
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -35,6 +36,14 @@ _GROUP_ERRORS_FROM: Final = 2
 _SEVERAL_GROUPS_FROM: Final = 8
 _TOPIC_IDS_FROM: Final = 10
 _NONE: Final = CommittedOffset(-1, -1, "", -1)
+
+
+def first_load(broker: Broker, request: OffsetFetchRequest) -> asyncio.Task[None] | None:
+    loads = (
+        broker.groups.first_load(key)
+        for key in [group.group_id for group in request.groups] or [request.group_id]
+    )
+    return next((load for load in loads if load is not None), None)
 
 
 def handle(

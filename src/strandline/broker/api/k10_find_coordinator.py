@@ -7,6 +7,7 @@ so their keys get INVALID_REQUEST also from version 6 on: nobody should ask agai
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -54,8 +55,9 @@ async def _find(broker: Broker, context: RequestContext, kind: int, key: str) ->
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no coordinator of type {kind}.")
         await shards.ensure_topic()
         leader = shards.leader_of(key)
-        if leader == broker.node_id:
-            await shards.prepare(shards.partition_of(key))
+        load = shards.first_load(key)
+        if load is not None:
+            await asyncio.shield(load)
         for node in brokers_seen_by(broker, context.connection.listener):
             if node.node_id == leader:
                 return Coordinator(

@@ -22,11 +22,15 @@ REQUEST = JoinGroupRequest
 _NULL_PROTOCOL_FROM: Final = 7
 
 
+def first_load(broker: Broker, request: JoinGroupRequest) -> asyncio.Task[None] | None:
+    return broker.groups.first_load(request.group_id)
+
+
 def handle(
     broker: Broker, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | asyncio.Future[JoinGroupResponse]:
     try:
-        runtime = broker.groups.shard_of(request.group_id)
+        runtime = broker.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         return _fitted(join_refused(request.member_id, error.code), context.api_version)
     answer: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()

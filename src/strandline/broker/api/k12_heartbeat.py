@@ -21,7 +21,7 @@ REQUEST = HeartbeatRequest
 
 def handle(broker: Broker, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
     try:
-        runtime = broker.groups.shard_of(request.group_id)
+        runtime = broker.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         is_loading = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else error.code)

@@ -23,7 +23,7 @@ def handle(
     broker: Broker, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse | asyncio.Future[LeaveGroupResponse]:
     try:
-        runtime = broker.groups.shard_of(request.group_id)
+        runtime = broker.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         return LeaveGroupResponse(error_code=error.code)
     answer: asyncio.Future[LeaveGroupResponse] = asyncio.get_running_loop().create_future()

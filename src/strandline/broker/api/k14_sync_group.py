@@ -25,7 +25,7 @@ def handle(
     if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
     try:
-        runtime = broker.groups.shard_of(request.group_id)
+        runtime = broker.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         is_loading = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return SyncGroupResponse(

@@ -9,6 +9,7 @@ Version 6 (two-phase commit, KIP-939) is unstable in Kafka 4.3 and not offered.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 REQUEST = InitProducerIdRequest
 _PRODUCER_FENCED_FROM: Final = 4
+
+
+def first_load(broker: Broker, request: InitProducerIdRequest) -> asyncio.Task[None] | None:
+    return broker.transactions.first_load(request.transactional_id) if request.transactional_id else None
 
 
 def handle(

@@ -38,6 +38,10 @@ _ADDS_FROM: Final = 5
 _NO_SEQUENCE: Final = -1
 
 
+def first_load(broker: Broker, request: TxnOffsetCommitRequest) -> asyncio.Task[None] | None:
+    return broker.groups.first_load(request.group_id)
+
+
 async def handle(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
@@ -90,9 +94,7 @@ async def _commit(
     response: TxnOffsetCommitResponse,
     places: list[TxnOffsetCommitResponsePartition],
 ) -> TxnOffsetCommitResponse:
-    if not request.group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-    runtime = broker.groups.shard_of(request.group_id)
+    runtime = broker.groups.shard_of_named(request.group_id)
     guard = await _guard(broker, version, request, runtime)
     # It may have been loaded anew while the coordinator of the transaction was asked.
     runtime = broker.groups.shard_of(request.group_id)

@@ -1,7 +1,7 @@
 """OffsetDelete (key 47), version 0: removes committed offsets of topics that the group does not use.
 
-Errors by partition: GROUP_SUBSCRIBED_TO_TOPIC, UNKNOWN_TOPIC_OR_PARTITION; for the whole: GROUP_ID_NOT_FOUND,
-NON_EMPTY_GROUP, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
+Errors by partition: GROUP_SUBSCRIBED_TO_TOPIC, UNKNOWN_TOPIC_OR_PARTITION; for the whole: INVALID_GROUP_ID,
+GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ async def handle(
         if name in broker.image.topics and index in broker.image.topics[name].partitions
     ]
     try:
+        broker.groups.check_is_named(request.group_id)
         runtime = await broker.groups.loaded_shard_of(request.group_id)
         outcome, codes = runtime.shard.offset_requests.delete(request.group_id, known)
     except KafkaError as error:

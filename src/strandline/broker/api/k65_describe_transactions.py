@@ -5,6 +5,7 @@ Errors by id: INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND, NOT_COORDINATOR, COOR
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 REQUEST = DescribeTransactionsRequest
+
+
+def first_load(broker: Broker, request: DescribeTransactionsRequest) -> asyncio.Task[None] | None:
+    loads = (broker.transactions.first_load(key) for key in request.transactional_ids)
+    return next((load for load in loads if load is not None), None)
 
 
 def handle(

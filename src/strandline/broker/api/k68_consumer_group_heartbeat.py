@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 REQUEST = ConsumerGroupHeartbeatRequest
 
 
+def first_load(broker: Broker, request: ConsumerGroupHeartbeatRequest) -> asyncio.Task[None] | None:
+    return broker.groups.first_load(request.group_id)
+
+
 def handle(
     broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | asyncio.Future[ConsumerGroupHeartbeatResponse]:

@@ -36,8 +36,7 @@ async def handle(
     groups = []
     for group_id in request.group_ids:
         try:
-            if not group_id:
-                raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+            broker.groups.check_is_named(group_id)
             runtime = await broker.groups.loaded_shard_of(group_id)
             group = runtime.shard.groups.get(group_id)
             if not isinstance(group, ConsumerGroup):

@@ -1,11 +1,15 @@
 """The history of a Kafka: what producers were told and consumers saw, against what is there in the end.
 
 Never: lost-write, unseen, inconsistent-offsets, duplicate, aborted-read (G1a), precommitted-read, torn-transaction,
-nonmonotonic-send, nonmonotonic-poll, poll-gap (within one poll), phantom (a value that nobody sent).
+nonmonotonic-send, nonmonotonic-poll, poll-gap (within one poll), poll-skip (between polls of a reader that was assigned
+its partitions), phantom (a value that nobody sent). G1c has no verdict of its own: a cycle of reads between
+transactions needs a read of what is not committed.
 Allowed: transactions of several producers that interleave (G0), and skips between polls across a rebalance.
 """
 
 from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
 
 from strandline.base.ids import TopicPartition
 from strandline.sim.history import ABORTED, ACKNOWLEDGED, COMMITTED, History, Send, Violation
@@ -95,36 +99,43 @@ def _check_transactions(history: History) -> None:
 
 def _check_polls(history: History, by_value: dict[tuple[TopicPartition, bytes], Send]) -> None:
     visible = {where: [offset for offset, _ in records] for where, records in history.final.items()}
-    number = {where: {offset: n for n, offset in enumerate(found)} for where, found in visible.items()}
-    last: dict[tuple[str, TopicPartition, int], int] = {}
+    present = {where: frozenset(found) for where, found in visible.items()}
     for poll in history.polls:
-        places = [number.get(poll.where, {}).get(offset) for offset, _ in poll.records]
-        for (offset, value), place in zip(poll.records, places, strict=True):
+        for offset, value in poll.records:
             send = by_value.get((poll.where, value))
             if send is None:
                 raise Violation("phantom", f"{poll.process} read {value!r}, which nobody sent")
             _check_read_in_time(history, poll.at, poll.is_committed_only, send)
             # Before the end, a reader may only be shown what stays.
-            if (
-                place is None
-                and (poll.is_committed_only or send.transaction is None)
-                and poll.where in visible
-            ):
+            stays = poll.is_committed_only or send.transaction is None
+            if stays and offset not in present.get(poll.where, (offset,)):
                 raise Violation(
                     "lost-write", f"{poll.process} read {value!r}@{offset} of {poll.where}, which is gone"
                 )
-        known = [place for place in places if place is not None]
-        if poll.is_committed_only and known and known != list(range(known[0], known[0] + len(known))):
-            raise Violation(
-                "poll-gap", f"{poll.process} was given {poll.records[0]} to {poll.records[-1]} with gaps"
-            )
-        first = poll.records[0][0]
+    _check_order(history, visible)
+
+
+def _check_order(history: History, visible: dict[TopicPartition, list[int]]) -> None:
+    """Within a stint offsets rise. Nothing that stays is left out of a poll, nor of all polls of an assigned reader."""
+    last: dict[tuple[str, TopicPartition, int], int] = {}
+    for poll in history.polls:
         key = (poll.process, poll.where, poll.stint)
-        if first <= last.get(key, -1):
-            raise Violation(
-                "nonmonotonic-poll", f"{poll.process} was given {poll.where}@{first} after {last[key]}"
-            )
-        last[key] = poll.records[-1][0]
+        there = visible.get(poll.where, [])
+        before = last.get(key, -1)
+        for number, (offset, _) in enumerate(poll.records):
+            told = f"{poll.process} was given {poll.where}@{offset} after {before}"
+            if offset <= before:
+                raise Violation("nonmonotonic-poll", told)
+            is_left_out = bisect_right(there, before) < bisect_left(there, offset)
+            if is_left_out and (number or poll.process in history.assigned):
+                raise Violation("poll-gap" if number else "poll-skip", told)
+            before = offset
+        last[key] = before
+    for process, partitions in history.assigned.items():
+        for where in partitions:
+            end = last.get((process, where, 0), -1)
+            if visible.get(where, [-1])[-1:] > [end]:
+                raise Violation("unseen", f"{process} saw {where} up to {end} only")
 
 
 def _check_read_in_time(history: History, at: float, is_committed_only: bool, send: Send) -> None:

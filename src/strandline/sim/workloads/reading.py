@@ -48,6 +48,7 @@ class Tail:
     async def begin(self) -> None:
         await self._consumer.start()
         self._consumer.assign(self._where)
+        self._history.assigned[self.name] = tuple(self._where)
         self._task = self._world.start_task(self._run())
 
     async def _run(self) -> None:

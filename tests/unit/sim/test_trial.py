@@ -1,0 +1,82 @@
+"""A trial's verdict, and how it is told: whatever goes wrong is a verdict, and what replay prints can be given back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.cli.main import main
+from strandline.sim import trial
+from strandline.sim.faults import Event
+from strandline.sim.plans import Plan, load_events, shipped
+from strandline.sim.trial import Outcome, events_of
+
+
+def test_an_error_that_nobody_expected_is_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object) -> None:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "what a reader was given")
+
+    monkeypatch.setattr(trial._Trial, "run", fail)
+    outcome = trial.run(shipped()["kills"], 1)
+    assert (outcome.verdict, outcome.is_ok) == ("KafkaError", False)
+    assert "what a reader was given" in outcome.message
+
+
+@pytest.fixture
+def one_kill_is_enough(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
+    """Runs fail as long as the second fault of the seed is among them."""
+    needed = events_of(shipped()["kills"], 7)[1]
+
+    def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
+        given = events_of(plan, seed) if events is None else events
+        failed = Outcome(
+            scenario=plan.name,
+            scenario_path=plan.path,
+            seed=seed,
+            events=given,
+            message="lost-write: one\nmore",
+        )
+        failed.verdict = "lost-write" if needed in given else "ok"
+        return failed
+
+    monkeypatch.setattr(trial, "run", run)
+    return [needed]
+
+
+def test_what_replay_prints_can_be_given_back(
+    one_kill_is_enough: list[Event], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan, path = shipped()["kills"], tmp_path / "faults.toml"
+    for shrink, expected in (["--shrink"], one_kill_is_enough), ([], events_of(plan, 7)):
+        assert main(["sim", "replay", "7", "--scenario", "kills", *shrink]) == 1
+        path.write_text(capsys.readouterr().out)
+        assert load_events(str(path), plan) == expected
+
+
+def test_replay_for_machines_is_one_object(
+    one_kill_is_enough: list[Event], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sim", "replay", "7", "--scenario", "kills", "--shrink", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [Event(**each) for each in found["enough"]] == one_kill_is_enough
+    assert [Event(**each) for each in found["events"]] == events_of(shipped()["kills"], 7)
+
+
+def test_a_failure_in_a_scenario_of_one_s_own_can_be_replayed_by_what_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "what a reader was given")
+
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'about = "one"\nspeed = "fast"\nworkloads = ["log"]\nnodes = 3\n'
+        '[faults]\nkinds = ["kill"]\ncount = 1\nevery_s = 1.0\nseconds = [0.0, 1.0]\n'
+    )
+    monkeypatch.setattr(trial._Trial, "run", fail)
+    assert main(["sim", "run", str(path), "--seeds", "1", "--workers", "1"]) == 1
+    said = next(line for line in capsys.readouterr().out.splitlines() if "sim replay" in line).split()
+    assert main([*said[1:]]) == 1
