@@ -82,6 +82,30 @@ def test_a_record_that_is_tried_again_passes_nobody_who_has_it_already(spark: An
         assert raised.value.mistakes[0].line == 19
 
 
+def test_behind_a_rule_that_may_answer_otherwise_only_topics_are_written(spark: Any, tmp_path: Path) -> None:
+    table = "  names: {topic: names, as: table, decode: {format: text}}\ntransforms:"
+    joined = "SELECT o.*, n.value FROM orders o LEFT JOIN names n ON o._key = n._key --"
+    for check, sql, more, why in (
+        ("id < 5", "SELECT *", "", None),
+        ("value IS NOT NULL", joined, "", "depends on a table"),
+        ("id < rand()", "SELECT *", "", "depends on a table, a Python function or chance"),
+        ("at < current_timestamp()", "SELECT *", "", "depends on the clock"),
+        ("id < 5", "SELECT *", "retry: {backoff: 5 seconds}\n", "it is tried again"),
+    ):
+        retry = ", retry: true" if more else ""
+        rule = f"    rules: [{{name: few, check: {check}{retry}}}]\n"
+        text = SPEC.replace("transforms:", table).replace("SELECT *\n      FROM orders", f"{sql} FROM orders")
+        text = text.replace("sinks:", f"{rule}{more}sinks:")
+        validate(written(tmp_path, text), with_brokers=False, spark=spark)
+        spec = written(tmp_path, text.replace("topic: big-orders\n    key: id", "parquet: out"))
+        if why is None:
+            validate(spec, with_brokers=False, spark=spark)
+            continue
+        with pytest.raises(SpecError, match=f"parquet out lies behind a rule of big, and .*{why}") as raised:
+            validate(spec, with_brokers=False, spark=spark)
+        assert raised.value.mistakes[0].line == spec.sinks[0].line
+
+
 def test_functions_are_looked_for_beside_the_spec(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "beside_the_spec.py").write_text(
         "def fewer(rows):\n    return rows.where('id < 5')\ndef wrong(rows):\n    return 5\n"

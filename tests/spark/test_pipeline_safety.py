@@ -55,6 +55,47 @@ transforms:
 sinks:
   - {{from: named, topic: {topic}-out, partitions: 1, value: value}}
 """
+JUDGING = """
+pipeline: judging
+brokers: {brokers}
+checkpoint: checkpoint
+trigger: once
+sources:
+  records:
+    topic: {topic}
+    decode: {{format: text}}
+transforms:
+  - name: asked
+    python: fickle:ask
+    inputs: records
+    rules: [{{name: first-time, check: is_first}}]
+sinks:
+  - {{from: asked, topic: {topic}-out, partitions: 1, value: value}}
+"""
+# Looked for beside the spec: like a service that answers yes to the first who asks for a record, and then no.
+FICKLE = """
+from pathlib import Path
+
+ASKED = Path(__file__).with_name("asked")
+
+
+def ask(rows):
+    asked = str(ASKED)
+
+    def answer(batches):
+        import pyarrow as pa
+
+        for batch in batches:
+            answers = []
+            for value in batch.column("value").to_pylist():
+                answers.append(not Path(asked, value).exists())
+                Path(asked, value).touch()
+            yield batch.append_column("is_first", pa.array(answers))
+
+    ASKED.mkdir(exist_ok=True)
+    fields = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in rows.schema.fields)
+    return rows.mapInArrow(answer, f"{fields}, is_first boolean")
+"""
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -82,6 +123,25 @@ def test_output_and_dead_letters_are_there_together_or_not_at_all(
     Runner(spec, spark=spark).run()
     assert sorted(row.value for row in rows_of(bootstrap, f"{topic}-out", 2)) == [b"one", b"two"]
     assert [row.value for row in rows_of(bootstrap, f"{topic}.dlq", 1)] == [b"poison"]
+
+
+def test_a_record_is_judged_once_however_often_the_answer_changes(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path
+) -> None:
+    admin.create_topic(topic, partitions=2)
+    values = [b"v%03d" % number for number in range(40)]
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for number, value in enumerate(values):
+            producer.send(topic, value, partition=number % 2)
+    path = tmp_path / "spec.yaml"
+    path.write_text(JUDGING.format(brokers=bootstrap, topic=topic))
+    (tmp_path / "fickle.py").write_text(FICKLE)
+    Runner(load(path), spark=spark).run()
+    out = [row.value for row in rows_of(bootstrap, f"{topic}-out", 1)]
+    letters = [row.value for row in rows_of(bootstrap, f"{topic}.dlq", 2)]
+    assert (sorted(out), letters) == (values, [])
+    # The shuffle that makes it so keeps the order of a partition.
+    assert [value for value in out if value in values[::2]] == values[::2]
 
 
 def test_a_table_is_read_anew_for_every_batch(

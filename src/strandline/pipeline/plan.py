@@ -29,6 +29,7 @@ from strandline.pipeline.retry_paths import retry_mistakes, stages_read
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.tables import newest, table_records
 from strandline.pipeline.topics import delays_ms
+from strandline.pipeline.verdicts import is_computed_alike, judged_once, verdict_mistakes, why_it_changes
 from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
 
 if TYPE_CHECKING:
@@ -70,12 +71,15 @@ class Plan:
         self._commit_group = commit_group
         self._letters: list[DataFrame] = []
         self._reads: dict[str, frozenset[str]] = {}
+        self._changing: dict[
+            str, str
+        ] = {}  # by stage, why its rules may judge otherwise when they are asked again
         self.stages: dict[str, DataFrame] = {}
         for source in spec.sources:
             self._add(source.name, self._source(source))
         for transform in spec.transforms:
             self._add(transform.name, self._transform(transform))
-        mistakes = retry_mistakes(spec, self._reads)
+        mistakes = retry_mistakes(spec, self._reads) + verdict_mistakes(spec, self._reads, self._changing)
         if mistakes:
             raise SpecError(mistakes)
 
@@ -186,6 +190,11 @@ class Plan:
                     failures.append(_failure_of(rule))
                     rows.select(failures[-1])
             rows = rows.withColumn(FAILURE, f.coalesce(*failures))
+            why = why_it_changes(rows, finish)
+            if why is not None:
+                self._changing[where.partition(".")[2]] = why
+            if not is_computed_alike(rows):
+                rows = judged_once(rows)
         if FAILURE in rows.columns:
             self._letters.append(letters(rows, self._spec.dead_letters, self._spec.name, self._spec.retry))
             rows = rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
