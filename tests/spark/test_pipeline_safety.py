@@ -176,19 +176,19 @@ def test_a_table_is_read_anew_for_every_batch(
 
 
 def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: Path) -> None:
-    columns = (
-        "id int, name string, gone boolean, _topic string, _partition int, _offset long, _timestamp timestamp"
-    )
-    sink = TableSink(str(tmp_path), ["id"], "gone")
+    columns = "id int, name string, gone boolean, _key binary, _topic string, _partition int, _offset long, "
+    columns += "_timestamp timestamp"
+    sink = TableSink(str(tmp_path), ["id", "_key"], "gone")
+    first, second = "0f9a4c7e-2b1d-4a52-9f67-3c1b0a9d8e77", "5d7b2c10-9a3e-4f08-8c44-b1e6d2f3a509"
 
     def changed(batch: int, *changes: tuple[int, str, bool]) -> list[tuple[int, str]]:
-        rows = [(*change, "t", 0, offset, NOON) for offset, change in enumerate(changes)]
+        rows = [(*change, b"k", "t", 0, offset, NOON) for offset, change in enumerate(changes)]
         sink(spark.createDataFrame(rows, columns), batch)
         return sorted((row["id"], row["name"]) for row in read_table(spark, tmp_path).collect())
 
     with pytest.raises(FileNotFoundError):
         read_table(spark, tmp_path)
-    spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, "first")
+    spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, first)
     try:
         assert changed(0, (1, "a", False), (2, "b", False), (2, "B", False)) == [(1, "a"), (2, "B")]
         assert changed(1, (1, "a", True), (3, "c", False)) == [(2, "B"), (3, "c")]
@@ -201,12 +201,12 @@ def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: P
             with pytest.raises(LineageError, match="the last one there is batch 1"):
                 changed(other, (2, "lost", False))
         # A new checkpoint begins anew with its numbers, and its batches count.
-        spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, "second")
+        spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, second)
         assert changed(0, (2, "b2", False)) == [(2, "b2"), (3, "c")]
     finally:
         spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, None)
     versions = [path.name for path in tmp_path.iterdir() if path.is_dir()]
-    assert sorted(versions) == ["first-1", "second-0"]
+    assert sorted(versions) == [f"{first}-1", f"{second}-0"]
 
 
 def test_the_last_row_of_a_key_is_found_by_offset_in_a_partition_and_by_time_between_them(spark: Any) -> None:

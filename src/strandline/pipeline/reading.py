@@ -22,6 +22,7 @@ SINK_KINDS: Final = (TOPIC_SINK, TABLE_SINK, "parquet", "console", "delta", "ice
 MODES: Final = ("append", "update")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EVERY: Final = re.compile(rf"every\s+({INTERVAL.pattern})")
+_DIRECTORY_SINKS: Final = (TABLE_SINK, "parquet", "delta")
 DEFAULT_MASTER: Final = "local[*]"
 
 
@@ -42,6 +43,8 @@ def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Spec
     spec = _read(Section(root, "", mistakes), str(path))
     mistakes.check()
     assert spec is not None, "without a mistake there is a spec"
+    _check_directories(spec, mistakes)
+    mistakes.check()
     return spec
 
 
@@ -178,6 +181,31 @@ def _check_stage(section: Section, stage: Text, stages: set[str]) -> None:
     if stage not in stages:
         known = nearest(stage, sorted(stages))
         section.mistakes.add(stage.line, f"{section.where}: there is no stage {stage!r} before this{known}")
+
+
+def _check_directories(spec: Spec, mistakes: Mistakes) -> None:
+    """Each of them is one writer's own, who deletes in it and takes what it finds for its own."""
+    taken = [("checkpoint", spec.checkpoint)]
+    for sink in spec.sinks:
+        if sink.kind not in _DIRECTORY_SINKS:
+            continue
+        mine = _parts(spec.located(sink.target))
+        for kind, directory in taken:
+            other = _parts(spec.located(directory))
+            shared = min(len(mine), len(other))
+            is_one_lake = (kind, sink.kind, mine) == ("delta", "delta", other)  # it knows its writers apart
+            if mine[:shared] == other[:shared] and not is_one_lake:
+                text = f"{sink.kind} {sink.target} and {kind} {directory} share a directory"
+                mistakes.add(sink.line, f"{text}: each needs one of its own, and none inside another's")
+        taken.append((sink.kind, sink.target))
+
+
+def _parts(location: str) -> tuple[str, ...]:
+    """Of a URL or path, for comparing: what lies in another has its parts, and more."""
+    url = urlsplit(location)
+    if url.scheme in ("", "file"):
+        return ("", *Path(url.path if url.scheme else location).resolve().parts)
+    return (f"{url.scheme}://{url.netloc}", *Path("/", url.path.strip("/")).parts)
 
 
 def _sink(section: Section, stages: set[str]) -> Sink | None:

@@ -240,3 +240,32 @@ def test_rows_of_files_that_a_rule_behind_a_transform_refuses_have_a_topic_to_go
     path = tmp_path / "spec.yaml"
     path.write_text(f"{text}dead-letters: dead\n")
     assert dead_letter_topics(load(path)) == {"dead": None}
+
+
+@pytest.mark.parametrize(
+    ("target", "others"),
+    [
+        ("parquet: checkpoint/out", "checkpoint checkpoint"),
+        ("parquet: .", "checkpoint checkpoint"),
+        ("table: ./x/../checkpoint/", "checkpoint checkpoint"),
+        ("parquet: file:CHECKPOINT", "checkpoint checkpoint"),
+        ("table: lake/orders", "delta lake"),
+        ("parquet: lake", "delta lake"),
+        ("parquet: s3a://b/c/d", "parquet s3a://b/c/"),
+        ("delta: lake", None),
+        ("parquet: lake2", None),
+        ("parquet: s3a://other/c", None),
+    ],
+)
+def test_no_directory_has_two_writers(tmp_path: Path, target: str, others: str | None) -> None:
+    target = target.replace("CHECKPOINT", str(tmp_path / "checkpoint"))
+    key = ", key: id" if target.startswith("table") else ""
+    first = "  - {from: big, delta: lake}\n  - {from: big, parquet: 's3a://b/c/'}\n"
+    text = f"{SPEC}{first}  - {{from: big, '{target.replace(': ', chr(39) + ': ' + chr(39), 1)}'{key}}}\n"
+    if others is None:
+        path = tmp_path / "spec.yaml"
+        path.write_text(text)
+        assert load(path, {}).sinks[3].target in target
+        return
+    found = mistakes_of(tmp_path, text)
+    assert (25, True) in [(line, f"and {others} share a directory" in why) for line, why in found]
