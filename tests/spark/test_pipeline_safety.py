@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from strandline.client.admin_configs import ConfigResource
+from strandline.client.deadletter_letters import HEADERS_BYTES_MAX
 from strandline.client.sync import Admin, Producer
 from strandline.pipeline.controlling import status
 from strandline.pipeline.queries import GatedSink, StopRequestedError
@@ -16,6 +18,7 @@ from strandline.pipeline.reading import load
 from strandline.pipeline.running import PipelineFailedError, Runner
 from strandline.pipeline.table_sink import TableSink, read_table
 from strandline.pipeline.tables import newest
+from strandline.pipeline.topics import create_topics
 from strandline.spark.batch_transaction import BatchTransaction
 from strandline.spark.lineage import LineageError
 from strandline.spark.sinks import QUERY_ID_PROPERTY, ExactlyOnceSink
@@ -102,9 +105,11 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def test_output_and_dead_letters_are_there_together_or_not_at_all(
     spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin.create_topic(topic, partitions=1)
-    with Producer(bootstrap_servers=bootstrap) as producer:
-        for value in (b"one", b"poison", b"two"):
+    mebibyte = 1 << 20
+    large = b"\xff" * 2 * mebibyte  # no UTF-8, and more than producers send unless they are told to
+    admin.create_topic(topic, partitions=1, configs={"max.message.bytes": str(3 * mebibyte)})
+    with Producer(bootstrap_servers=bootstrap, max_request_size=3 * mebibyte) as producer:
+        for value in (b"one", b"poison", large, b"two"):
             producer.send(topic, value)
     path = tmp_path / "spec.yaml"
     path.write_text(SPEC.format(brokers=bootstrap, topic=topic))
@@ -122,7 +127,22 @@ def test_output_and_dead_letters_are_there_together_or_not_at_all(
 
     Runner(spec, spark=spark).run()
     assert sorted(row.value for row in rows_of(bootstrap, f"{topic}-out", 2)) == [b"one", b"two"]
-    assert [row.value for row in rows_of(bootstrap, f"{topic}.dlq", 1)] == [b"poison"]
+    assert sorted(row.value for row in rows_of(bootstrap, f"{topic}.dlq", 1)) == [b"poison", large]
+
+
+def test_a_topic_of_all_dead_letters_takes_the_largest_of_every_source(
+    bootstrap: str, topic: str, admin: Admin, tmp_path: Path
+) -> None:
+    names = [f"{topic}-small", f"{topic}-large", f"{topic}-other"]
+    for name, size in zip(names, (1000, 5_000_000, 2000), strict=True):
+        admin.create_topic(name, partitions=2, configs={"max.message.bytes": str(size)})
+    path = tmp_path / "spec.yaml"
+    text = SPEC.format(brokers=bootstrap, topic=topic).replace(f"topic: {topic}\n", f"topic: {names}\n")
+    path.write_text(f"dead-letters: {topic}-dead\n{text}")
+    create_topics(load(path))
+    resource = ConfigResource.topic(f"{topic}-dead")
+    size = admin.describe_configs([resource])[resource]["max.message.bytes"].value
+    assert size == str(5_000_000 + HEADERS_BYTES_MAX)
 
 
 def test_a_record_is_judged_once_however_often_the_answer_changes(

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from strandline.client.config import ClientConfig
 from strandline.client.config_common import SECURITY_PREFIXES
 from strandline.client.config_producer import PRODUCER_KEYS
+from strandline.client.deadletter_letters import REQUEST_BYTES_MAX
 from strandline.client.errors import ConfigError
 from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nearest, parse, substitute
 from strandline.pipeline.reading_retry import read_retry
@@ -61,7 +62,11 @@ def _read(root: Section, file: str) -> Spec | None:
             for name, value in client.items()
             if name in known or name.startswith(SECURITY_PREFIXES)
         }
-        producer = _settings(root, "producer", shared, ClientConfig.producer)
+        # A dead letter is as large as its record, however large its topic lets that be.
+        producer = {
+            "max.request.size": str(REQUEST_BYTES_MAX),
+            **_settings(root, "producer", shared, ClientConfig.producer),
+        }
     checkpoint = root.text("checkpoint", required=True)
     spark = root.section("spark")
     master = spark.text("master") if spark else None

@@ -239,7 +239,7 @@ def test_rows_of_files_that_a_rule_behind_a_transform_refuses_have_a_topic_to_go
     assert (line, "say dead-letters: TOPIC in the spec" in why) == (4, True)
     path = tmp_path / "spec.yaml"
     path.write_text(f"{text}dead-letters: dead\n")
-    assert dead_letter_topics(load(path)) == {"dead": None}
+    assert dead_letter_topics(load(path)) == {"dead": []}
 
 
 @pytest.mark.parametrize(
