@@ -12,6 +12,7 @@ from strandline.client.sync import Admin
 from strandline.pipeline.document import SpecError
 from strandline.pipeline.explaining import explain, in_words
 from strandline.pipeline.reading import load
+from strandline.pipeline.topics import create_topics
 from strandline.pipeline.validating import analyse, validate
 from tests.unit.pipeline.specs import SPEC
 
@@ -137,6 +138,15 @@ def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Adm
     away = SPEC.replace("localhost:9092", "127.0.0.1:1\nclient: {default.api.timeout.ms: 1000}")
     with pytest.raises(SpecError, match=r"spec.yaml:2: brokers: 127.0.0.1:1 does not answer"):
         validate(written(tmp_path, away), with_spark=False)
+
+
+def test_what_brokers_refuse_of_a_sinks_topic_has_its_line(
+    bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    text = SPEC.replace("localhost:9092", bootstrap).replace("topic: big-orders", f"topic: {topic}")
+    text = text.replace("    key: id", "    partitions: 1\n    configs: {cleanup.policy: bogus}")
+    with pytest.raises(SpecError, match=rf"spec.yaml:20: topic {topic} cannot be created: .*cleanup.policy"):
+        create_topics(written(tmp_path, text))
 
 
 def test_a_plan_is_explained(spark: Any, tmp_path: Path) -> None:

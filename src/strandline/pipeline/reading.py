@@ -16,7 +16,7 @@ from strandline.client.deadletter_letters import REQUEST_BYTES_MAX
 from strandline.client.errors import ConfigError
 from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nearest, parse, substitute
 from strandline.pipeline.reading_retry import read_retry
-from strandline.pipeline.reading_stages import INTERVAL, read_source, read_transform
+from strandline.pipeline.reading_stages import INTERVAL, check_topic_name, read_source, read_transform
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Source, Spec, Transform, Trigger
 
 SINK_KINDS: Final = (TOPIC_SINK, TABLE_SINK, "parquet", "console", "delta", "iceberg")
@@ -80,6 +80,8 @@ def _read(root: Section, file: str) -> Spec | None:
     if "sinks" not in root or (not sinks and not root.mistakes.found):
         root.wrong("sinks", "are missing: without one nothing would be written")
     dead_letters = root.text("dead-letters")
+    if dead_letters is not None:
+        check_topic_name(root, "dead-letters", dead_letters)
     for source in sources:
         if source.files is not None and source.can_fail(transforms) and dead_letters is None:
             root.mistakes.add(
@@ -229,6 +231,8 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
     configs: dict[str, Text] = {}
     columns: list[Text] = []
     if kind == TOPIC_SINK:
+        if target is not None:
+            check_topic_name(section, kind, target)
         key, value = section.text("key"), section.text("value")
         partitions, configs = section.positive("partitions"), section.pairs("configs")
     elif kind == TABLE_SINK:

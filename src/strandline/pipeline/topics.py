@@ -46,13 +46,18 @@ def check_topics(spec: Spec) -> None:
 
 
 def create_topics(spec: Spec) -> list[str]:
-    """Makes the sinks' topics that say how many partitions they want, and those of dead letters; the new ones."""
+    """Makes the sinks' topics that say how many partitions they want, and those of dead letters; the new ones. Raises
+    SpecError where brokers refuse what a sink says of its topic."""
     with Admin(dict(spec.client)) as admin:
         existing = set(admin.list_topics())
         made = []
         for sink in _topic_sinks(spec):
             if sink.target not in existing and sink.partitions is not None:
-                _create(admin, sink.target, sink.partitions, dict(sink.configs))
+                try:
+                    _create(admin, sink.target, sink.partitions, dict(sink.configs))
+                except KafkaError as error:
+                    text = f"topic {sink.target} cannot be created: {error}"
+                    raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
                 made.append(sink.target)
         for name, sources in dead_letter_topics(spec).items():
             if name not in existing:
