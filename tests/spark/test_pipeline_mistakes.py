@@ -89,7 +89,7 @@ def test_behind_a_rule_that_may_answer_otherwise_only_topics_are_written(spark: 
     for check, sql, more, why in (
         ("id < 5", "SELECT *", "", None),
         ("value IS NOT NULL", joined, "", "depends on a table"),
-        ("id < rand()", "SELECT *", "", "depends on a table, a Python function or chance"),
+        ("id < 5", "SELECT *, uuid() AS event", "", None),
         ("at < current_timestamp()", "SELECT *", "", "depends on the clock"),
         ("id < 5", "SELECT *", "retry: {backoff: 5 seconds}\n", "it is tried again"),
     ):
@@ -105,6 +105,14 @@ def test_behind_a_rule_that_may_answer_otherwise_only_topics_are_written(spark: 
         with pytest.raises(SpecError, match=f"parquet out lies behind a rule of big, and .*{why}") as raised:
             validate(spec, with_brokers=False, spark=spark)
         assert raised.value.mistakes[0].line == spec.sinks[0].line
+
+
+def test_a_rule_of_chance_is_refused(spark: Any, tmp_path: Path) -> None:
+    text = SPEC.replace("sinks:", "    rules: [{name: few, check: id < rand()}]\nsinks:")
+    with pytest.raises(
+        SpecError, match=r"spec.yaml:19: the answer of the rules of big can change, and Spark"
+    ):
+        validate(written(tmp_path, text), with_brokers=False, spark=spark)
 
 
 def test_functions_are_looked_for_beside_the_spec(spark: Any, tmp_path: Path) -> None:

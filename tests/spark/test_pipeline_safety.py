@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as f
 
 from strandline.client.admin_configs import ConfigResource
 from strandline.client.deadletter_letters import HEADERS_BYTES_MAX
@@ -19,6 +20,7 @@ from strandline.pipeline.running import PipelineFailedError, Runner
 from strandline.pipeline.table_sink import TableSink, read_table
 from strandline.pipeline.tables import newest
 from strandline.pipeline.topics import create_topics
+from strandline.pipeline.verdicts import JudgingSink, judged_once
 from strandline.spark.batch_transaction import BatchTransaction
 from strandline.spark.lineage import LineageError
 from strandline.spark.sinks import QUERY_ID_PROPERTY, ExactlyOnceSink
@@ -162,6 +164,47 @@ def test_a_record_is_judged_once_however_often_the_answer_changes(
     assert (sorted(out), letters) == (values, [])
     # The shuffle that makes it so keeps the order of a partition.
     assert [value for value in out if value in values[::2]] == values[::2]
+
+
+@pytest.mark.parametrize("is_picked", [False, True])
+def test_a_batch_whose_verdicts_spark_computes_twice_is_not_written(
+    spark: Any, tmp_path: Path, is_picked: bool
+) -> None:
+    def same(batches: Any) -> Any:
+        yield from batches
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "one.json").write_text('{"id": 1}\n{"id": 5}\n')
+    table = spark.range(3).mapInArrow(same, "id bigint").selectExpr("id AS key", "'text' AS found")
+    one = (
+        table.dropDuplicates(["key"])
+        if is_picked
+        else table.groupBy("key").agg(f.max("found").alias("found"))
+    )
+    stream = spark.readStream.schema("id bigint, _topic string, _partition int").json(str(tmp_path / "in"))
+    rows = stream.withColumn("_headers", f.array()).join(one, f.col("id") == f.col("key"), "left")
+    rows = judged_once(
+        rows.withColumn("_failure", f.expr("CASE WHEN found IS NULL THEN 'none' END")), "joined"
+    )
+    both = (
+        rows.where("_failure IS NULL")
+        .selectExpr("id", "'good' AS what")
+        .unionAll(rows.where("_failure IS NOT NULL").selectExpr("id", "_failure AS what"))
+    )
+    written: list[Any] = []
+    query = (
+        both.writeStream.foreachBatch(JudgingSink(lambda df, batch: written.extend(df.collect())))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(once=True)
+        .start()
+    )
+    if is_picked:
+        with pytest.raises(Exception, match="batch 0 is not written: the answer of the rules of joined"):
+            query.awaitTermination()
+        assert written == []
+    else:
+        query.awaitTermination()
+        assert sorted(tuple(row) for row in written) == [(1, "good"), (5, "none")]
 
 
 def test_a_table_is_read_anew_for_every_batch(

@@ -29,7 +29,14 @@ from strandline.pipeline.retry_paths import retry_mistakes, stages_read
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.tables import newest, table_records
 from strandline.pipeline.topics import delays_ms
-from strandline.pipeline.verdicts import is_computed_alike, judged_once, verdict_mistakes, why_it_changes
+from strandline.pipeline.verdicts import (
+    APART,
+    is_computed_alike,
+    judged_apart,
+    judged_once,
+    verdict_mistakes,
+    why_it_changes,
+)
 from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
 
 if TYPE_CHECKING:
@@ -75,6 +82,7 @@ class Plan:
             str, str
         ] = {}  # by stage, why its rules may judge otherwise when they are asked again
         self.stages: dict[str, DataFrame] = {}
+        self.has_changing_rules = False  # in the sense of `verdicts`
         for source in spec.sources:
             self._add(source.name, self._source(source))
         for transform in spec.transforms:
@@ -191,10 +199,12 @@ class Plan:
                     rows.select(failures[-1])
             rows = rows.withColumn(FAILURE, f.coalesce(*failures))
             why = why_it_changes(rows, finish)
+            stage = where.partition(".")[2]
             if why is not None:
-                self._changing[where.partition(".")[2]] = why
+                self._changing[stage] = why
             if not is_computed_alike(rows):
-                rows = judged_once(rows)
+                rows = judged_once(rows, stage)
+                self.has_changing_rules = True
         if FAILURE in rows.columns:
             self._letters.append(letters(rows, self._spec.dead_letters, self._spec.name, self._spec.retry))
             rows = rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
@@ -218,6 +228,11 @@ class Plan:
         whole = outputs[0]
         for each in outputs[1:]:
             whole = whole.unionByName(each)
+        apart = judged_apart(whole)
+        if apart is not None:
+            stages = [*self._spec.sources, *self._spec.transforms]
+            (finish,) = (each.finish for each in stages if each.name == apart)
+            raise self._error(finish.rules[0].check.line, APART.format(stage=apart))
         return whole
 
     def records(self, sink: Sink) -> DataFrame:

@@ -62,6 +62,7 @@ def analyse(spark: SparkSession, spec: Spec) -> Plan:
             plan.check_expression(rows, sink.deleted, f"sink {sink.target}: delete-when")
         is_append = sink.kind not in (TOPIC_SINK, "console")
         _check_mode(plan.records(sink) if sink.kind == TOPIC_SINK else rows, spec, sink, is_append)
+    plan.output()
     return plan
 
 
