@@ -17,7 +17,7 @@ from strandline.pipeline.controlling import status
 from strandline.pipeline.queries import GatedSink, StopRequestedError
 from strandline.pipeline.reading import load
 from strandline.pipeline.running import PipelineFailedError, Runner
-from strandline.pipeline.table_sink import TableSink, read_table
+from strandline.pipeline.table_sink import NoTableError, TableSink, read_table
 from strandline.pipeline.tables import newest
 from strandline.pipeline.topics import create_topics
 from strandline.pipeline.verdicts import JudgingSink, judged_once
@@ -270,6 +270,9 @@ def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: P
         spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, None)
     versions = [path.name for path in tmp_path.iterdir() if path.is_dir()]
     assert sorted(versions) == [f"{first}-1", f"{second}-0"]
+    (tmp_path / "current.json").rename(tmp_path / "somebodys.json")
+    with pytest.raises(NoTableError, match=r"has somebodys\.json in it"):
+        sink(spark.range(1), 0)
 
 
 def test_the_last_row_of_a_key_is_found_by_offset_in_a_partition_and_by_time_between_them(spark: Any) -> None:

@@ -228,11 +228,11 @@ class Plan:
         whole = outputs[0]
         for each in outputs[1:]:
             whole = whole.unionByName(each)
-        apart = judged_apart(whole)
+        apart = judged_apart(whole) if self.has_changing_rules else None
         if apart is not None:
-            stages = [*self._spec.sources, *self._spec.transforms]
-            (finish,) = (each.finish for each in stages if each.name == apart)
-            raise self._error(finish.rules[0].check.line, APART.format(stage=apart))
+            finishes = {each.name: each.finish for each in self._spec.sources}
+            finishes |= {each.name: each.finish for each in self._spec.transforms}
+            raise self._error(finishes[apart].rules[0].check.line, APART.format(stage=apart))
         return whole
 
     def records(self, sink: Sink) -> DataFrame:

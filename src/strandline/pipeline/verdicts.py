@@ -132,7 +132,7 @@ def why_it_changes(rows: DataFrame, finish: Finish) -> str | None:
 
 def verdict_mistakes(spec: Spec, reads: Reads, changing: Mapping[str, str]) -> list[Mistake]:
     """`changing` says by stage why its rules may judge otherwise when they are asked again."""
-    judged: dict[str, str] = {}  # by stage, the one with rules before which its rows come
+    judged: dict[str, str] = {}  # by stage, the one before it, or itself, that has such rules
     for stage in [*(each.name for each in spec.sources), *(each.name for each in spec.transforms)]:
         before = [judged[each] for each in sorted(reads.get(stage, ())) if each in judged]
         if stage in changing or before:
