@@ -337,3 +337,31 @@ def test_a_marker_behind_an_open_transaction_of_another_sink_is_waited_for(
     monkeypatch.undo()
     assert log.last() is None
     log.close()
+
+
+def test_a_driver_that_died_in_its_transaction_does_not_hold_up_the_next_batches_of_others(
+    bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"bootstrap.servers": bootstrap}
+    log = MarkerLog(settings, topic)
+    mine, taken, again = (BatchTransaction(settings, topic, 60_000) for _ in range(3))
+    marker = Marker(query_id="q", batch_id=0, rows=5)
+    mine.begin()
+    assert log.last(mine.ticket) is None
+    mine.mark(log, marker)
+    mine.commit()
+    log.committed(marker, mine.ticket)
+    monkeypatch.setattr(markers, "_PATIENCE_SECONDS", 0.2)
+    with Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-other") as other:
+        other.init_transactions()
+        other.begin_transaction()
+        other.send_and_wait(log.where.topic, b"{}", b"other", partition=log.where.partition)
+        taken.begin()
+        assert log.last(taken.ticket) == marker
+        again.begin()
+        # Somebody has had the name since: what they have committed must be known.
+        with pytest.raises(KafkaTimeoutError, match="transaction is open"):
+            log.last(again.ticket)
+        other.abort_transaction()
+    for each in (mine, taken, again, log):
+        each.close()

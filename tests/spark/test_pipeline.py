@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from strandline.client.sync import Admin, Producer
+from strandline.pipeline.decoding import decoded
 from strandline.pipeline.reading import load
 from strandline.pipeline.running import Runner
+from strandline.pipeline.spec import ORIGIN
 from tests.spark.topics import rows_of
 
 SPEC = """
@@ -99,3 +101,34 @@ def test_records_come_out_once_and_bad_ones_are_dead_letters(
     assert last["queries"]["topics"]["dead_letters"] == {f"{source}.dlq": 5}
     assert last["queries"]["topics"]["lag"] == 0
     assert admin.list_group_offsets(f"{source}-group")
+
+
+@pytest.mark.parametrize("options", ["{}", "{allowComments: true}"])
+def test_a_value_is_one_json_object_and_nothing_else(spark: Any, tmp_path: Path, options: str) -> None:
+    text = SPEC.replace(
+        "format: json", f"format: json\n      options: {options.replace('{', '{{').replace('}', '}}')}"
+    )
+    spec = load(spec_file(tmp_path, text, brokers="any:1", topic="any"))
+    good = ['{"id": 1}', ' {"id": 1}\n', '{"id": 1, "amount": NaN}', '{"id": 1, "more": [{}]}']
+    comment = '{"id": 1} // one'
+    bad = [
+        '{"id": 1}{"id": 2}',
+        '{"id": 1},{"id": 2}',
+        '{"id": 1} 2',
+        '{"id": 1}]',
+        '{"id": 1}}',
+        '{"id": 1} "',
+        '{"id": 1}, "amount": 2',
+        '[{"id": 1}]',
+        "null",
+        "",
+        " ",
+    ]
+    (bad if options == "{}" else good).append(comment)
+    rows = spark.createDataFrame([(each.encode(),) for each in good + bad], "_value binary")
+    places = [f"CAST(null AS string) AS {name}" for name in ORIGIN if name != "_value"]
+    found = decoded(rows.selectExpr("_value", *places), spec.sources[0]).collect()
+    assert [row["_value"].decode() for row in found if row["_failure"] is None] == good
+    assert {row["id"] for row in found if row["_failure"] is None} == {1}
+    errors = {row["_failure"]["error"] for row in found if row["_failure"] is not None}
+    assert errors == {"the value is no JSON object that fits the schema"}

@@ -12,6 +12,7 @@ from strandline.client.sync import Admin
 from strandline.pipeline.document import SpecError
 from strandline.pipeline.explaining import explain, in_words
 from strandline.pipeline.reading import load
+from strandline.pipeline.topics import create_topics
 from strandline.pipeline.validating import analyse, validate
 from tests.unit.pipeline.specs import SPEC
 
@@ -82,6 +83,38 @@ def test_a_record_that_is_tried_again_passes_nobody_who_has_it_already(spark: An
         assert raised.value.mistakes[0].line == 19
 
 
+def test_behind_a_rule_that_may_answer_otherwise_only_topics_are_written(spark: Any, tmp_path: Path) -> None:
+    table = "  names: {topic: names, as: table, decode: {format: text}}\ntransforms:"
+    joined = "SELECT o.*, n.value FROM orders o LEFT JOIN names n ON o._key = n._key --"
+    for check, sql, more, why in (
+        ("id < 5", "SELECT *", "", None),
+        ("value IS NOT NULL", joined, "", "depends on a table"),
+        ("id < 5", "SELECT *, uuid() AS event", "", None),
+        ("at < current_timestamp()", "SELECT *", "", "depends on the clock"),
+        ("id < 5", "SELECT *", "retry: {backoff: 5 seconds}\n", "it is tried again"),
+    ):
+        retry = ", retry: true" if more else ""
+        rule = f"    rules: [{{name: few, check: {check}{retry}}}]\n"
+        text = SPEC.replace("transforms:", table).replace("SELECT *\n      FROM orders", f"{sql} FROM orders")
+        text = text.replace("sinks:", f"{rule}{more}sinks:")
+        validate(written(tmp_path, text), with_brokers=False, spark=spark)
+        spec = written(tmp_path, text.replace("topic: big-orders\n    key: id", "parquet: out"))
+        if why is None:
+            validate(spec, with_brokers=False, spark=spark)
+            continue
+        with pytest.raises(SpecError, match=f"parquet out lies behind a rule of big, and .*{why}") as raised:
+            validate(spec, with_brokers=False, spark=spark)
+        assert raised.value.mistakes[0].line == spec.sinks[0].line
+
+
+def test_a_rule_of_chance_is_refused(spark: Any, tmp_path: Path) -> None:
+    text = SPEC.replace("sinks:", "    rules: [{name: few, check: id < rand()}]\nsinks:")
+    with pytest.raises(
+        SpecError, match=r"spec.yaml:19: the answer of the rules of big can change, and Spark"
+    ):
+        validate(written(tmp_path, text), with_brokers=False, spark=spark)
+
+
 def test_functions_are_looked_for_beside_the_spec(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "beside_the_spec.py").write_text(
         "def fewer(rows):\n    return rows.where('id < 5')\ndef wrong(rows):\n    return 5\n"
@@ -113,6 +146,15 @@ def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Adm
     away = SPEC.replace("localhost:9092", "127.0.0.1:1\nclient: {default.api.timeout.ms: 1000}")
     with pytest.raises(SpecError, match=r"spec.yaml:2: brokers: 127.0.0.1:1 does not answer"):
         validate(written(tmp_path, away), with_spark=False)
+
+
+def test_what_brokers_refuse_of_a_sinks_topic_has_its_line(
+    bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    text = SPEC.replace("localhost:9092", bootstrap).replace("topic: big-orders", f"topic: {topic}")
+    text = text.replace("    key: id", "    partitions: 1\n    configs: {cleanup.policy: bogus}")
+    with pytest.raises(SpecError, match=rf"spec.yaml:20: topic {topic} cannot be created: .*cleanup.policy"):
+        create_topics(written(tmp_path, text))
 
 
 def test_a_plan_is_explained(spark: Any, tmp_path: Path) -> None:

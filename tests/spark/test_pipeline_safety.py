@@ -8,14 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as f
 
+from strandline.client.admin_configs import ConfigResource
+from strandline.client.deadletter_letters import HEADERS_BYTES_MAX
 from strandline.client.sync import Admin, Producer
 from strandline.pipeline.controlling import status
 from strandline.pipeline.queries import GatedSink, StopRequestedError
 from strandline.pipeline.reading import load
 from strandline.pipeline.running import PipelineFailedError, Runner
-from strandline.pipeline.table_sink import TableSink, read_table
+from strandline.pipeline.table_sink import NoTableError, TableSink, read_table
 from strandline.pipeline.tables import newest
+from strandline.pipeline.topics import create_topics
+from strandline.pipeline.verdicts import JudgingSink, judged_once
 from strandline.spark.batch_transaction import BatchTransaction
 from strandline.spark.lineage import LineageError
 from strandline.spark.sinks import QUERY_ID_PROPERTY, ExactlyOnceSink
@@ -55,15 +60,58 @@ transforms:
 sinks:
   - {{from: named, topic: {topic}-out, partitions: 1, value: value}}
 """
+JUDGING = """
+pipeline: judging
+brokers: {brokers}
+checkpoint: checkpoint
+trigger: once
+sources:
+  records:
+    topic: {topic}
+    decode: {{format: text}}
+transforms:
+  - name: asked
+    python: fickle:ask
+    inputs: records
+    rules: [{{name: first-time, check: is_first}}]
+sinks:
+  - {{from: asked, topic: {topic}-out, partitions: 1, value: value}}
+"""
+# Looked for beside the spec: like a service that answers yes to the first who asks for a record, and then no.
+FICKLE = """
+from pathlib import Path
+
+ASKED = Path(__file__).with_name("asked")
+
+
+def ask(rows):
+    asked = str(ASKED)
+
+    def answer(batches):
+        import pyarrow as pa
+
+        for batch in batches:
+            answers = []
+            for value in batch.column("value").to_pylist():
+                answers.append(not Path(asked, value).exists())
+                Path(asked, value).touch()
+            yield batch.append_column("is_first", pa.array(answers))
+
+    ASKED.mkdir(exist_ok=True)
+    fields = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in rows.schema.fields)
+    return rows.mapInArrow(answer, f"{fields}, is_first boolean")
+"""
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def test_output_and_dead_letters_are_there_together_or_not_at_all(
     spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin.create_topic(topic, partitions=1)
-    with Producer(bootstrap_servers=bootstrap) as producer:
-        for value in (b"one", b"poison", b"two"):
+    mebibyte = 1 << 20
+    large = b"\xff" * 2 * mebibyte  # no UTF-8, and more than producers send unless they are told to
+    admin.create_topic(topic, partitions=1, configs={"max.message.bytes": str(3 * mebibyte)})
+    with Producer(bootstrap_servers=bootstrap, max_request_size=3 * mebibyte) as producer:
+        for value in (b"one", b"poison", large, b"two"):
             producer.send(topic, value)
     path = tmp_path / "spec.yaml"
     path.write_text(SPEC.format(brokers=bootstrap, topic=topic))
@@ -81,7 +129,82 @@ def test_output_and_dead_letters_are_there_together_or_not_at_all(
 
     Runner(spec, spark=spark).run()
     assert sorted(row.value for row in rows_of(bootstrap, f"{topic}-out", 2)) == [b"one", b"two"]
-    assert [row.value for row in rows_of(bootstrap, f"{topic}.dlq", 1)] == [b"poison"]
+    assert sorted(row.value for row in rows_of(bootstrap, f"{topic}.dlq", 1)) == [b"poison", large]
+
+
+def test_a_topic_of_all_dead_letters_takes_the_largest_of_every_source(
+    bootstrap: str, topic: str, admin: Admin, tmp_path: Path
+) -> None:
+    names = [f"{topic}-small", f"{topic}-large", f"{topic}-other"]
+    for name, size in zip(names, (1000, 5_000_000, 2000), strict=True):
+        admin.create_topic(name, partitions=2, configs={"max.message.bytes": str(size)})
+    path = tmp_path / "spec.yaml"
+    text = SPEC.format(brokers=bootstrap, topic=topic).replace(f"topic: {topic}\n", f"topic: {names}\n")
+    path.write_text(f"dead-letters: {topic}-dead\n{text}")
+    create_topics(load(path))
+    resource = ConfigResource.topic(f"{topic}-dead")
+    size = admin.describe_configs([resource])[resource]["max.message.bytes"].value
+    assert size == str(5_000_000 + HEADERS_BYTES_MAX)
+
+
+def test_a_record_is_judged_once_however_often_the_answer_changes(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path
+) -> None:
+    admin.create_topic(topic, partitions=2)
+    values = [b"v%03d" % number for number in range(40)]
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for number, value in enumerate(values):
+            producer.send(topic, value, partition=number % 2)
+    path = tmp_path / "spec.yaml"
+    path.write_text(JUDGING.format(brokers=bootstrap, topic=topic))
+    (tmp_path / "fickle.py").write_text(FICKLE)
+    Runner(load(path), spark=spark).run()
+    out = [row.value for row in rows_of(bootstrap, f"{topic}-out", 1)]
+    letters = [row.value for row in rows_of(bootstrap, f"{topic}.dlq", 2)]
+    assert (sorted(out), letters) == (values, [])
+    # The shuffle that makes it so keeps the order of a partition.
+    assert [value for value in out if value in values[::2]] == values[::2]
+
+
+@pytest.mark.parametrize("is_picked", [False, True])
+def test_a_batch_whose_verdicts_spark_computes_twice_is_not_written(
+    spark: Any, tmp_path: Path, is_picked: bool
+) -> None:
+    def same(batches: Any) -> Any:
+        yield from batches
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "one.json").write_text('{"id": 1}\n{"id": 5}\n')
+    table = spark.range(3).mapInArrow(same, "id bigint").selectExpr("id AS key", "'text' AS found")
+    one = (
+        table.dropDuplicates(["key"])
+        if is_picked
+        else table.groupBy("key").agg(f.max("found").alias("found"))
+    )
+    stream = spark.readStream.schema("id bigint, _topic string, _partition int").json(str(tmp_path / "in"))
+    rows = stream.withColumn("_headers", f.array()).join(one, f.col("id") == f.col("key"), "left")
+    rows = judged_once(
+        rows.withColumn("_failure", f.expr("CASE WHEN found IS NULL THEN 'none' END")), "joined"
+    )
+    both = (
+        rows.where("_failure IS NULL")
+        .selectExpr("id", "'good' AS what")
+        .unionAll(rows.where("_failure IS NOT NULL").selectExpr("id", "_failure AS what"))
+    )
+    written: list[Any] = []
+    query = (
+        both.writeStream.foreachBatch(JudgingSink(lambda df, batch: written.extend(df.collect())))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(once=True)
+        .start()
+    )
+    if is_picked:
+        with pytest.raises(Exception, match="batch 0 is not written: the answer of the rules of joined"):
+            query.awaitTermination()
+        assert written == []
+    else:
+        query.awaitTermination()
+        assert sorted(tuple(row) for row in written) == [(1, "good"), (5, "none")]
 
 
 def test_a_table_is_read_anew_for_every_batch(
@@ -116,19 +239,19 @@ def test_a_table_is_read_anew_for_every_batch(
 
 
 def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: Path) -> None:
-    columns = (
-        "id int, name string, gone boolean, _topic string, _partition int, _offset long, _timestamp timestamp"
-    )
-    sink = TableSink(str(tmp_path), ["id"], "gone")
+    columns = "id int, name string, gone boolean, _key binary, _topic string, _partition int, _offset long, "
+    columns += "_timestamp timestamp"
+    sink = TableSink(str(tmp_path), ["id", "_key"], "gone")
+    first, second = "0f9a4c7e-2b1d-4a52-9f67-3c1b0a9d8e77", "5d7b2c10-9a3e-4f08-8c44-b1e6d2f3a509"
 
     def changed(batch: int, *changes: tuple[int, str, bool]) -> list[tuple[int, str]]:
-        rows = [(*change, "t", 0, offset, NOON) for offset, change in enumerate(changes)]
+        rows = [(*change, b"k", "t", 0, offset, NOON) for offset, change in enumerate(changes)]
         sink(spark.createDataFrame(rows, columns), batch)
         return sorted((row["id"], row["name"]) for row in read_table(spark, tmp_path).collect())
 
     with pytest.raises(FileNotFoundError):
         read_table(spark, tmp_path)
-    spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, "first")
+    spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, first)
     try:
         assert changed(0, (1, "a", False), (2, "b", False), (2, "B", False)) == [(1, "a"), (2, "B")]
         assert changed(1, (1, "a", True), (3, "c", False)) == [(2, "B"), (3, "c")]
@@ -141,12 +264,15 @@ def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: P
             with pytest.raises(LineageError, match="the last one there is batch 1"):
                 changed(other, (2, "lost", False))
         # A new checkpoint begins anew with its numbers, and its batches count.
-        spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, "second")
+        spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, second)
         assert changed(0, (2, "b2", False)) == [(2, "b2"), (3, "c")]
     finally:
         spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, None)
     versions = [path.name for path in tmp_path.iterdir() if path.is_dir()]
-    assert sorted(versions) == ["first-1", "second-0"]
+    assert sorted(versions) == [f"{first}-1", f"{second}-0"]
+    (tmp_path / "current.json").rename(tmp_path / "somebodys.json")
+    with pytest.raises(NoTableError, match=r"has somebodys\.json in it"):
+        sink(spark.range(1), 0)
 
 
 def test_the_last_row_of_a_key_is_found_by_offset_in_a_partition_and_by_time_between_them(spark: Any) -> None:

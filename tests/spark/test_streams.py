@@ -193,6 +193,22 @@ def reader_of(bootstrap: str, topic: str, **options: str) -> StreamReader:
     )
 
 
+def test_a_query_of_what_is_there_now_ends_behind_where_it_begins_however_busy_the_topic(
+    bootstrap: str, topic: str, admin: Admin
+) -> None:
+    admin.create_topic(topic, partitions=1)
+    reader = reader_of(bootstrap, topic, startingOffsets="latest", minOffsetsPerTrigger="100")
+    reader.prepareForTriggerAvailableNow()  # Spark says so first, and others write all the time
+    produce(bootstrap, topic, range(2), partitions=1)
+    start = reader.initialOffset()
+    produce(bootstrap, topic, range(3), partitions=1)
+    end = reader.latestOffset(start, ReadAllAvailable())
+    produce(bootstrap, topic, range(4), partitions=1)
+    assert (start, end) == ({topic: {"0": 2}}, {topic: {"0": 5}})
+    assert reader.latestOffset(end, ReadAllAvailable()) == end
+    reader.stop()
+
+
 def test_a_repeated_batch_notices_that_records_of_a_new_partition_are_gone(
     bootstrap: str, topic: str, admin: Admin
 ) -> None:

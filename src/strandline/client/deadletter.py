@@ -32,7 +32,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.admin import Admin
 from strandline.client.config_common import COMMON_KEYS
 from strandline.client.consumer import Consumer
-from strandline.client.deadletter_letters import Origin, Output, RetryPolicy, origin_of
+from strandline.client.deadletter_letters import REQUEST_BYTES_MAX, Origin, Output, RetryPolicy, origin_of
 from strandline.client.deadletter_topics import create_topics
 from strandline.client.decode import ConsumerRecord, Deserializer
 from strandline.client.errors import (
@@ -57,8 +57,6 @@ DEFAULT_BACKOFF_MS: Final = (1000, 10_000, 60_000)
 _POLL_SECONDS: Final = 0.25
 # A partition that waits is not looked at more often, however close together its records are due.
 _HOLD_SECONDS_MIN: Final = 0.02
-# Not what bounds a letter, which has headers on top of what its topic allows: the letter's topic does that.
-_REQUEST_BYTES_MAX: Final = 32 * 1024 * 1024
 
 
 class DeadLetters:
@@ -108,7 +106,7 @@ class DeadLetters:
         self._admin_settings = common
         own = {"transactional.id": transactional_id} if transactional_id else {}
         self.producer = Producer(
-            {**common, "linger.ms": 0, "max.request.size": _REQUEST_BYTES_MAX, **own, **(producer or {})},
+            {**common, "linger.ms": 0, "max.request.size": REQUEST_BYTES_MAX, **own, **(producer or {})},
             world=world,
         )
         self._is_transactional = transactional_id is not None

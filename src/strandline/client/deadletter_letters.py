@@ -34,6 +34,9 @@ REDRIVEN: Final = b"dlq.redriven"  # how often the record was put back
 ERROR_BYTES_MAX: Final = 2000
 # What the headers add at most, with a topic's longest name (249 bytes) twice and the error.
 HEADERS_BYTES_MAX: Final = 4096
+# For max.request.size of who writes letters. Not what bounds one, which has headers on top of what its record's topic
+# allows: the letter's topic does that.
+REQUEST_BYTES_MAX: Final = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

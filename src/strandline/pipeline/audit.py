@@ -63,7 +63,12 @@ def run_audit(spark: SparkSession, audit: Audit) -> Report:
     else:
         checked = checked.withColumn("reordered", f.lit(False))
     findings = [Finding(**row.asDict(recursive=True)) for row in _summed(checked, audit.samples).collect()]
-    return Report.of(findings, topics=topics, samples_max=audit.samples, has_order=has_order)
+    report = Report.of(findings, topics=topics, samples_max=audit.samples, has_order=has_order)
+    if not report.acknowledged:
+        raise AuditError(
+            f"the ledger {audit.ledger} has no record that was acknowledged: nothing can be held or broken"
+        )
+    return report
 
 
 # The two sides

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 AVRO_DECODED: Final = "_decoded"
 AVRO_ERROR: Final = "_decode_error"
+# Fields of the text in which a JSON value is read.
+_VALUES: Final = "values_of_the_record"
+_END: Final = "end_of_the_record"
 _NO_AVRO: Final = "the value is no Avro of the schema: "
 
 
@@ -31,11 +34,14 @@ def decoded(records: DataFrame, source: Source) -> DataFrame:
         failures.append(_failed(f.col("_value").isNull(), "the value is null: a tombstone"))
     match source.decode.format:
         case "json":
-            records = records.withColumn("_decoded", _from_json(source))
+            records = records.withColumn("_read", _from_json(source))
+            records = records.withColumn("_decoded", f.get(f"_read.{_VALUES}", f.lit(0)))
             columns = _fields(source, "_decoded")
             there = f.col("_value").isNotNull()
-            # An empty text gives no struct at all.
-            broken = f.col("_decoded").isNull() | f.col(f"_decoded.{CORRUPT}").isNotNull()
+            is_one = (f.size(f"_read.{_VALUES}") == 1) & f.col(f"_read.{_END}").isNotNull()
+            # What is no object at all, such as null, gives none.
+            is_one = is_one & f.col(f"_read.{CORRUPT}").isNull() & f.col("_decoded").isNotNull()
+            broken = ~f.coalesce(is_one, f.lit(False))
             failures.append(_failed(there & broken, "the value is no JSON object that fits the schema"))
             failures += _missing(source, "_decoded")
         case "avro":
@@ -60,6 +66,8 @@ def decoded(records: DataFrame, source: Source) -> DataFrame:
 
 
 def _from_json(source: Source) -> Column:
+    """The list of the objects in a value, and a sign behind it. Spark reads the first value of a text and leaves what
+    follows unread, unless the value is inside another. The new line ends a comment, where those are allowed."""
     from pyspark.sql import functions as f
 
     fields = [f"`{each.name}` {each.type}" for each in source.decode.columns]
@@ -68,7 +76,10 @@ def _from_json(source: Source) -> Column:
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": CORRUPT,
     }
-    return f.from_json(f.col("_value").cast("string"), ", ".join([*fields, f"`{CORRUPT}` string"]), options)
+    schema = f"{_VALUES} array<struct<{', '.join(fields)}>>, {_END} boolean, `{CORRUPT}` string"
+    before, behind = f'{{"{_VALUES}":[', f'\n],"{_END}":true}}'
+    text = f.concat(f.lit(before), f.col("_value").cast("string"), f.lit(behind))
+    return f.from_json(text, schema, options)
 
 
 def _from_avro(records: DataFrame, source: Source) -> tuple[DataFrame, list[Column]]:

@@ -73,33 +73,82 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def parse(text: str, mistakes: Mistakes) -> yaml.Node | None:
-    """The document's root; None if there is none, or if the text is no YAML, which is noted."""
+    """The document's root; None if there is none, or if the text is no YAML that has an end, which is noted."""
     try:
         root: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
-        return root
+        if root is None:
+            return None
+        inside_itself = _inside_itself(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         mistakes.add(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem or error.context}")
         return None
+    except yaml.YAMLError as error:
+        # A character that YAML does not allow: it has a position, and no line.
+        line = text.count("\n", 0, getattr(error, "position", 0)) + 1
+        mistakes.add(line, f"this is no YAML: {str(error).splitlines()[0]}")
+        return None
+    except RecursionError:
+        mistakes.add(1, "this is no YAML for a spec: it is nested too deeply")
+        return None
+    if inside_itself is not None:
+        mistakes.add(
+            line_of(inside_itself),
+            "what stands here is inside itself, through an alias (*) of its anchor (&)",
+        )
+        return None
+    return root
 
 
-def substitute(node: yaml.Node, environment: Mapping[str, str], mistakes: Mistakes) -> None:
-    """Puts the environment's values where `${NAME}` or `${NAME:-otherwise}` stands in values, in place."""
+def _values(node: yaml.Node) -> list[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
-        for _, value in node.value:
-            substitute(value, environment, mistakes)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            substitute(value, environment, mistakes)
-    elif isinstance(node, yaml.ScalarNode):
+        return [value for _, value in node.value]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
-        def filled(found: re.Match[str]) -> str:
-            name, otherwise = found[1], found[2]
-            if name not in environment and otherwise is None:
-                mistakes.add(line_of(node), f"${{{name}}}: there is no such variable in the environment")
-            return environment.get(name, otherwise or "")
 
-        node.value = _VARIABLE.sub(filled, str(node.value))
+def _inside_itself(root: yaml.Node) -> yaml.Node | None:
+    """A node that is among its own values, or theirs."""
+    above: set[int] = set()
+    done: set[int] = set()
+
+    def look(node: yaml.Node) -> yaml.Node | None:
+        if id(node) in above:
+            return node
+        if id(node) in done:
+            return None
+        above.add(id(node))
+        for value in _values(node):
+            found = look(value)
+            if found is not None:
+                return found
+        above.remove(id(node))
+        done.add(id(node))
+        return None
+
+    return look(root)
+
+
+def substitute(root: yaml.Node, environment: Mapping[str, str], mistakes: Mistakes) -> None:
+    """Puts the environment's values where `${NAME}` or `${NAME:-otherwise}` stands in values, in place. What an alias
+    repeats is one node, and is filled in once."""
+    done: set[int] = set()
+
+    def fill(node: yaml.Node) -> None:
+        if id(node) in done:
+            return
+        done.add(id(node))
+        for value in _values(node):
+            fill(value)
+        if isinstance(node, yaml.ScalarNode):
+            node.value = _VARIABLE.sub(lambda found: filled(found, node), str(node.value))
+
+    def filled(found: re.Match[str], node: yaml.Node) -> str:
+        name, otherwise = found[1], found[2]
+        if name not in environment and otherwise is None:
+            mistakes.add(line_of(node), f"${{{name}}}: there is no such variable in the environment")
+        return environment.get(name, otherwise or "")
+
+    fill(root)
 
 
 def is_null(node: yaml.Node) -> bool:
@@ -132,7 +181,7 @@ class Section:
         for key, value in node.value:
             name = str(key.value)
             if name in self._nodes:
-                mistakes.add(line_of(key), f"{self._named(name)} is there twice")
+                mistakes.add(line_of(key), f"{self.named(name)} is there twice")
             self._nodes[name] = value
             self._lines[name] = line_of(key)
 
@@ -147,9 +196,9 @@ class Section:
         return self._lines.get(name, self.line)
 
     def wrong(self, name: str, text: str) -> None:
-        self.mistakes.add(self.line_at(name), f"{self._named(name)} {text}")
+        self.mistakes.add(self.line_at(name), f"{self.named(name)} {text}")
 
-    def _named(self, name: str) -> str:
+    def named(self, name: str) -> str:
         return f"{self.where}.{name}" if self.where else name
 
     def node(self, name: str) -> yaml.Node | None:
@@ -162,7 +211,7 @@ class Section:
         found = self.node(name)
         if found is None:
             if required:
-                self.mistakes.add(self.line_at(name), f"{self._named(name)} is missing")
+                self.mistakes.add(self.line_at(name), f"{self.named(name)} is missing")
             return None
         if not isinstance(found, yaml.ScalarNode):
             self.wrong(name, "must be text")
@@ -212,12 +261,12 @@ class Section:
             if isinstance(value, yaml.ScalarNode):
                 pairs[str(key.value)] = scalar(value)
             else:
-                self.mistakes.add(line_of(key), f"{self._named(name)}.{key.value} must be text")
+                self.mistakes.add(line_of(key), f"{self.named(name)}.{key.value} must be text")
         return pairs
 
     def section(self, name: str) -> Section | None:
         found = self.node(name)
-        return None if found is None else Section(found, self._named(name), self.mistakes)
+        return None if found is None else Section(found, self.named(name), self.mistakes)
 
     def sections(self, name: str) -> list[Section]:
         """A list of mappings."""
@@ -227,7 +276,7 @@ class Section:
         if not isinstance(found, yaml.SequenceNode):
             self.wrong(name, "must be a list: begin each entry with `- `")
             return []
-        where = self._named(name)
+        where = self.named(name)
         return [Section(each, f"{where}[{number}]", self.mistakes) for number, each in enumerate(found.value)]
 
     def done(self) -> None:

@@ -29,6 +29,14 @@ from strandline.pipeline.retry_paths import retry_mistakes, stages_read
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.tables import newest, table_records
 from strandline.pipeline.topics import delays_ms
+from strandline.pipeline.verdicts import (
+    APART,
+    is_computed_alike,
+    judged_apart,
+    judged_once,
+    verdict_mistakes,
+    why_it_changes,
+)
 from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
 
 if TYPE_CHECKING:
@@ -70,12 +78,16 @@ class Plan:
         self._commit_group = commit_group
         self._letters: list[DataFrame] = []
         self._reads: dict[str, frozenset[str]] = {}
+        self._changing: dict[
+            str, str
+        ] = {}  # by stage, why its rules may judge otherwise when they are asked again
         self.stages: dict[str, DataFrame] = {}
+        self.has_changing_rules = False  # in the sense of `verdicts`
         for source in spec.sources:
             self._add(source.name, self._source(source))
         for transform in spec.transforms:
             self._add(transform.name, self._transform(transform))
-        mistakes = retry_mistakes(spec, self._reads)
+        mistakes = retry_mistakes(spec, self._reads) + verdict_mistakes(spec, self._reads, self._changing)
         if mistakes:
             raise SpecError(mistakes)
 
@@ -186,6 +198,13 @@ class Plan:
                     failures.append(_failure_of(rule))
                     rows.select(failures[-1])
             rows = rows.withColumn(FAILURE, f.coalesce(*failures))
+            why = why_it_changes(rows, finish)
+            stage = where.partition(".")[2]
+            if why is not None:
+                self._changing[stage] = why
+            if not is_computed_alike(rows):
+                rows = judged_once(rows, stage)
+                self.has_changing_rules = True
         if FAILURE in rows.columns:
             self._letters.append(letters(rows, self._spec.dead_letters, self._spec.name, self._spec.retry))
             rows = rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
@@ -209,6 +228,11 @@ class Plan:
         whole = outputs[0]
         for each in outputs[1:]:
             whole = whole.unionByName(each)
+        apart = judged_apart(whole) if self.has_changing_rules else None
+        if apart is not None:
+            finishes = {each.name: each.finish for each in self._spec.sources}
+            finishes |= {each.name: each.finish for each in self._spec.transforms}
+            raise self._error(finishes[apart].rules[0].check.line, APART.format(stage=apart))
         return whole
 
     def records(self, sink: Sink) -> DataFrame:

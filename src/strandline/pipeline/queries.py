@@ -18,6 +18,7 @@ from strandline.pipeline.progress import QueryProgress
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
 from strandline.pipeline.table_sink import TableSink
 from strandline.pipeline.topics import dead_letter_topics, retry_topics
+from strandline.pipeline.verdicts import JudgingSink
 from strandline.spark.sinks import ExactlyOnceSink
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _start_topics(spec: Spec, plan: Plan, stopping: threading.Event) -> RunningQ
     assert output is not None, "query_names has looked"
     progress = QueryProgress(TOPICS, frozenset(dead_letter_topics(spec)), frozenset(retry_topics(spec)))
     sink = ExactlyOnceSink(spec.brokers, settings=spec.producer, on_commit=progress.on_commit)
-    gate = GatedSink(sink, stopping)
+    gate = GatedSink(JudgingSink(sink) if plan.has_changing_rules else sink, stopping)
     writer = output.writeStream.foreachBatch(gate).outputMode(spec.mode)
     running = _running(spec, writer, progress, gate)
     running.close = sink.close

@@ -12,16 +12,18 @@ from urllib.parse import urlsplit
 from strandline.client.config import ClientConfig
 from strandline.client.config_common import SECURITY_PREFIXES
 from strandline.client.config_producer import PRODUCER_KEYS
+from strandline.client.deadletter_letters import REQUEST_BYTES_MAX
 from strandline.client.errors import ConfigError
 from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nearest, parse, substitute
 from strandline.pipeline.reading_retry import read_retry
-from strandline.pipeline.reading_stages import INTERVAL, read_source, read_transform
+from strandline.pipeline.reading_stages import INTERVAL, check_topic_name, read_source, read_transform
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Source, Spec, Transform, Trigger
 
 SINK_KINDS: Final = (TOPIC_SINK, TABLE_SINK, "parquet", "console", "delta", "iceberg")
 MODES: Final = ("append", "update")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EVERY: Final = re.compile(rf"every\s+({INTERVAL.pattern})")
+_DIRECTORY_SINKS: Final = (TABLE_SINK, "parquet", "delta")
 DEFAULT_MASTER: Final = "local[*]"
 
 
@@ -42,6 +44,8 @@ def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Spec
     spec = _read(Section(root, "", mistakes), str(path))
     mistakes.check()
     assert spec is not None, "without a mistake there is a spec"
+    _check_directories(spec, mistakes)
+    mistakes.check()
     return spec
 
 
@@ -58,7 +62,11 @@ def _read(root: Section, file: str) -> Spec | None:
             for name, value in client.items()
             if name in known or name.startswith(SECURITY_PREFIXES)
         }
-        producer = _settings(root, "producer", shared, ClientConfig.producer)
+        # A dead letter is as large as its record, however large its topic lets that be.
+        producer = {
+            "max.request.size": str(REQUEST_BYTES_MAX),
+            **_settings(root, "producer", shared, ClientConfig.producer),
+        }
     checkpoint = root.text("checkpoint", required=True)
     spark = root.section("spark")
     master = spark.text("master") if spark else None
@@ -72,6 +80,8 @@ def _read(root: Section, file: str) -> Spec | None:
     if "sinks" not in root or (not sinks and not root.mistakes.found):
         root.wrong("sinks", "are missing: without one nothing would be written")
     dead_letters = root.text("dead-letters")
+    if dead_letters is not None:
+        check_topic_name(root, "dead-letters", dead_letters)
     for source in sources:
         if source.files is not None and source.can_fail(transforms) and dead_letters is None:
             root.mistakes.add(
@@ -180,6 +190,31 @@ def _check_stage(section: Section, stage: Text, stages: set[str]) -> None:
         section.mistakes.add(stage.line, f"{section.where}: there is no stage {stage!r} before this{known}")
 
 
+def _check_directories(spec: Spec, mistakes: Mistakes) -> None:
+    """Each of them is one writer's own, who deletes in it and takes what it finds for its own."""
+    taken = [("checkpoint", spec.checkpoint)]
+    for sink in spec.sinks:
+        if sink.kind not in _DIRECTORY_SINKS:
+            continue
+        mine = _parts(spec.located(sink.target))
+        for kind, directory in taken:
+            other = _parts(spec.located(directory))
+            shared = min(len(mine), len(other))
+            is_one_lake = (kind, sink.kind, mine) == ("delta", "delta", other)  # it knows its writers apart
+            if mine[:shared] == other[:shared] and not is_one_lake:
+                text = f"{sink.kind} {sink.target} and {kind} {directory} share a directory"
+                mistakes.add(sink.line, f"{text}: each needs one of its own, and none inside another's")
+        taken.append((sink.kind, sink.target))
+
+
+def _parts(location: str) -> tuple[str, ...]:
+    """Of a URL or path, for comparing: what lies in another has its parts, and more."""
+    url = urlsplit(location)
+    if url.scheme in ("", "file"):
+        return ("", *Path(url.path if url.scheme else location).resolve().parts)
+    return (f"{url.scheme}://{url.netloc}", *Path("/", url.path.strip("/")).parts)
+
+
 def _sink(section: Section, stages: set[str]) -> Sink | None:
     stage = section.text("from", required=True)
     if stage is not None:
@@ -196,6 +231,8 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
     configs: dict[str, Text] = {}
     columns: list[Text] = []
     if kind == TOPIC_SINK:
+        if target is not None:
+            check_topic_name(section, kind, target)
         key, value = section.text("key"), section.text("value")
         partitions, configs = section.positive("partitions"), section.pairs("configs")
     elif kind == TABLE_SINK:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from strandline.base.topics import invalid_topic_name
+from strandline.client.config import ClientConfig
+from strandline.client.errors import ConfigError
 from strandline.pipeline.document import Section, Text, nearest
 from strandline.pipeline.reading_avro import read_avro
 from strandline.pipeline.spec import ORIGIN, Decode, Finish, Rule, Source, Transform
@@ -25,7 +28,10 @@ _RAW_COLUMNS: Final = tuple(Column(name=name, type="binary", required=False) for
 
 
 def read_source(name: str, line: int, section: Section) -> Source:
-    topics = [str(each) for each in section.texts("topic")]
+    topics = []
+    for each in section.texts("topic"):
+        check_topic_name(section, "topic", each)
+        topics.append(str(each))
     files = section.text("files")
     if bool(topics) == (files is not None):
         section.mistakes.add(line, f"{section.where} must have either topic or files")
@@ -68,13 +74,20 @@ def _options(section: Section, topics: Sequence[str]) -> dict[str, str]:
         options["maxOffsetsPerTrigger"] = str(most)
     options |= {key: str(value) for key, value in section.pairs("options").items()}
     try:
-        read_options(
+        read = read_options(
             {**options, "subscribe": ",".join(topics) or "any", "kafka.bootstrap.servers": "any:1"},
             is_stream=True,
         )
-    except OptionError as error:
+        ClientConfig.consumer(read.consumer)
+    except (OptionError, ConfigError) as error:
         section.wrong("options", f"cannot stand: {error}")
     return options
+
+
+def check_topic_name(section: Section, key: str, name: Text) -> None:
+    why = invalid_topic_name(name)
+    if why is not None:
+        section.mistakes.add(name.line, f"{section.named(key)}: {why}")
 
 
 def _file_options(section: Section) -> dict[str, str]:

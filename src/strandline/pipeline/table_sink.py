@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CURRENT: Final = "current.json"
+_NEW: Final = f"{_CURRENT}.new"
+# A version is named by the query that wrote it, whose id is a UUID, and the batch.
+_VERSION: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+")
+
+
+class NoTableError(RuntimeError):
+    """The directory has something in it that is no table of a pipeline, and must stay as it is."""
 
 
 class TableSink:
@@ -39,6 +47,9 @@ class TableSink:
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         query_id, fingerprint = query_id_of(df), fingerprint_of(df, batch_id)
         current = _current(self._directory)
+        refusal = why_no_table(self._directory)
+        if refusal is not None:
+            raise NoTableError(refusal)
         if is_written(current, query_id, batch_id, fingerprint, self._directory):
             # A query that keeps state must have run every batch, or Spark does not go on behind it.
             df.write.format("noop").mode("overwrite").save()
@@ -47,7 +58,7 @@ class TableSink:
         # Used twice below: computed twice it would be counted twice, and could differ where tables are joined.
         changes = self._last_changes(df).persist()
         try:
-            table = changes.where(f"NOT coalesce({self._deleted}, false)").select(*_own(changes))
+            table = changes.where(f"NOT coalesce({self._deleted}, false)").select(*self._own(changes))
             if current:
                 old = df.sparkSession.read.parquet(str(self._directory / current["version"]))
                 kept = old.join(changes.select(*self._keys), self._keys, "left_anti")
@@ -64,13 +75,17 @@ class TableSink:
         changes = df.where(" AND ".join(f"`{key}` IS NOT NULL" for key in self._keys))
         return newest(changes, self._keys)
 
+    def _own(self, rows: DataFrame) -> list[str]:
+        """What the table has of the rows: without its keys the next batch could not be merged into it."""
+        return [f"`{name}`" for name in rows.columns if name in self._keys or not name.startswith("_")]
+
     def _switch(self, current: dict[str, Any], before: str | None) -> None:
         """The version before stays for those who are reading it; older ones go."""
-        new = self._directory / f"{_CURRENT}.new"
+        new = self._directory / _NEW
         new.write_text(json.dumps(current))
         os.replace(new, self._directory / _CURRENT)
         for path in self._directory.iterdir():
-            if path.is_dir() and path.name not in (current["version"], before):
+            if _VERSION.fullmatch(path.name) and path.name not in (current["version"], before):
                 shutil.rmtree(path)
 
 
@@ -95,7 +110,26 @@ def is_written(
     raise LineageError(
         f"Spark asks to write batch {batch_id} into {directory}, and {there}: checkpoint and table do not belong "
         "together, as after one of them was deleted or restored from a copy. Restore the other one, too, or delete the "
-        "checkpoint of this query: then the table is made of all changes that the topics still have"
+        "checkpoint of this query and the table's directory: then the table is made of all changes that the topics "
+        "still have. With the table left there they are merged into it, and rows stay whose deletion was compacted away"
+    )
+
+
+def why_no_table(directory: str | Path) -> str | None:
+    """Why a table cannot be kept in this directory: somebody else has something there."""
+    path = _local(str(directory))
+    if not path.exists() or (path / _CURRENT).exists():
+        return None
+    if not path.is_dir():
+        return f"{path} is no directory"
+    # A run that was killed in its first batch leaves a version, and perhaps what was to become the file that names it.
+    others = sorted(
+        each.name for each in path.iterdir() if each.name != _NEW and not _VERSION.fullmatch(each.name)
+    )
+    if not others:
+        return None
+    return (
+        f"{path} has {others[0]} in it and is no table of a pipeline: name an empty directory, or a new one"
     )
 
 
@@ -106,10 +140,6 @@ def read_table(spark: SparkSession, directory: str | Path) -> DataFrame:
     if not current:
         raise FileNotFoundError(f"{path} is no table of a pipeline, or nothing was written to it yet")
     return spark.read.parquet(str(path / current["version"]))
-
-
-def _own(rows: DataFrame) -> list[str]:
-    return [f"`{name}`" for name in rows.columns if not name.startswith("_")]
 
 
 def _current(directory: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -46,36 +46,41 @@ def check_topics(spec: Spec) -> None:
 
 
 def create_topics(spec: Spec) -> list[str]:
-    """Makes the sinks' topics that say how many partitions they want, and those of dead letters; the new ones."""
+    """Makes the sinks' topics that say how many partitions they want, and those of dead letters; the new ones. Raises
+    SpecError where brokers refuse what a sink says of its topic."""
     with Admin(dict(spec.client)) as admin:
         existing = set(admin.list_topics())
         made = []
         for sink in _topic_sinks(spec):
             if sink.target not in existing and sink.partitions is not None:
-                _create(admin, sink.target, sink.partitions, dict(sink.configs))
+                try:
+                    _create(admin, sink.target, sink.partitions, dict(sink.configs))
+                except KafkaError as error:
+                    text = f"topic {sink.target} cannot be created: {error}"
+                    raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
                 made.append(sink.target)
-        for name, like in dead_letter_topics(spec).items():
+        for name, sources in dead_letter_topics(spec).items():
             if name not in existing:
-                _create_letters(admin, name, like, {"retention.ms": "-1"})
+                _create_letters(admin, name, sources, {"retention.ms": "-1"})
                 made.append(name)
         for name, like in retry_topics(spec).items():
             if name not in existing:
                 assert spec.retry is not None
                 kept_ms = delays_ms(spec.retry, (like,))[name] + _KEPT_BEHIND_DELAY_MS
-                _create_letters(admin, name, like, {"retention.ms": str(kept_ms)})
+                _create_letters(admin, name, [like], {"retention.ms": str(kept_ms)})
                 made.append(name)
     return made
 
 
-def dead_letter_topics(spec: Spec) -> dict[str, str | None]:
-    """By name, the topic after which it is made; None where records come from files only."""
-    found: dict[str, str | None] = {}
+def dead_letter_topics(spec: Spec) -> dict[str, list[str]]:
+    """By name, the topics whose records it gets; none where they come from files only."""
+    found: dict[str, list[str]] = {}
     for source, topic in _source_topics(spec):
         if not source.is_table and source.can_fail(spec.transforms):
-            found.setdefault(spec.letters_topic(topic), topic)
+            found.setdefault(spec.letters_topic(topic), []).append(topic)
     if any(source.files is not None and source.can_fail(spec.transforms) for source in spec.sources):
         assert spec.dead_letters is not None, "the spec was read"
-        found.setdefault(spec.dead_letters, None)
+        found.setdefault(spec.dead_letters, [])
     return found
 
 
@@ -110,16 +115,16 @@ def _topic_sinks(spec: Spec) -> list[Sink]:
     return [sink for sink in spec.sinks if sink.kind == TOPIC_SINK]
 
 
-def _create_letters(admin: Any, name: str, like: str | None, more: Mapping[str, str]) -> None:
-    """It takes records as large as their source, with our headers on top. One of dead letters keeps them until somebody
-    deletes them: what nobody could handle must not vanish because of retention. None takes the place of another that
-    has its key, whatever the cluster's default is."""
+def _create_letters(admin: Any, name: str, sources: Sequence[str], more: Mapping[str, str]) -> None:
+    """It takes records as large as each of its sources, with our headers on top. One of dead letters keeps them until
+    somebody deletes them: what nobody could handle must not vanish because of retention. None takes the place of
+    another that has its key, whatever the cluster's default is."""
     partitions, configs = 1, {"cleanup.policy": "delete", **more}
-    if like is not None:
-        partitions = len(admin.describe_topics([like])[like].partitions)
-        resource = ConfigResource.topic(like)
-        size = admin.describe_configs([resource])[resource]["max.message.bytes"].value
-        configs["max.message.bytes"] = str(int(size or 0) + HEADERS_BYTES_MAX)
+    if sources:
+        partitions = len(admin.describe_topics(sources[:1])[sources[0]].partitions)
+        found = admin.describe_configs([ConfigResource.topic(each) for each in dict.fromkeys(sources)])
+        size = max(int(each["max.message.bytes"].value or 0) for each in found.values())
+        configs["max.message.bytes"] = str(size + HEADERS_BYTES_MAX)
     _create(admin, name, partitions, configs)
 
 

@@ -13,6 +13,7 @@ from strandline.pipeline.plan import Plan, load_function
 from strandline.pipeline.queries import check_package
 from strandline.pipeline.session import session_of
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
+from strandline.pipeline.table_sink import why_no_table
 from strandline.pipeline.tables import PLACE
 from strandline.pipeline.topics import check_topics
 
@@ -27,6 +28,10 @@ def validate(
     for transform in spec.transforms:
         if transform.function is not None:
             load_function(spec, transform.function)
+    for sink in spec.sinks:
+        refusal = why_no_table(spec.located(sink.target)) if sink.kind == TABLE_SINK else None
+        if refusal is not None:
+            raise _mistake(spec, sink, refusal)
     if with_brokers:
         check_topics(spec)
     if not with_spark:
@@ -57,6 +62,7 @@ def analyse(spark: SparkSession, spec: Spec) -> Plan:
             plan.check_expression(rows, sink.deleted, f"sink {sink.target}: delete-when")
         is_append = sink.kind not in (TOPIC_SINK, "console")
         _check_mode(plan.records(sink) if sink.kind == TOPIC_SINK else rows, spec, sink, is_append)
+    plan.output()
     return plan
 
 

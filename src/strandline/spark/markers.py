@@ -4,11 +4,14 @@ A compacted topic because it never expires: offsets of a group without members a
 (offsets.retention.minutes), and a query that was stopped for longer would write its last batch again (docs/adr/0016).
 
 The reader reads to the high watermark that it finds after the sink has been fenced. If another sink's transaction is
-open before that, it waits: its own marker may lie behind, and must not be missed.
+open before that, it waits: its own marker may lie behind, and must not be missed. A driver that was killed leaves one
+open for up to its timeout. So what this sink has committed itself is not read again while nobody else had its name in
+between, which epochs say: only the first batch of a run ever waits.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -20,15 +23,20 @@ from strandline.client.admin_topics import LATEST
 from strandline.client.errors import KafkaTimeoutError, TopicExistsError, UnknownTopicError
 from strandline.client.partitioners import partition_for_key
 from strandline.client.sync import Admin, Consumer
+from strandline.client.transaction_shared import TransactionTicket
 from strandline.spark.cluster import admin_settings
 from strandline.spark.lineage import LineageError, Marker
+
+_log = logging.getLogger(__name__)
 
 TOPIC: Final = "strandline-spark-batches"
 _PARTITIONS: Final = 8
 _POLICY: Final = "compact"
 _POLL_SECONDS: Final = 1.0
-# An open transaction of another sink holds this one up for about as long as its commit takes; more is a fault.
-_PATIENCE_SECONDS: Final = 120.0
+# An open transaction of another sink holds this one up for about as long as its commit takes; of one whose driver died
+# until brokers abort it. They allow 15 minutes as shipped (transaction.max.timeout.ms), and look every ten seconds.
+_PATIENCE_SECONDS: Final = 16 * 60.0
+_UNUSUAL_SECONDS: Final = 30.0
 
 
 class MarkerLog:
@@ -37,6 +45,7 @@ class MarkerLog:
     def __init__(self, settings: Mapping[str, str], name: str) -> None:
         self._key = name.encode()
         self._last: Marker | None = None
+        self._committed: TransactionTicket | None = None  # of the transaction that has committed the last one
         with ExitStack() as opened:
             self._admin = opened.enter_context(Admin(admin_settings(settings)))
             self._find_topic()
@@ -61,15 +70,27 @@ class MarkerLog:
     def close(self) -> None:
         self._clients.close()
 
-    def last(self) -> Marker | None:
-        """The marker that was committed last."""
+    def committed(self, marker: Marker, ticket: TransactionTicket) -> None:
+        """This sink's own transaction has committed it."""
+        self._last, self._committed = marker, ticket
+
+    def last(self, ticket: TransactionTicket | None = None) -> Marker | None:
+        """The marker that was committed last. The ticket is that of the transaction for which it is asked."""
+        if self._committed is not None and ticket is not None and follows(self._committed, ticket):
+            return self._last
         end = self._admin.list_offsets({self.where: LATEST})[self.where].offset
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        began_at, has_told = time.monotonic(), False
         while self._consumer.position(self.where) < end:
             for record in self._consumer.poll(_POLL_SECONDS):
                 if record.key == self._key:
                     self._last = None if record.value is None else Marker.from_bytes(record.value)
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - began_at
+            if waited > _UNUSUAL_SECONDS and not has_told:
+                _log.warning(
+                    "%s has an open transaction of another sink, perhaps of a dead one: waiting", self.where
+                )
+                has_told = True
+            if waited > _PATIENCE_SECONDS:
                 raise KafkaTimeoutError(
                     None,
                     f"{self.where} cannot be read up to its end: a transaction is open in it",
@@ -110,3 +131,11 @@ class MarkerLog:
                 f"the topic {TOPIC} has cleanup.policy={policy}, under which markers of batches expire, and a batch "
                 f"that is repeated later would be written twice: set it to {_POLICY}"
             )
+
+
+def follows(committed: TransactionTicket, ticket: TransactionTicket) -> bool:
+    """Whether nobody had the name between the two: whoever takes it raises the epoch by one, and with transaction
+    version 2 (KIP-890) the commit has raised it by one before. Of another producer id nothing is known."""
+    raised = 2 if committed.is_version_2 else 1
+    is_same = (committed.producer_id, committed.is_version_2) == (ticket.producer_id, ticket.is_version_2)
+    return is_same and ticket.epoch == committed.epoch + raised

@@ -80,6 +80,8 @@ class _RangeReader:
             table = _before(table, wanted.end)
             if table.num_rows:
                 yield spark_batch(table, include_headers=self._options.include_headers)
+                # What Spark did with it meanwhile is no time that the brokers took.
+                self._progress_at = time.monotonic()
 
     def _limits(self) -> dict[str, int]:
         """How much to take at once: whole batches, up to a table's size or the end of the range."""

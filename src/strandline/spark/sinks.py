@@ -92,7 +92,7 @@ class ExactlyOnceSink:
                 # Asked after the transaction has begun: nobody else can commit under the name any more.
                 markers = self._markers_of(df, name)
                 decision = decide(
-                    markers.last(),
+                    markers.last(transaction.ticket),
                     query_id=query_id,
                     batch_id=batch_id,
                     name=name,
@@ -152,8 +152,10 @@ class ExactlyOnceSink:
     ) -> None:
         rows = transaction.write(df, self._topic, self._seen)
         self._seen.update(rows)
-        transaction.mark(markers, replace(marker, rows=sum(rows.values())))
+        marker = replace(marker, rows=sum(rows.values()))
+        transaction.mark(markers, marker)
         transaction.commit()
+        markers.committed(marker, transaction.ticket)
         if self._on_commit is not None:
             self._on_commit(marker.batch_id, rows)
 

@@ -55,7 +55,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         self._options = options
         self._cluster: ClusterView | None = None
-        self._target: Offsets | None = None  # where a query with Trigger.AvailableNow ends
+        self._is_available_now = False
+        self._target: Offsets | None = None  # where a query with Trigger.AvailableNow ends, once it has begun
         self._batch_at: float | None = None  # when the last batch was let go; the first one does not wait
 
     def _view(self) -> ClusterView:
@@ -101,11 +102,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._view().latest_left()
+        # Spark asks where the query begins after this: a target of now could lie before a begin at the latest offsets.
+        self._is_available_now, self._target = True, None
 
     def _ends(self) -> Offsets:
         """Where a query has begun: `_begin` finds what is missing, which `_latest` would only call unknown."""
-        return dict(self._target) if self._target is not None else self._view().latest_left()
+        if self._target is not None:
+            return dict(self._target)
+        ends = self._view().latest_left()
+        if self._is_available_now:
+            self._target = dict(ends)
+        return ends
 
     def _latest(self) -> Offsets:
         view = self._view()
@@ -113,7 +120,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _must_wait(self, available: int) -> bool:
         least = self._options.offsets_per_trigger_min
-        if least is None or available >= least or self._target is not None or self._batch_at is None:
+        if least is None or available >= least or self._is_available_now or self._batch_at is None:
             return False
         return time.monotonic() - self._batch_at < self._options.trigger_delay_max_seconds
 

@@ -20,6 +20,8 @@ from strandline.cli.main import main
 from strandline.cli.serving import read_settings
 from strandline.client.errors import ConnectionFailedError
 from strandline.node import launcher
+from strandline.pipeline import validating
+from strandline.spark import java
 from strandline.testing.clusters import Cluster
 from tests.unit.pipeline.specs import SPEC
 
@@ -110,6 +112,32 @@ def test_a_port_for_metrics_that_is_in_use_is_told(
     path.write_text(SPEC)
     assert main(["pipeline", "run", str(path), "--metrics-port", str(taken_port)]) == 1
     assert f"--metrics-port {taken_port}: Address already in use" in capsys.readouterr().err
+
+
+def test_what_a_pipeline_cannot_do_without_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC.replace("checkpoint: checkpoint", "checkpoint: spec.yaml/below/a/file"))
+    assert main(["pipeline", "run", str(path)]) == 1
+    assert "strandline: [Errno 20] Not a directory" in capsys.readouterr().err
+    monkeypatch.setattr(java, "VERSIONS", range(1, 2))
+    for action in (["validate", "--no-brokers"], ["explain"]):
+        assert main(["pipeline", *action, str(path)]) == 1
+        assert "strandline: Spark needs Java" in capsys.readouterr().err
+
+
+def test_what_brokers_refuse_of_a_pipeline_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(spec: object) -> None:
+        raise ConnectionFailedError(None, "nobody answers")
+
+    monkeypatch.setattr(validating, "check_topics", refuse)
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    assert main(["pipeline", "validate", str(path), "--no-spark"]) == 1
+    assert "nobody answers" in capsys.readouterr().err
 
 
 def test_a_setting_that_is_none_leaves_no_directory(

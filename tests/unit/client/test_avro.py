@@ -179,6 +179,19 @@ def test_values_of_an_older_schema_become_columns_of_the_new_one(compiled: bool)
     ]
 
 
+@BOTH
+def test_an_int_of_an_older_schema_is_as_many_milliseconds_as_a_long(compiled: bool) -> None:
+    seconds = 2_000_000
+    time = {"type": "long", "logicalType": "timestamp-millis"}
+    older, newer = record(("at", "int"), ("gone", "int")), record(("at", time))
+    values = [written(older, {"at": number * 1000, "gone": number}) for number in (0, seconds, -seconds)]
+    found, errors = AvroDecoder(read_schema(older), read_schema(newer), chosen=kernels(compiled)).decode(
+        pa.array([*values, written(newer, {"at": 1 << 31}) + b"\x00"], pa.binary())
+    )
+    assert [row["at"].timestamp() for row in found.to_pylist()[:3]] == [0, seconds, -seconds]
+    assert errors.to_pylist() == [None, None, None, "at: an int beyond 32 bits"]
+
+
 @pytest.mark.parametrize(
     ("writer", "reader", "text"),
     [

@@ -96,7 +96,28 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
             7,
             "did you mean startingOffsets?",
         ),
+        (
+            "    topic: orders",
+            "    topic: orders\n    options: {kafka.fetch.max.byte: 5}",
+            7,
+            "did you mean fetch.max.bytes?",
+        ),
+        (
+            "    topic: orders",
+            "    topic: [orders, bad topic!]",
+            6,
+            "sources.orders.topic: the topic name 'bad topic!'",
+        ),
+        (
+            "topic: big-orders",
+            "topic: big/orders",
+            21,
+            "sinks[0].topic: the topic name 'big/orders' has characters",
+        ),
+        ("sinks:", "dead-letters: dead letters\nsinks:", 19, "dead-letters: the topic name 'dead letters'"),
         ("sinks:", "sinks: 5\nmore:", 19, "sinks must be a list"),
+        ("amount > 10", "amount > \a10", 18, "this is no YAML: unacceptable character #x0007"),
+        ("    watermark:", "    options: &loop {a: [*loop]}\n    watermark:", 13, "is inside itself"),
         ("checkpoint: checkpoint", "checkpoint: [", 5, "this is no YAML"),
     ],
 )
@@ -104,6 +125,11 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, old: str, new: str, lin
     assert old in SPEC
     found = mistakes_of(tmp_path, SPEC.replace(old, new, 1))
     assert any(at == line and text in said for at, said in found), found
+
+
+def test_what_is_nested_without_end_is_told(tmp_path: Path) -> None:
+    ((_, text),) = mistakes_of(tmp_path, f"pipeline: {'[' * 2000}")
+    assert "nested too deeply" in text
 
 
 AVRO = """\
@@ -239,4 +265,33 @@ def test_rows_of_files_that_a_rule_behind_a_transform_refuses_have_a_topic_to_go
     assert (line, "say dead-letters: TOPIC in the spec" in why) == (4, True)
     path = tmp_path / "spec.yaml"
     path.write_text(f"{text}dead-letters: dead\n")
-    assert dead_letter_topics(load(path)) == {"dead": None}
+    assert dead_letter_topics(load(path)) == {"dead": []}
+
+
+@pytest.mark.parametrize(
+    ("target", "others"),
+    [
+        ("parquet: checkpoint/out", "checkpoint checkpoint"),
+        ("parquet: .", "checkpoint checkpoint"),
+        ("table: ./x/../checkpoint/", "checkpoint checkpoint"),
+        ("parquet: file:CHECKPOINT", "checkpoint checkpoint"),
+        ("table: lake/orders", "delta lake"),
+        ("parquet: lake", "delta lake"),
+        ("parquet: s3a://b/c/d", "parquet s3a://b/c/"),
+        ("delta: lake", None),
+        ("parquet: lake2", None),
+        ("parquet: s3a://other/c", None),
+    ],
+)
+def test_no_directory_has_two_writers(tmp_path: Path, target: str, others: str | None) -> None:
+    target = target.replace("CHECKPOINT", str(tmp_path / "checkpoint"))
+    key = ", key: id" if target.startswith("table") else ""
+    first = "  - {from: big, delta: lake}\n  - {from: big, parquet: 's3a://b/c/'}\n"
+    text = f"{SPEC}{first}  - {{from: big, '{target.replace(': ', chr(39) + ': ' + chr(39), 1)}'{key}}}\n"
+    if others is None:
+        path = tmp_path / "spec.yaml"
+        path.write_text(text)
+        assert load(path, {}).sinks[3].target in target
+        return
+    found = mistakes_of(tmp_path, text)
+    assert (25, True) in [(line, f"and {others} share a directory" in why) for line, why in found]

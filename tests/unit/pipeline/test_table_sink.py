@@ -1,13 +1,18 @@
-"""Which batch a table takes, which it has already, and what is refused."""
+"""Which batch a table takes, which it has already, what is refused, and where."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from strandline.pipeline.table_sink import is_written
+from strandline.pipeline.document import SpecError
+from strandline.pipeline.reading import load
+from strandline.pipeline.table_sink import TableSink, is_written, why_no_table
+from strandline.pipeline.validating import validate
 from strandline.spark.lineage import LineageError
+from tests.unit.pipeline.specs import SPEC
 
 CURRENT = {"version": "q-4", "query": "q", "batch": 4, "fingerprint": "one"}
 OLDER = {"version": "q-4", "query": "q", "batch": 4}  # written by a version that noted no fingerprint
@@ -44,3 +49,40 @@ def test_a_table_that_does_not_belong_to_the_checkpoint_is_refused(
 ) -> None:
     with pytest.raises(LineageError, match=words):
         is_written(current, "q", batch_id, fingerprint, "table")
+
+
+def test_only_versions_of_the_table_are_removed(tmp_path: Path) -> None:
+    query, other = "0f9a4c7e-2b1d-4a52-9f67-3c1b0a9d8e77", "5d7b2c10-9a3e-4f08-8c44-b1e6d2f3a509"
+    old, before, now = f"{other}-12", f"{query}-3", f"{query}-4"
+    for name in (old, before, now, "photos", f"{query}-4.bak"):
+        (tmp_path / name).mkdir()
+    TableSink(str(tmp_path), ["id"], None)._switch({"version": now}, before)
+    assert {each.name for each in tmp_path.iterdir() if each.is_dir()} == {
+        before,
+        now,
+        "photos",
+        f"{query}-4.bak",
+    }
+
+
+def test_a_directory_of_somebody_else_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    table = tmp_path / "out"
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC.replace("topic: big-orders", "table: out"))
+
+    def check() -> None:
+        validate(load(path), with_brokers=False, with_spark=False)
+
+    check()
+    table.mkdir()
+    check()
+    (table / "0f9a4c7e-2b1d-4a52-9f67-3c1b0a9d8e77-0").mkdir()
+    (table / "current.json.new").touch()
+    check()  # so much is left of a run that was killed in its first batch
+    (table / "photos").mkdir()
+    with pytest.raises(
+        SpecError, match=r"spec.yaml:20: .*out has photos in it and is no table of a pipeline"
+    ):
+        check()
+    (table / "current.json").touch()
+    assert why_no_table(table) is None

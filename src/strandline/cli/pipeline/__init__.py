@@ -7,6 +7,7 @@ status. It imports what it needs when it is called: every command of `strandline
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any, Final
 
 from strandline.cli.pipeline import audit, explain, run, status, stop, validate
@@ -32,6 +33,9 @@ def add_commands(
 
 
 def pipeline(options: argparse.Namespace) -> int:
+    from strandline.client.errors import KafkaError
+    from strandline.spark.java import NoJavaError
+
     try:
         status: int = ACTIONS[options.action].call(options)
     except ModuleNotFoundError as error:
@@ -47,4 +51,8 @@ def pipeline(options: argparse.Namespace) -> int:
         from strandline.cli.serving import fail
 
         return fail(f"{error.name} is not installed: pip install 'strandline[spark]'")
+    except (KafkaError, OSError, NoJavaError) as error:
+        # What brokers refuse, a directory that cannot be made, no Java: a sentence says it, and no action needs more.
+        print(f"strandline: {error}", file=sys.stderr)
+        return 1
     return status

@@ -21,8 +21,8 @@ from strandline.client.columnar.kernels import INT64_MAX, read_varint
 
 # Instructions
 BOOLEAN = 0
-INT = 1
-LONG = 2  # first operand: what it is multiplied with
+INT = 1  # first operand of it and of LONG: what it is multiplied with
+LONG = 2
 FLOAT = 3
 DOUBLE = 4
 BYTES = 5  # first operand: 1 for text
@@ -217,8 +217,8 @@ def read_number(data: Any, p: Any, end: Any, op: Any, first: Any, tables: Any) -
     value, p = read_varint(data, p, end)
     if p < 0:
         return 0, -CUT_OFF
-    if op == INT:
-        return value, p if INT32_MIN <= value <= INT32_MAX else -BAD_INT
+    if op == INT and (value < INT32_MIN or value > INT32_MAX):
+        return 0, -BAD_INT
     if op == ENUM:
         if value < 0 or value >= tables[first] or tables[first + 1 + value] < 0:
             return 0, -BAD_SYMBOL

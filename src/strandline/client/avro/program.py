@@ -262,7 +262,7 @@ class _Compiler:
         if is_number:
             is_millis = reader is not None and (reader.logical or "").endswith("timestamp-millis")
             factor = _MICROS_PER_MILLI if is_millis else 1
-            self._emit(name, _NUMBERS[writer.kind], column, factor if writer.kind == "long" else 1)
+            self._emit(name, _NUMBERS[writer.kind], column, factor)
         elif reader is not None and reader.logical == "decimal":
             size = writer.size if writer.kind == "fixed" else -1
             self._emit(name, k.DECIMAL, column, self._decimal_limits(reader.precision), size)
