@@ -1,4 +1,4 @@
-"""Three nodes beside three of Apache Kafka's: `python -m bench.cluster`, `--rounds N`, `--mb N`.
+"""Three nodes beside three of Apache Kafka's: `python -m bench.cluster`, `--rounds N`, `--mb N`, `--partitions N`.
 
 Two clusters do not fit on a small machine at once, so they take turns: in each round both are started, measured and
 stopped one after the other, and who comes first changes. Every figure is of RF=3, min ISR 2, acks=all.
@@ -21,10 +21,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import cluster_page, machine, payloads
 from bench.clients import Work
+from bench.cluster_partitions import many_partitions
 from bench.librdkafka import Librdkafka
 from bench.measure import OthersMeter, cpu_seconds, memory
 from bench.results import DIRECTORY, Results
-from bench.trios import KafkaTrio, StrandlineTrio, Trio
+from bench.trios import KafkaTrio, StrandlineTrio, Trio, until
 from strandline.wire.api.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.record_batch import Record, build_batch
 from tests.compat.wire import WireClient
@@ -36,19 +37,6 @@ RECORD_BYTES = 1000
 LATENCY_WRITES = 1000
 LATENCY_PAUSE_S = 0.002
 WARM_UP_MB = 60
-_WAIT_S_MAX = 90.0
-_POLL_S = 0.002
-
-
-def until(condition: object, what: str) -> float:
-    """Polls; the moment at which it came true."""
-    assert callable(condition)
-    deadline = time.monotonic() + _WAIT_S_MAX
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(what)
-        time.sleep(_POLL_S)
-    return time.monotonic()
 
 
 def create(trio: Trio, topic: str, partitions: int, leader: int | None = None) -> None:
@@ -59,15 +47,7 @@ def create(trio: Trio, topic: str, partitions: int, leader: int | None = None) -
         others = [node for node in (1, 2, 3) if node != leader]
         new = NewTopic(topic, num_partitions=partitions, replica_assignment=[[leader, *others]] * partitions)
     admin.create_topics([new])[topic].result(60)
-    until(lambda: is_in_sync(trio, topic, partitions), f"{topic} in sync")
-
-
-def is_in_sync(trio: Trio, topic: str, partitions: int) -> bool:
-    for node in (1, 2, 3):
-        found = trio.partitions(topic, node)
-        if len(found) != partitions or any(len(p.isr_nodes) < 3 or p.leader_id < 0 for p in found):
-            return False
-    return True
+    until(lambda: trio.is_in_sync(topic, partitions), f"{topic} in sync")
 
 
 def throughput(trio: Trio, topic: str, megabytes: int, values: Path) -> dict[str, float]:
@@ -200,7 +180,7 @@ def failover(trio: Trio, topic: str, *, of_controller: bool) -> dict[str, float]
     if detected_ms is not None:
         figures["detected_ms"] = detected_ms
     trio.start_again(dead)
-    until(lambda: is_in_sync(trio, topic, 1), "the killed node is back")
+    until(lambda: trio.is_in_sync(topic, 1), "the killed node is back")
     return figures
 
 
@@ -226,11 +206,11 @@ def start_up(trio: Trio, topic: str) -> dict[str, float]:
     begun_s = time.monotonic()
     trio.start()
     ready_s = time.monotonic()
-    full_s = until(lambda: is_in_sync(trio, topic, PARTITIONS), "full in-sync sets")
+    full_s = until(lambda: trio.is_in_sync(topic, PARTITIONS), "full in-sync sets")
     return {"ready_ms": (ready_s - begun_s) * 1000, "in_sync_ms": (full_s - begun_s) * 1000}
 
 
-def measure(trio: Trio, number: int, megabytes: int, values: Path, results: Results) -> None:
+def measure(trio: Trio, number: int, megabytes: int, partitions: int, values: Path, results: Results) -> None:
     def add(scenario: str, figures: dict[str, float]) -> None:
         results.add(scenario, trio.name, number, figures)
         shown = {key: round(value, 2) for key, value in figures.items()}
@@ -254,10 +234,12 @@ def measure(trio: Trio, number: int, megabytes: int, values: Path, results: Resu
     add("failover-controller", failover(trio, "failover-controller", of_controller=True))
     trio.stop()
     add("start", start_up(trio, "produce"))
+    if partitions:
+        add("many", many_partitions(trio, "many", partitions))
     trio.stop()
 
 
-def run(rounds: int, megabytes: int, output: Path, root: Path, stack: ExitStack) -> None:
+def run(rounds: int, megabytes: int, partitions: int, output: Path, root: Path, stack: ExitStack) -> None:
     java, jars = JAVA_ORACLE.locate(), KAFKA_JARS.locate()
     if java is None or jars is None:
         raise SystemExit("Apache Kafka is not here: run `python -m tests.oracle.fetch`")
@@ -267,6 +249,7 @@ def run(rounds: int, megabytes: int, output: Path, root: Path, stack: ExitStack)
         run={
             "rounds": rounds,
             "megabytes": megabytes,
+            "partitions": partitions,
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             "revision": machine.revision(),
             "machine": machine.facts(root, java),
@@ -279,7 +262,7 @@ def run(rounds: int, megabytes: int, output: Path, root: Path, stack: ExitStack)
         ]
         for trio in trios if number % 2 == 0 else trios[::-1]:
             stack.callback(trio.stop)
-            measure(trio, number, megabytes, values, results)
+            measure(trio, number, megabytes, partitions, values, results)
         results.run["rounds_done"] = number + 1
         output.mkdir(parents=True, exist_ok=True)
         results.write(output / "cluster.json")
@@ -290,12 +273,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.cluster", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mb", type=int, default=200, help="what a round writes")
+    parser.add_argument(
+        "--partitions", type=int, default=2000, help="of the topic with many; 0 leaves it out (default: 2000)"
+    )
     parser.add_argument("--output", type=Path, default=DIRECTORY)
     options = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="strandline-bench-cluster-"))
     try:
         with ExitStack() as stack:
-            run(options.rounds, options.mb, options.output, root, stack)
+            run(options.rounds, options.mb, options.partitions, options.output, root, stack)
     finally:
         shutil.rmtree(root, ignore_errors=True)
     return 0

@@ -49,12 +49,32 @@ ROWS = (
     *_failover("failover", "`kill -9` of the leader"),
     *_failover("failover-controller", "leader that is active controller"),
     Row(what="start of the cluster to full ISR", scenario="start", figure="in_sync_ms", unit="ms", aim=0.2),
+    Row(
+        what="many partitions: created, and a write to each acknowledged",
+        scenario="many",
+        figure="created_ms",
+        unit="ms",
+    ),
+    Row(
+        what="… `kill -9` of a node: leaders of all on survivors", scenario="many", figure="led_ms", unit="ms"
+    ),
+    Row(what="… a write to each acknowledged", scenario="many", figure="written_ms", unit="ms"),
+    Row(what="… the killed node started again: full ISR", scenario="many", figure="rejoined_ms", unit="ms"),
+    Row(
+        what="… all stopped and started: full ISR, a write to each",
+        scenario="many",
+        figure="restarted_ms",
+        unit="ms",
+    ),
 )
 _ROUNDS_ENOUGH = 3
 _HOW = """Three nodes on one machine, each broker and controller, RF=3, min ISR 2, acks=all. The two clusters take
 turns: each is started, shown every kind of work once, measured and stopped, and who comes first changes from round to
 round. Medians, in brackets the lowest and the highest round; the ratio is the median of the rounds' ratios. Failover
 polls metadata on the survivors beside a librdkafka producer, every two milliseconds at best."""
+_MANY = """*Many partitions* is a topic of {partitions:,}, each with three replicas: {replicas:,} logs on one disk.
+Metadata is polled ten times a second there; both brokers show new partitions in sync before they have touched the
+disk, so writes count."""
 
 
 def render(results: Results) -> str:
@@ -64,6 +84,7 @@ def render(results: Results) -> str:
         "",
         f"Made by `python -m bench.cluster` on {run['date']}, {run['rounds_done']} round(s) of {run['megabytes']} MB.",
         _HOW,
+        *([_MANY.format(partitions=many, replicas=3 * many)] if (many := run.get("partitions")) else []),
         "",
         "| | Strandline | Apache Kafka | ratio | aim |",
         "| --- | --- | --- | --- | --- |",

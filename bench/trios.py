@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,18 @@ SETTINGS = {
     "auto.leader.rebalance.enable": "false",
 }
 _STRANDLINE_HAS_NOT = "share."
+
+
+def until(
+    condition: Callable[[], bool], what: str, *, poll_s: float = 0.002, wait_s_max: float = 90.0
+) -> float:
+    """Polls; the moment at which it came true."""
+    deadline = time.monotonic() + wait_s_max
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(what)
+        time.sleep(poll_s)
+    return time.monotonic()
 
 
 class Trio(ABC):
@@ -68,6 +82,13 @@ class Trio(ABC):
         except OSError:
             return []
         return sorted(answer.topics[0].partitions, key=lambda partition: partition.partition_index)
+
+    def is_in_sync(self, topic: str, partitions: int) -> bool:
+        for node in (1, 2, 3):
+            found = self.partitions(topic, node)
+            if len(found) != partitions or any(len(p.isr_nodes) < 3 or p.leader_id < 0 for p in found):
+                return False
+        return True
 
     def controller(self) -> int:
         asked = TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),))
