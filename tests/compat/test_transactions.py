@@ -181,18 +181,11 @@ def test_the_dump_tool_reads_markers_aborted_transactions_and_the_coordinators_l
         def dump(path: Path, *arguments: str) -> str:
             return kafka_tools.run("DumpLogSegments", "--files", path, *arguments).succeeded().stdout
 
-        markers = dump(data / "t-0" / f"{0:020}.log", "--print-data-log")
-        assert re.findall(r"endTxnMarker: (\w+)", markers) == ["COMMIT", "ABORT", "COMMIT", "ABORT"]
-        index = dump(data / "t-0" / f"{0:020}.txnindex")
-        rows = re.findall(
-            r"firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)", index.replace(",", "")
-        )
-        assert rows == [("2", "3", "4"), ("6", "7", "8")]
-
         def log() -> str:
             path = data / "__transaction_state-0" / f"{0:020}.log"
             return dump(path, "--transaction-log-decoder")
 
+        # A producer is told of its commit before the markers are written: they are there when the last is complete.
         decoded = eventually(log, lambda text: text.count('"transactionStatus":5') == 2)
         assert '"transactionalId":"dumped"' in decoded
         assert '"topic":"t","partitionIds":[0]' in decoded
@@ -202,3 +195,10 @@ def test_the_dump_tool_reads_markers_aborted_transactions_and_the_coordinators_l
             [ONGOING, PREPARE_ABORT, COMPLETE_ABORT],
         )
         assert states == [EMPTY, *committed, *aborted, *committed, *aborted]
+        markers = dump(data / "t-0" / f"{0:020}.log", "--print-data-log")
+        assert re.findall(r"endTxnMarker: (\w+)", markers) == ["COMMIT", "ABORT", "COMMIT", "ABORT"]
+        index = dump(data / "t-0" / f"{0:020}.txnindex")
+        rows = re.findall(
+            r"firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)", index.replace(",", "")
+        )
+        assert rows == [("2", "3", "4"), ("6", "7", "8")]

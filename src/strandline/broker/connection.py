@@ -17,6 +17,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from struct import Struct
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from strandline.base.buffers import Buffer
@@ -249,15 +250,13 @@ class ClientConnection:
                 self._send(context, answer)
                 return
         waiting = _Waiting(context)
-        if isinstance(answer, Coroutine):
-            self._is_exclusive = True
-            self._waiting.append(waiting)
-            self._broker.tasks.start(self._finish(waiting, answer))
-        elif isinstance(answer, asyncio.Future):
-            self._waiting.append(waiting)
+        self._waiting.append(waiting)
+        if isinstance(answer, asyncio.Future):
             self._wait_for(waiting, answer)
+        elif isinstance(answer, CoroutineType):
+            self._is_exclusive = True
+            self._broker.tasks.start(self._finish(waiting, answer))
         else:
-            self._waiting.append(waiting)
             self._answered(waiting, answer)  # type: ignore[arg-type]
 
     def _read_header(self, frame: memoryview) -> RequestContext:

@@ -19,19 +19,12 @@ from strandline.broker.acknowledgements import Waited
 from strandline.broker.coordinator_shards import APPEND_ERRORS
 from strandline.broker.replica import Replica
 from strandline.groups.committed_view import CommittedView
-from strandline.groups.offsets import OffsetChanges
 from strandline.groups.outcome import After, Outcome, Response
 from strandline.groups.shard import GroupShard
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import Guard
 from strandline.wire.compiler import EncodeError
-from strandline.wire.record_batch import (
-    HEADER_BYTES,
-    TRANSACTIONAL_FLAG,
-    build_small_batch,
-    read_header,
-    seal,
-)
+from strandline.wire.record_batch import batch_of, small_records
 from strandline.wire.records import offset_commits
 from strandline.wire.records.markers import Marker
 from strandline.wire.records.offsets_framing import encode_key, encode_value
@@ -56,6 +49,7 @@ class ShardRuntime:
         self.is_stopped = False
         self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
         self._committed = CommittedView(shard.offsets)
+        self._is_queueing = False  # a commit has been written in this turn of the loop
         self._queued: list[Outcome] = []
         self._queued_count = 0
         self._end_offset = (
@@ -81,17 +75,25 @@ class ShardRuntime:
         self._arm()
 
     def commit(self, outcome: Outcome) -> None:
-        """Commits of this turn of the loop are written together: a batch costs more than what is in it."""
+        """Writes the first of a turn of the loop at once, so that it need not wait, and what follows in the same turn
+        together at its end: a batch costs more than what is in it."""
         if outcome.entries or not outcome.commits:
             self.run(outcome)
             return
-        if not self._queued:
-            asyncio.get_running_loop().call_soon(self._flush)
+        if not self._is_queueing:
+            self._is_queueing = True
+            asyncio.get_running_loop().call_soon(self._end_turn)
+            self.run(outcome)
+            return
         self._queued.append(outcome)
         for changes in outcome.commits:
             self._queued_count += len(changes.committed)
         if self._queued_count >= _COMMITS_PER_BATCH_MAX:
             self._flush()
+
+    def _end_turn(self) -> None:
+        self._is_queueing = False
+        self._flush()
 
     def _flush(self) -> None:
         if not self._queued:
@@ -141,7 +143,7 @@ class ShardRuntime:
         return None
 
     def _append(self, outcome: Outcome, now_ms: int) -> int:
-        batch, header = build_small_batch(_pairs(outcome), now_ms, self._codec)
+        batch, header = batch_of(_records(outcome), now_ms, self._codec)
         self._replica.check_online()
         appended = self._replica.append(memoryview(batch), header, ACKS_ALL, now_ms)
         self._end_offset = appended.last_offset + 1
@@ -202,17 +204,16 @@ class ShardRuntime:
             self._flush()
         now = self.now()
         try:
-            plain, header = build_small_batch(_pairs(outcome), now.wall_ms, self._codec)
-            header = header._replace(
-                attributes=header.attributes | TRANSACTIONAL_FLAG,
+            batch, header = batch_of(
+                _records(outcome),
+                now.wall_ms,
+                self._codec,
                 producer_id=producer_id,
                 producer_epoch=epoch,
+                is_transactional=True,
             )
-            batch = seal(header, plain[HEADER_BYTES:])
             self._replica.check_online()
-            appended = self._replica.append(
-                memoryview(batch), read_header(batch), ACKS_ALL, now.wall_ms, guard
-            )
+            appended = self._replica.append(memoryview(batch), header, ACKS_ALL, now.wall_ms, guard)
         except (KafkaError, OSError) as error:
             self._not_written(outcome, error, now)
             return
@@ -280,26 +281,18 @@ class ShardRuntime:
             self._timer.cancel()
 
 
-def _pairs(outcome: Outcome) -> list[tuple[bytes, bytes | None]]:
-    """Keys and values of what is to be written; raises KafkaError where a text is too long for any record."""
+def _records(outcome: Outcome) -> list[bytes]:
+    """What is to be written; raises KafkaError where a text is too long for any record."""
     try:
-        pairs = [
+        records = small_records(
             (encode_key(key), None if value is None else encode_value(value))
             for key, value in outcome.entries
-        ]
-        return pairs + _commit_pairs(outcome.commits)
+        )
+        for group_id, topic, committed in outcome.commits:
+            offset_commits.append_records(records, group_id, topic, committed.items())
     except (EncodeError, StructError) as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"This cannot be written down: {error}.") from error
-
-
-def _commit_pairs(commits: list[OffsetChanges]) -> list[tuple[bytes, bytes]]:
-    pairs = []
-    key, value = offset_commits.key, offset_commits.value
-    for group_id, topic, committed in commits:
-        prefix = offset_commits.key_prefix(group_id, topic)
-        for partition, (offset, leader_epoch, metadata, commit_ms, _) in committed.items():
-            pairs.append((key(prefix, partition), value(offset, leader_epoch, metadata, commit_ms)))
-    return pairs
+    return records
 
 
 def _give(outcome: Outcome) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from importlib import import_module
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.base.errors import KafkaError
@@ -174,7 +175,7 @@ def _by_message(module: Any) -> Handle:
         response = handle(broker, context, request)
         if isinstance(response, Message):
             return (encode(response, context.api_version),)
-        if isinstance(response, Coroutine):
+        if isinstance(response, CoroutineType):
             return _encoded_later(response, request, context.api_version, refuse)
         assert isinstance(response, asyncio.Future)
         if response.done():

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heapreplace
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -22,10 +22,6 @@ class Wish(NamedTuple):
 
     topics: frozenset[bytes]
     target: Partitions
-
-    @property
-    def target_size(self) -> int:
-        return sum(map(len, self.target.values()))
 
 
 def range_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
@@ -48,25 +44,78 @@ def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) ->
     members = sorted(wishes)
     if not members:
         return {}
+    wanted = wishes[members[0]].topics
+    if all(wish.topics == wanted for wish in wishes.values()):
+        return _even_targets(members, wishes, [topic for topic in sorted(counts) if topic in wanted], counts)
     topics = [topic for topic in sorted(counts) if any(topic in wish.topics for wish in wishes.values())]
-    is_same_for_all = all(wishes[member].topics == wishes[members[0]].topics for member in members)
-    kept = _kept(members, wishes, counts)
-    held = {member: list(partitions) for member, partitions in kept.items()}
+    held = _kept(members, wishes, counts)
     taken = {partition for partitions in held.values() for partition in partitions}
     free = [
         (topic, index) for topic in topics for index in range(counts[topic]) if (topic, index) not in taken
     ]
-    if is_same_for_all:
-        _share_evenly(members, held, free)
-    else:
-        _share_by_wish(members, wishes, held, free)
-    # Most keep exactly what they had: in a large group that is where the time would go.
-    return {
-        member: wishes[member].target
-        if held[member] == kept[member] and len(kept[member]) == wishes[member].target_size
-        else _by_topic(held[member])
-        for member in members
+    _share_by_wish(members, wishes, held, free)
+    return {member: _by_topic(held[member]) for member in members}
+
+
+def _even_targets(
+    members: list[str], wishes: Mapping[str, Wish], topics: list[bytes], counts: Mapping[bytes, int]
+) -> Targets:
+    """Where all want the same. Only members whose share changes are looked at one partition at a time: when a large
+    group comes together, this runs once for each of its members."""
+    targets = {member: wishes[member].target for member in members}
+    free = _not_given(targets.values(), topics, counts)
+    if free is None:
+        # Partitions that are gone or doubled, topics nobody wants any more: what is left of it is the beginning.
+        kept = _kept(members, wishes, counts)
+        targets = {member: _by_topic(kept[member]) for member in members}
+        free = _not_given(targets.values(), topics, counts)
+        assert free is not None, "what is kept exists once"
+    sizes = [sum(map(len, target.values())) for target in targets.values()]
+    share, extra = divmod(len(free) + sum(sizes), len(members))
+    # Those that have more than their share are the ones that may keep one more.
+    order = sorted(range(len(members)), key=sizes.__getitem__, reverse=True)
+    quotas = [share] * len(members)
+    for number in order[:extra]:
+        quotas[number] += 1
+    held = {
+        members[number]: _partitions_of(targets[members[number]])
+        for number, (size, quota) in enumerate(zip(sizes, quotas, strict=True))
+        if size != quota
     }
+    quota_of = dict(zip(members, quotas, strict=True))
+    for member, partitions in held.items():
+        free += partitions[quota_of[member] :]
+        del partitions[quota_of[member] :]
+    free.sort(reverse=True)
+    for member, partitions in held.items():
+        while len(partitions) < quota_of[member]:
+            partitions.append(free.pop())
+        targets[member] = _by_topic(partitions)
+    assert not free
+    return targets
+
+
+def _not_given(
+    targets: Iterable[Partitions], topics: list[bytes], counts: Mapping[bytes, int]
+) -> list[tuple[bytes, int]] | None:
+    """What nobody has yet; None if somebody has what does not exist, is not wanted, or another has too."""
+    given: dict[bytes, list[int]] = {topic: [] for topic in topics}
+    for target in targets:
+        for topic, indexes in target.items():
+            if topic not in given:
+                return None
+            given[topic] += indexes
+    free: list[tuple[bytes, int]] = []
+    for topic, taken in given.items():
+        left = set(range(counts[topic])).difference(taken)
+        if len(left) + len(taken) != counts[topic]:
+            return None
+        free += [(topic, index) for index in left]
+    return free
+
+
+def _partitions_of(target: Partitions) -> list[tuple[bytes, int]]:
+    return [(topic, index) for topic in sorted(target) for index in target[topic]]
 
 
 _Held = dict[str, list[tuple[bytes, int]]]
@@ -88,23 +137,6 @@ def _kept(members: list[str], wishes: Mapping[str, Wish], counts: Mapping[bytes,
         taken.update(kept)
         held[member] = kept
     return held
-
-
-def _share_evenly(members: list[str], held: _Held, free: list[tuple[bytes, int]]) -> None:
-    total = len(free) + sum(len(partitions) for partitions in held.values())
-    share, extra = divmod(total, len(members))
-    # Those that have more than their share are the ones that may keep one more.
-    order = sorted(members, key=lambda member: -len(held[member]))
-    quota = {member: share + (1 if number < extra else 0) for number, member in enumerate(order)}
-    for member in members:
-        surplus = held[member][quota[member] :]
-        del held[member][quota[member] :]
-        free += surplus
-    free.sort(reverse=True)
-    for member in members:
-        while len(held[member]) < quota[member]:
-            held[member].append(free.pop())
-    assert not free
 
 
 def _share_by_wish(

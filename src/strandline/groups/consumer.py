@@ -20,12 +20,15 @@ from strandline.groups import consumer_records as made
 from strandline.groups.assignors import ASSIGNORS, Targets, Wish
 from strandline.groups.consumer_group import (
     LEAVE_EPOCH,
+    STABLE,
     STATIC_LEAVE_EPOCH,
     UNREVOKED,
     ConsumerGroup,
     ConsumerMember,
     ResolvedRegex,
+    preferred_assignor,
 )
+from strandline.groups.consumer_requests import as_requested, says_nothing_new
 from strandline.groups.members import Caller
 from strandline.groups.outcome import Entry
 from strandline.groups.rebalance_times import RebalanceTimes
@@ -115,26 +118,7 @@ class ConsumerProtocol:
             reported = {topic.topic_id: topic.partitions for topic in request.topic_partitions}
         self._check_size(group, member_id)
         known, replaced = self._find(group, member_id, request.instance_id, request.member_epoch, reported)
-        wanted = replace(
-            known,
-            instance_id=request.instance_id if request.instance_id is not None else known.instance_id,
-            rack_id=request.rack_id if request.rack_id is not None else known.rack_id,
-            rebalance_timeout_ms=request.rebalance_timeout_ms
-            if request.rebalance_timeout_ms != -1
-            else known.rebalance_timeout_ms,
-            server_assignor=request.server_assignor
-            if request.server_assignor is not None
-            else known.server_assignor,
-            topic_names=tuple(sorted(set(request.subscribed_topic_names)))
-            if request.subscribed_topic_names is not None
-            else known.topic_names,
-            topic_regex=request.subscribed_topic_regex
-            if request.subscribed_topic_regex is not None
-            else known.topic_regex,
-            client_id=caller.client_id,
-            client_host=caller.client_host,
-            classic=None,
-        )
+        wanted = known if says_nothing_new(request, known, caller) else as_requested(request, known, caller)
         change = self.plan_change(group, known, replaced, wanted, reported, topics, now)
         times = self.settings.consumer_times(group.group_id)
         self._expect(group, change.member, times.session_timeout_ms, now)
@@ -254,7 +238,7 @@ class ConsumerProtocol:
             owner = group.owners.get((topic_id, index))
             return wanted.member_id if replaced is not None and owner == replaced.member_id else owner
 
-        subscribed = _topic_ids(_names(wanted, regexes), topics)
+        subscribed = _topic_ids(_names(wanted.topic_names, wanted.topic_regex, regexes), topics)
         placed = reconcile(
             owner_of,
             wanted,
@@ -279,12 +263,14 @@ class ConsumerProtocol:
         now: Moment,
     ) -> Change:
         """Most heartbeats: nobody wants anything else than before, so only the member itself is looked at."""
+        if known is wanted and known.state == STABLE and known.epoch == group.assignment_epoch:
+            return Change([], known, False)
         placed = reconcile(
             lambda topic_id, index: group.owners.get((topic_id, index)),
             wanted,
             group.assignment_epoch,
             group.targets.get(wanted.member_id, {}),
-            _topic_ids(_names(wanted, group.regexes), topics),
+            _topic_ids(group.subscribed_names(wanted), topics),
             False,
             reported,
         )
@@ -332,7 +318,8 @@ class ConsumerProtocol:
         """The group's epoch, one more if what members want or the topics they want have changed."""
         metadata_hash = group.metadata_hash
         if subscription_changed or group.seen_topics_version != topics.version:
-            names = frozenset[str]().union(*(_names(member, regexes) for member in members.values()))
+            wishes = {(member.topic_names, member.topic_regex) for member in members.values()}
+            names = frozenset[str]().union(*(_names(*wish, regexes) for wish in wishes))
             metadata_hash = _hash_of(names, topics)
         if not subscription_changed and metadata_hash == group.metadata_hash:
             # Only where nothing has to be written: a change whose records are lost is found again.
@@ -358,16 +345,14 @@ class ConsumerProtocol:
             wish = (member.topic_names, member.topic_regex)
             topic_ids = wanted.get(wish)
             if topic_ids is None:
-                names = _names(member, regexes)
+                names = _names(*wish, regexes)
                 topic_ids = wanted[wish] = _topic_ids(names, topics)
                 for name in names:
                     topic_id = topics.topic_id(name)
                     if topic_id is not None:
                         counts[topic_id] = topics.partition_count(name)
             wishes[member_id] = Wish(topic_ids, targets.get(member_id, {}))
-        votes = ConsumerGroup(group.group_id)
-        votes.members = dict(members)
-        name = votes.preferred_assignor(self.settings.consumer_assignors[0])
+        name = preferred_assignor(members.values(), self.settings.consumer_assignors[0])
         found = ASSIGNORS[name](wishes, counts)
         for member_id, target in found.items():
             known = targets.get(member_id)
@@ -466,9 +451,11 @@ def _is_part_of(reported: Reported, member: ConsumerMember) -> bool:
     )
 
 
-def _names(member: ConsumerMember, regexes: Mapping[str, ResolvedRegex]) -> frozenset[str]:
-    names = frozenset(member.topic_names)
-    resolved = regexes.get(member.topic_regex) if member.topic_regex else None
+def _names(
+    topic_names: tuple[str, ...], topic_regex: str, regexes: Mapping[str, ResolvedRegex]
+) -> frozenset[str]:
+    names = frozenset(topic_names)
+    resolved = regexes.get(topic_regex) if topic_regex else None
     return names if resolved is None else names | resolved.topics
 
 

@@ -8,6 +8,7 @@ that had it has confirmed that it let go.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -108,14 +109,6 @@ class ConsumerGroup:
         resolved = self.regexes.get(member.topic_regex) if member.topic_regex else None
         return names if resolved is None else names | resolved.topics
 
-    def preferred_assignor(self, default: str) -> str:
-        """The one that most members ask for; members that ask for none have no vote."""
-        votes: dict[str, int] = {}
-        for member in self.members.values():
-            if member.server_assignor is not None:
-                votes[member.server_assignor] = votes.get(member.server_assignor, 0) + 1
-        return max(votes, key=lambda name: votes[name]) if votes else default
-
     # Records
 
     def apply_metadata(self, value: records.ConsumerGroupMetadataValue) -> None:
@@ -205,6 +198,15 @@ class ConsumerGroup:
                         assert (topic_id, index) not in held, f"{index} belongs to two members"
                         held[topic_id, index] = member.member_id
         assert held == self.owners
+
+
+def preferred_assignor(members: Iterable[ConsumerMember], default: str) -> str:
+    """The one that most members ask for; members that ask for none have no vote."""
+    votes: dict[str, int] = {}
+    for member in members:
+        if member.server_assignor is not None:
+            votes[member.server_assignor] = votes.get(member.server_assignor, 0) + 1
+    return max(votes, key=lambda name: votes[name]) if votes else default
 
 
 def owned_from(listed: tuple[records.TopicPartitions, ...], default_epoch: int) -> Owned:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
 from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
-from strandline.groups.offsets import CommittedOffset, OffsetChanges
+from strandline.groups.offsets import NEVER, CommittedOffset, OffsetChanges
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.subscriptions import subscribed_topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
@@ -21,6 +21,7 @@ CONSUMER_PROTOCOL: Final = "consumer"
 # Versions of OffsetCommit: 9 brought member epochs, and with them the error for a group that is not there.
 _MEMBER_EPOCHS_FROM: Final = 9
 _GROUP_NOT_FOUND_FROM: Final = 9
+_new_tuple: Final = tuple.__new__
 
 
 def _stale(member: ConsumerMember) -> int:
@@ -28,13 +29,8 @@ def _stale(member: ConsumerMember) -> int:
     return int(ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION)
 
 
-class AskedOffset(Protocol):
-    """A partition of OffsetCommit or of TxnOffsetCommit."""
-
-    partition_index: int
-    committed_offset: int
-    committed_leader_epoch: int
-    committed_metadata: str | None
+# Partition, offset, leader epoch and note, of OffsetCommit or of TxnOffsetCommit.
+AskedOffset = tuple[int, int, int, str | None]
 
 
 class TopicToCommit(NamedTuple):
@@ -46,9 +42,9 @@ class TopicToCommit(NamedTuple):
 def _has_all(member: ConsumerMember, topics: list[TopicToCommit], epoch: int) -> bool:
     """Whether the member held the partitions in that epoch, and has ever since: nobody else can have moved them on."""
     return all(
-        _had_already(member, topic_id, asked.partition_index, epoch)
+        _had_already(member, topic_id, partition, epoch)
         for _, topic_id, partitions in topics
-        for asked in partitions
+        for partition, *_ in partitions
     )
 
 
@@ -94,14 +90,14 @@ class OffsetRequests:
         now_ms = now.wall_ms
         for topic, _, partitions in topics:
             committed = {}
-            for asked in partitions:
-                metadata = asked.committed_metadata or ""
-                if metadata and _java_length(metadata) > self._shard.settings.offset_metadata_size_max:
+            for partition, offset, leader_epoch, note in partitions:
+                if note and _java_length(note) > self._shard.settings.offset_metadata_size_max:
                     codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
                     continue
                 codes.append(0)
-                committed[asked.partition_index] = CommittedOffset(
-                    asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms
+                # As the class would do it, without a call of Python: this is most of what a commit costs.
+                committed[partition] = _new_tuple(
+                    CommittedOffset, (offset, leader_epoch, note or "", now_ms, NEVER)
                 )
             if committed:
                 outcome.commits.append(OffsetChanges(group_id, topic, committed))

@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from strandline.groups.outcome import Entry
 from strandline.wire.records.offsets_topic import OffsetCommitKey, OffsetCommitValue
+
+NEVER: Final = -1
 
 
 class CommittedOffset(NamedTuple):
@@ -21,7 +23,7 @@ class CommittedOffset(NamedTuple):
     leader_epoch: int
     metadata: str
     commit_ms: int
-    expire_ms: int = -1  # set by clients of versions before 5 only
+    expire_ms: int = NEVER  # set by clients of versions before 5 only
 
 
 class OffsetChanges(NamedTuple):

@@ -23,6 +23,11 @@ from strandline.wire import compression
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = HEADER.size
 assert HEADER_BYTES == 61
+# The same in two parts: the CRC is the last field of the first, and computed over the second and what follows.
+_NOT_COVERED: Final = Struct(">qiibI")
+_COVERED: Final = Struct(">hiqqqhii")
+_COVERED_FROM: Final = 5
+assert _NOT_COVERED.size + _COVERED.size == HEADER_BYTES
 LOG_OVERHEAD_BYTES: Final = 12  # base offset and length, which `length` itself does not count
 LENGTH_POSITION: Final = 8
 EPOCH_POSITION: Final = 12
@@ -321,10 +326,8 @@ _TABLED: Final = 1024
 _VARINTS: Final = _varint_table()
 
 
-def build_small_batch(
-    pairs: Sequence[tuple[bytes, bytes | None]], timestamp: int, codec: int = compression.NONE
-) -> tuple[bytes, BatchHeader]:
-    """A batch of keys and values with one timestamp and offsets from 0; the same bytes as `build_batch`, sooner."""
+def small_records(pairs: Iterable[tuple[bytes, bytes | None]]) -> list[bytes]:
+    """Keys and values as the records of a batch with one timestamp, from offset 0 on."""
     parts = []
     table = _VARINTS
     for number, (key, value) in enumerate(pairs):
@@ -335,34 +338,49 @@ def build_small_batch(
         else:
             value_size = table[len(value)] if len(value) < _TABLED else varint(len(value))
             body = b"".join((b"\0\0", delta, key_size, key, value_size, value, b"\0"))
-        parts.append(table[len(body)] if len(body) < _TABLED else varint(len(body)))
-        parts.append(body)
-    contents = b"".join(parts)
+        parts.append((table[len(body)] if len(body) < _TABLED else varint(len(body))) + body)
+    return parts
+
+
+def batch_of(
+    records: Sequence[bytes],
+    timestamp: int,
+    codec: int = compression.NONE,
+    *,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    is_transactional: bool = False,
+) -> tuple[bytes, BatchHeader]:
+    """A batch of records that are bytes already, with its header, whose CRC is left out."""
+    contents = b"".join(records)
     if codec:
         contents = compression.compress(codec, contents, None)
     header = BatchHeader(
-        base_offset=0,
-        length=HEADER_BYTES - LOG_OVERHEAD_BYTES + len(contents),
-        leader_epoch=NO_LEADER_EPOCH,
-        magic=MAGIC,
-        crc=0,
-        attributes=codec,
-        last_offset_delta=len(pairs) - 1,
-        base_timestamp=timestamp,
-        max_timestamp=timestamp,
-        producer_id=NO_PRODUCER_ID,
-        producer_epoch=NO_PRODUCER_EPOCH,
-        base_sequence=NO_SEQUENCE,
-        record_count=len(pairs),
+        0,
+        HEADER_BYTES - LOG_OVERHEAD_BYTES + len(contents),
+        NO_LEADER_EPOCH,
+        MAGIC,
+        0,
+        codec | TRANSACTIONAL_FLAG if is_transactional else codec,
+        len(records) - 1,
+        timestamp,
+        timestamp,
+        producer_id,
+        producer_epoch,
+        NO_SEQUENCE,
+        len(records),
     )
     return seal(header, contents), header
 
 
-def seal(header: BatchHeader, body: bytes) -> bytes:
+def build_small_batch(
+    pairs: Iterable[tuple[bytes, bytes | None]], timestamp: int, codec: int = compression.NONE
+) -> tuple[bytes, BatchHeader]:
+    """A batch of keys and values with one timestamp and offsets from 0; the same bytes as `build_batch`, sooner."""
+    return batch_of(small_records(pairs), timestamp, codec)
+
+
+def seal(header: BatchHeader, body: Buffer) -> bytes:
     """Header and body as bytes, with the CRC computed."""
-    batch = bytearray(HEADER.pack(*header))
-    batch += body
-    batch[CRC_POSITION : CRC_POSITION + 4] = crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]).to_bytes(
-        4, "big"
-    )
-    return bytes(batch)
+    covered = _COVERED.pack(*header[_COVERED_FROM:]) + body
+    return _NOT_COVERED.pack(*header[: _COVERED_FROM - 1], crc32c(covered)) + covered

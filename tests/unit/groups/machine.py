@@ -149,7 +149,20 @@ class Machine:
 
     def commit(self, request: OffsetCommitRequest, version: int = 9) -> list[int]:
         wanted = [
-            TopicToCommit(topic.name, topic_id(topic.name), topic.partitions) for topic in request.topics
+            TopicToCommit(
+                topic.name,
+                topic_id(topic.name),
+                [
+                    (
+                        each.partition_index,
+                        each.committed_offset,
+                        each.committed_leader_epoch,
+                        each.committed_metadata,
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
         ]
         outcome, codes = self.shard.offset_requests.commit(
             request.group_id,

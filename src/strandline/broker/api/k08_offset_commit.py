@@ -9,28 +9,53 @@ member epoch is taken where the member has held the partitions ever since (KIP-1
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from struct import Struct
+from struct import error as struct_error
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from strandline.base.buffers import Buffer
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import Answer, Body, RequestContext
 from strandline.broker.handlers import after
-from strandline.groups.offset_requests import TopicToCommit
+from strandline.groups.offset_requests import AskedOffset, TopicToCommit
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 from strandline.wire.codec import decode, encode
+from strandline.wire.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
 _TOPIC_IDS_FROM: Final = 10
+_FLEXIBLE_FROM: Final = 8
+_ID_BYTES: Final = 16
 _CACHED_PARTITIONS_MAX: Final = 100
+_INT32: Final = Struct(">i")
+# A partition without a note, from version 8 on: index, offset, leader epoch, the note's length, no tagged fields.
+_WITHOUT_NOTE: Final = Struct(">iqibb")
+# Lengths of one byte; 0 is null and what is counted begins at 1.
+_LENGTH_MAX: Final = 0x7F
+
+
+class _Topic(NamedTuple):
+    name: str
+    topic_id: bytes
+    partitions: list[AskedOffset]
+
+
+class _Request(NamedTuple):
+    group_id: str
+    generation: int
+    member_id: str
+    instance_id: str | None
+    retention_ms: int
+    topics: list[_Topic]
+
 
 # Of an answer: names, ids and partitions.
 _Places = tuple[tuple[str, bytes, tuple[int, ...]], ...]
@@ -39,104 +64,185 @@ _Places = tuple[tuple[str, bytes, tuple[int, ...]], ...]
 class _Waiting:
     """Takes what became of the records, and has the answer's bytes for the connection.
 
-    It is no plain future of a response: that would cost a future, a turn of the loop and a response each time.
+    It is no plain future of a response: most commits are written before their handler returns, and a future, a turn of
+    the loop and a response would cost more than the rest.
     """
 
-    __slots__ = ("_codes", "_topics", "_version", "body", "error_code")
+    __slots__ = ("_codes", "_later", "_now", "_topics", "_version", "error_code")
 
-    def __init__(self, version: int, topics: Sequence[OffsetCommitRequestTopic], codes: list[int]) -> None:
-        self.body: asyncio.Future[Body | None] = asyncio.get_running_loop().create_future()
+    def __init__(self, version: int, topics: list[_Topic], codes: list[int]) -> None:
         self.error_code = 0  # of all of them, if they could not be written
         self._version = version
         self._topics = topics
         self._codes = codes
+        self._now: Body | None = None
+        self._later: asyncio.Future[Body | None] | None = None
 
     def done(self) -> bool:
-        return self.body.done()
+        return self._now is not None or (self._later is not None and self._later.done())
 
     def set_result(self, _: object) -> None:
         codes = [self.error_code] * len(self._codes) if self.error_code else self._codes
-        self.body.set_result((_answer(self._version, self._topics, codes),))
+        body = (_answer(self._version, self._topics, codes),)
+        if self._later is None:
+            self._now = body
+        else:
+            self._later.set_result(body)
+
+    def answer(self) -> Answer:
+        if self._now is not None:
+            return self._now
+        self._later = asyncio.get_running_loop().create_future()
+        return self._later
 
 
 def handle_raw(broker: Broker, context: RequestContext) -> Answer:
     version = context.api_version
-    request = decode(OffsetCommitRequest, version, context.body, context.position)
+    request = walked(bytes(context.body), context.position, version)
+    if request is None:
+        request = decoded(context.body, context.position, version)
     load = broker.groups.first_load(request.group_id)
     if load is not None:
         return after(load, lambda: _commit(broker, version, request))
     return _commit(broker, version, request)
 
 
-def _commit(broker: Broker, version: int, request: OffsetCommitRequest) -> Answer:
-    wanted, codes = _known(broker, version, request.topics)
-    if not wanted:
-        return (_answer(version, request.topics, codes),)  # no group comes to be by it
+def walked(data: bytes, position: int, version: int) -> _Request | None:
+    """A request as most of them are: short texts, no notes, no tagged fields. None for any other, or a broken one."""
+    if version < _FLEXIBLE_FROM:
+        return None
     try:
-        runtime = broker.groups.shard_of(request.group_id)
+        group_id, position = _short_text(data, position)
+        (generation,) = _INT32.unpack_from(data, position)
+        member_id, position = _short_text(data, position + 4)
+        instance_id = None
+        if data[position]:
+            instance_id, position = _short_text(data, position)
+        else:
+            position += 1
+        topic_count = data[position]
+        position += 1
+        topics = []
+        for _ in range(topic_count - 1):
+            name, topic_id = "", ZERO_UUID
+            if version >= _TOPIC_IDS_FROM:
+                topic_id = data[position : position + _ID_BYTES]
+                position += _ID_BYTES
+            else:
+                name, position = _short_text(data, position)
+            count = data[position] - 1
+            position += 1
+            end = position + count * _WITHOUT_NOTE.size
+            asked: list[AskedOffset] = []
+            for partition, offset, leader_epoch, note_length, tags in _WITHOUT_NOTE.iter_unpack(
+                data[position:end]
+            ):
+                if not 0 <= note_length <= 1 or tags:
+                    return None
+                asked.append((partition, offset, leader_epoch, None))
+            if len(asked) != count or count >= _LENGTH_MAX or data[end]:
+                return None
+            topics.append(_Topic(name, topic_id, asked))
+            position = end + 1
+    except (IndexError, ValueError, struct_error):
+        return None
+    if not 0 < topic_count <= _LENGTH_MAX or data[position:] != b"\0":
+        return None
+    return _Request(group_id, generation, member_id, instance_id, -1, topics)
+
+
+def _short_text(data: bytes, position: int) -> tuple[str, int]:
+    length = data[position]
+    end = position + length
+    if not 0 < length <= _LENGTH_MAX or end >= len(data):
+        raise ValueError("for the codec, which reads all lengths and says what is wrong")
+    return data[position + 1 : end].decode(), end
+
+
+def decoded(data: Buffer, position: int, version: int) -> _Request:
+    request = decode(OffsetCommitRequest, version, data, position)
+    topics = [
+        _Topic(
+            topic.name,
+            topic.topic_id,
+            [
+                (
+                    each.partition_index,
+                    each.committed_offset,
+                    each.committed_leader_epoch,
+                    each.committed_metadata,
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]
+    return _Request(
+        request.group_id,
+        request.generation_id_or_member_epoch,
+        request.member_id,
+        request.group_instance_id,
+        request.retention_time_ms,
+        topics,
+    )
+
+
+def _commit(broker: Broker, version: int, request: _Request) -> Answer:
+    group_id, generation, member_id, instance_id, retention_ms, topics = request
+    wanted, codes = _known(broker, version, topics)
+    if not wanted:
+        return (_answer(version, topics, codes),)  # no group comes to be by it
+    try:
+        runtime = broker.groups.shard_of(group_id)
         outcome, given = runtime.shard.offset_requests.commit(
-            request.group_id,
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id_or_member_epoch,
-            request.retention_time_ms,
-            wanted,
-            version,
-            runtime.now(),
+            group_id, member_id, instance_id, generation, retention_ms, wanted, version, runtime.now()
         )
     except KafkaError as error:
         codes = [code or int(error.code) for code in codes]
-        return (_answer(version, request.topics, codes),)
+        return (_answer(version, topics, codes),)
     if any(codes):
         following = iter(given)
         codes = [code or next(following) for code in codes]
     else:
         codes = given
-    waiting = _Waiting(version, request.topics, codes)
+    waiting = _Waiting(version, topics, codes)
     runtime.commit(outcome.answer(waiting, waiting))
-    return waiting.body
+    return waiting.answer()
 
 
-def _known(
-    broker: Broker, version: int, topics: Sequence[OffsetCommitRequestTopic]
-) -> tuple[list[TopicToCommit], list[int]]:
+def _known(broker: Broker, version: int, topics: list[_Topic]) -> tuple[list[TopicToCommit], list[int]]:
     """What there is, and for each partition of the request an error code, 0 where it is there."""
     by_id = version >= _TOPIC_IDS_FROM
     wanted = []
     codes: list[int] = []
-    for topic in topics:
-        name = broker.topic_name(topic.topic_id) if by_id else topic.name
+    for name, topic_id, partitions in topics:
+        if by_id:
+            name = broker.topic_name(topic_id)
         known = broker.image.topics.get(name)
         if known is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            codes += [int(code)] * len(topic.partitions)
+            codes += [int(code)] * len(partitions)
             continue
-        there = [each for each in topic.partitions if each.partition_index in known.partitions]
-        if len(there) == len(topic.partitions):
+        there = [each for each in partitions if each[0] in known.partitions]
+        if len(there) == len(partitions):
             codes += [0] * len(there)
         else:
             codes += [
-                0 if each.partition_index in known.partitions else int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                for each in topic.partitions
+                0 if each[0] in known.partitions else int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                for each in partitions
             ]
         if there:
             wanted.append(TopicToCommit(name, known.topic_id, there))
     return wanted, codes
 
 
-def _answer(version: int, topics: Sequence[OffsetCommitRequestTopic], codes: list[int]) -> bytes:
-    if len(codes) > _CACHED_PARTITIONS_MAX or any(codes):
-        return _encoded(version, _places(topics), codes)
-    return _all_written(version, _places(topics))
-
-
-def _places(topics: Sequence[OffsetCommitRequestTopic]) -> _Places:
-    return tuple(
-        [
-            (topic.name, topic.topic_id, tuple([p.partition_index for p in topic.partitions]))
-            for topic in topics
-        ]
+def _answer(version: int, topics: list[_Topic], codes: list[int]) -> bytes:
+    places = tuple(
+        [(name, topic_id, tuple([each[0] for each in partitions])) for name, topic_id, partitions in topics]
     )
+    if len(codes) > _CACHED_PARTITIONS_MAX or any(codes):
+        return _encoded(version, places, codes)
+    return _all_written(version, places)
 
 
 @lru_cache(maxsize=256)

@@ -79,7 +79,14 @@ def _prepare(
                 place.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
             places.append(place)
-            there.append(asked)
+            there.append(
+                (
+                    asked.partition_index,
+                    asked.committed_offset,
+                    asked.committed_leader_epoch,
+                    asked.committed_metadata,
+                )
+            )
         if known is not None and there:
             wanted.append(TopicToCommit(topic.name, known.topic_id, there))
         topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=tuple(partitions)))

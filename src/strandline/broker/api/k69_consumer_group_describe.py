@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.k15_describe_groups import GROUP_OPERATIONS
 from strandline.broker.connection import RequestContext
-from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
+from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember, preferred_assignor
 from strandline.wire.api.k69_consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
@@ -67,7 +67,9 @@ def _describe(broker: Broker, group: ConsumerGroup) -> DescribedGroup:
         group_state=group.state,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=group.preferred_assignor(broker.groups.settings.consumer_assignors[0]),
+        assignor_name=preferred_assignor(
+            group.members.values(), broker.groups.settings.consumer_assignors[0]
+        ),
         members=tuple(_member(broker, group, member) for member in group.members.values()),
     )
 
