@@ -49,7 +49,16 @@ Answer = Body | None | Awaitable[Outcome]
 class RequestContext:
     """What a handler knows of a request beside its message."""
 
-    __slots__ = ("api_key", "api_version", "body", "client_id", "connection", "correlation_id", "position")
+    __slots__ = (
+        "answers_with_tags",
+        "api_key",
+        "api_version",
+        "body",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "position",
+    )
 
     def __init__(
         self,
@@ -60,6 +69,7 @@ class RequestContext:
         client_id: str | None,
         body: memoryview,
         position: int,
+        answers_with_tags: bool,
     ) -> None:
         self.connection = connection
         self.api_key = api_key
@@ -68,6 +78,7 @@ class RequestContext:
         self.client_id = client_id
         self.body = body
         self.position = position  # where the message begins, behind the header
+        self.answers_with_tags = answers_with_tags  # whether the answer's header has tagged fields
 
     def caller(self) -> Caller:
         """Who asks, as the groups' coordinator notes it."""
@@ -79,8 +90,6 @@ class Dispatch(Protocol):
     """What the handlers' table offers: see `handlers.Handlers`."""
 
     def is_flexible(self, api_key: int, api_version: int) -> bool: ...
-
-    def answers_with_tags(self, api_key: int, api_version: int) -> bool: ...
 
     def handle(self, context: RequestContext) -> Answer: ...
 
@@ -270,12 +279,24 @@ class ClientConnection:
                 raise DecodeError(f"a client id of {client_id_size} bytes in a request of {len(frame)}")
             client_id = str(frame[position : position + client_id_size], "utf-8", "replace")
             position += client_id_size
-        if self._broker.handlers.is_flexible(api_key, api_version):
+        is_flexible = self._broker.handlers.is_flexible(api_key, api_version)
+        if is_flexible:
             try:
                 position = skip_tags(frame, position)
             except IndexError as error:
                 raise DecodeError("a request header that ends too early") from error
-        return RequestContext(self, api_key, api_version, correlation_id, client_id, frame, position)
+        # Never for ApiVersions, so that anyone can read it.
+        has_tags = is_flexible and api_key != _API_VERSIONS
+        return RequestContext(
+            self,
+            api_key,
+            api_version,
+            correlation_id,
+            client_id,
+            frame,
+            position,
+            has_tags,
+        )
 
     async def _finish(self, waiting: _Waiting, work: Coroutine[Any, Any, Outcome]) -> None:
         try:
@@ -333,7 +354,7 @@ class ClientConnection:
         for part in answer:
             size += part.size if type(part) is Slice else len(part)
         head = bytearray(_ANSWER_HEAD.size)
-        if self._broker.handlers.answers_with_tags(context.api_key, context.api_version):
+        if context.answers_with_tags:
             head.append(0)
             size += 1
         _ANSWER_HEAD.pack_into(head, 0, size, context.correlation_id)

@@ -100,6 +100,11 @@ class CoordinatorShards(ABC, Generic[R]):
         partition = self.partition_of(key)
         return self._broker.image.topics[self.topic].partitions[partition].leader
 
+    def loaded(self, key: str) -> R | None:
+        """The shard if it is here: the way of most requests."""
+        topic = self._broker.image.topics.get(self.topic)
+        return None if topic is None else self._shards.get(java_hash(key) % len(topic.partitions))
+
     def shard_of(self, key: str) -> R:
         """Raises KafkaError unless this broker coordinates it and has loaded it."""
         partition = self.partition_of(key)

@@ -65,13 +65,13 @@ class ShardRuntime:
         """Writes what has to be written, then gives the answers."""
         if self._queued and outcome.has_records:
             self._flush()
-        while True:
-            following = self._write(outcome) if outcome.has_records else None
-            if following is None and not outcome.has_records:
-                self._give_when_settled(outcome)
-            if following is None:
-                break
-            outcome = following
+        following: Outcome | None = outcome
+        while following is not None:
+            if following.has_records:
+                following = self._write(following)
+            else:
+                self._give_when_settled(following)
+                following = None
         self._arm()
 
     def commit(self, outcome: Outcome) -> None:
@@ -284,10 +284,12 @@ class ShardRuntime:
 def _records(outcome: Outcome) -> list[bytes]:
     """What is to be written; raises KafkaError where a text is too long for any record."""
     try:
-        records = small_records(
-            (encode_key(key), None if value is None else encode_value(value))
-            for key, value in outcome.entries
-        )
+        records: list[bytes] = []
+        if outcome.entries:
+            records = small_records(
+                (encode_key(key), None if value is None else encode_value(value))
+                for key, value in outcome.entries
+            )
         for group_id, topic, committed in outcome.commits:
             offset_commits.append_records(records, group_id, topic, committed.items())
     except (EncodeError, StructError) as error:

@@ -120,10 +120,6 @@ class Handlers:
         api = TABLE.get(api_key)
         return api is not None and api.flexible_from <= api_version <= api.version_max
 
-    def answers_with_tags(self, api_key: int, api_version: int) -> bool:
-        """Whether the answer's header has tagged fields: never for ApiVersions, so that anyone can read it."""
-        return api_key != API_VERSIONS and self.is_flexible(api_key, api_version)
-
     def handle(self, context: RequestContext) -> Answer:
         found = self._loaded.get(context.api_key)
         if found is None:

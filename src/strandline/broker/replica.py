@@ -22,7 +22,7 @@ from strandline.partition.open_transactions import Guard
 from strandline.partition.producers import Producers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.log import Log
-from strandline.wire.record_batch import BatchHeader, checksum, headers_in
+from strandline.wire.record_batch import LOG_APPEND_TIME_FLAG, BatchHeader, checksum, headers_in
 from strandline.wire.records.markers import Marker, marker_batch, read_marker
 
 
@@ -139,7 +139,7 @@ class Replica:
             except KafkaError:
                 self._refused(header)
                 raise
-        append_time = header.max_timestamp if header.uses_log_append_time else -1
+        append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else -1
         if header.producer_id >= 0:
             repeated = self.producers.check(header, guard)
             if repeated is None and header.is_transactional:

@@ -101,11 +101,12 @@ class Leader:
         return self._proposed
 
     def effective_min_in_sync(self, min_in_sync: int) -> int:
-        factor = len(self.replicas)
-        return min_in_sync if min_in_sync < factor else factor  # asked at each append, and `min` is slow
+        return min(min_in_sync, len(self.replicas))
 
     def is_below_minimum(self, min_in_sync: int) -> bool:
-        return len(self.in_sync) < self.effective_min_in_sync(min_in_sync)
+        """Whether fewer are in sync than the effective minimum."""
+        count = len(self.in_sync)
+        return count < min_in_sync and count < len(self.replicas)
 
     def check_acks_all(self, min_in_sync: int) -> None:
         if self.is_below_minimum(min_in_sync):
@@ -124,7 +125,7 @@ class Leader:
     def _advance(self, min_in_sync: int) -> bool:
         if self.is_below_minimum(min_in_sync):
             return False
-        counted = self.maximal_in_sync
+        counted = self.in_sync if self._proposed is None else self.maximal_in_sync
         if self._waited_for:
             counted += self._waited_for
         if counted == (self.node_id,):

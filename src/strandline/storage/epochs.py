@@ -20,14 +20,12 @@ class LeaderEpochs:
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
         self.path = path
-        self.entries: list[tuple[int, int]] = []
-        self.is_saved = True
-        if disk.exists(path):
-            self.entries = checkpoints.parse_epochs(disk.read(path))
+        self._note(checkpoints.parse_epochs(disk.read(path)) if disk.exists(path) else [], is_saved=True)
 
-    @property
-    def latest_epoch(self) -> int:
-        return self.entries[-1][0] if self.entries else UNDEFINED_EPOCH
+    def _note(self, entries: list[tuple[int, int]], *, is_saved: bool) -> None:
+        self.entries = entries
+        self.latest_epoch = entries[-1][0] if entries else UNDEFINED_EPOCH  # asked for at each append
+        self.is_saved = is_saved
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Notes that `epoch` began at `start_offset`; entries that contradict it are dropped."""
@@ -89,8 +87,8 @@ class LeaderEpochs:
 
     def _have(self, entries: list[tuple[int, int]]) -> None:
         """They count from now on; before the next append they are written."""
-        self.entries, self.is_saved = entries, False
+        self._note(entries, is_saved=False)
 
     def _set(self, entries: list[tuple[int, int]]) -> None:
         self._disk.write_whole(self.path, checkpoints.render_epochs(entries), sync=False)
-        self.entries, self.is_saved = entries, True
+        self._note(entries, is_saved=True)

@@ -166,7 +166,7 @@ class Log:
         active = self.active
         if (
             active.size + size > config.segment_bytes
-            or (active.size > 0 and self._age_ms(active, max_timestamp, now_ms) > self._age_max_ms())
+            or (active.size > 0 and self._is_over_age(active, max_timestamp, now_ms))
             or active.offset_index.count >= config.segment_index_bytes // _INDEX_ENTRY_BYTES
             or active.time_index.count >= config.segment_index_bytes // _TIME_ENTRY_BYTES - 1
             or last_offset - active.base_offset > 0x7FFFFFFF
@@ -174,18 +174,18 @@ class Log:
             return self.roll(now_ms)
         return active
 
-    def _age_ms(self, segment: Segment, max_timestamp: int, now_ms: int) -> int:
-        """By the records' own timestamps where they have them, so that replaying old data rolls as it once did."""
-        if segment.first_timestamp is not None and segment.first_timestamp >= 0:
-            return max_timestamp - segment.first_timestamp
-        return now_ms - self._active_since_ms
+    def _is_over_age(self, segment: Segment, max_timestamp: int, now_ms: int) -> bool:
+        """By the records' own timestamps where they have them, so that replaying old data rolls as it once did.
 
-    def _age_max_ms(self) -> int:
-        """What is to be compacted in time must be in a closed segment by then."""
+        What is to be compacted in time must be in a closed segment by then.
+        """
+        first = segment.first_timestamp
+        has_timestamps = first is not None and first >= 0
+        age_ms = max_timestamp - first if has_timestamps else now_ms - self._active_since_ms  # type: ignore[operator]
         config = self.config
-        if "compact" in config.cleanup_policy:
-            return min(config.segment_ms, config.max_compaction_lag_ms)
-        return config.segment_ms
+        return age_ms > config.segment_ms or (
+            age_ms > config.max_compaction_lag_ms and "compact" in config.cleanup_policy
+        )
 
     def roll(self, now_ms: int) -> Segment:
         """Closes the active segment and begins one at the log's end. If that fails, the old one stays active."""
