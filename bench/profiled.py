@@ -37,7 +37,7 @@ from tests.oracle.fetch import JAVA, KAFKA_JARS
 SAMPLES_NAME = "samples.json"
 # The kernel's clock tick allows no shorter one.
 INTERVAL_S = 0.004
-SHOWN = int(__import__("os").environ.get("SHOWN","24"))
+SHOWN = 24
 _WAIT_S_MAX = 10.0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -159,7 +158,7 @@ def instance_ids_are_taken_over(patch: Patch) -> Test:
             if error.code != ErrorCode.UNRELEASED_INSTANCE_ID:
                 raise
             old = group.members[group.static_members[instance_id]]
-            return replace(old, member_id=member_id, epoch=0, previous_epoch=0), old
+            return old._replace(member_id=member_id, epoch=0, previous_epoch=0), old
 
     patch.setattr(ConsumerProtocol, "_find", find)
     return kip_848.test_an_instance_id_in_use_is_not_given_to_another
@@ -186,7 +185,7 @@ def upgrades_forget_what_members_own(patch: Patch) -> Test:
 
     def upgraded(self: Any, *arguments: Any) -> Any:
         group = original(self, *arguments)
-        group.members = {m: replace(member, assigned={}) for m, member in group.members.items()}
+        group.members = {m: member._replace(assigned={}) for m, member in group.members.items()}
         group.owners = {}
         return group
 

@@ -8,7 +8,6 @@ not let go of partitions within its rebalance timeout, is removed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
@@ -178,7 +177,7 @@ class ConsumerProtocol:
                     f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
                     f"instance id is owned by {old.member_id} member.",
                 )
-            return replace(old, member_id=member_id, epoch=0, previous_epoch=0), old
+            return old._replace(member_id=member_id, epoch=0, previous_epoch=0), old
         if old is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
         if old.member_id != member_id:
@@ -375,7 +374,7 @@ class ConsumerProtocol:
         if member.member_id != request.member_id:
             raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, f"Member {request.member_id} was fenced.")
         if request.member_epoch == STATIC_LEAVE_EPOCH:
-            away = replace(member, epoch=STATIC_LEAVE_EPOCH, revoking={})
+            away = member._replace(epoch=STATIC_LEAVE_EPOCH, revoking={})
             self._timers.cancel((REVOCATION, group.group_id, member.member_id))
             return [made.current_entry(group.group_id, away)], []
         return self.plan_removal(group, [member.member_id]), [member.member_id]

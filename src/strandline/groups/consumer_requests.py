@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from strandline.groups.consumer_group import ConsumerMember
 from strandline.groups.members import Caller
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -28,8 +26,7 @@ def as_requested(
     request: ConsumerGroupHeartbeatRequest, known: ConsumerMember, caller: Caller
 ) -> ConsumerMember:
     """What a request does not say stays as it was."""
-    return replace(
-        known,
+    return known._replace(
         instance_id=request.instance_id if request.instance_id is not None else known.instance_id,
         rack_id=request.rack_id if request.rack_id is not None else known.rack_id,
         rebalance_timeout_ms=request.rebalance_timeout_ms

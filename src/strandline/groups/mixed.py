@@ -7,7 +7,6 @@ the new protocol leaves becomes a classic group again. `group.consumer.migration
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -165,8 +164,7 @@ class Mixed:
         except DecodeError as error:
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, str(error)) from error
         protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
-        wanted = replace(
-            known,
+        wanted = known._replace(
             instance_id=request.group_instance_id or known.instance_id,
             rack_id=subscription.rack_id or known.rack_id,
             rebalance_timeout_ms=request.rebalance_timeout_ms
@@ -195,7 +193,7 @@ class Mixed:
             if old.member_id != request.member_id:
                 raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
             return old, None
-        return replace(old, member_id=member_id, epoch=0, previous_epoch=0), old
+        return old._replace(member_id=member_id, epoch=0, previous_epoch=0), old
 
     def check_member(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from strandline.groups.consumer_group import (
     STABLE,
@@ -61,10 +60,10 @@ def _drop_unsubscribed(
     for topic_id, indexes in dropped.items():
         revoking.setdefault(topic_id, {}).update(indexes)
     if _still_holds(revoking, reported):
-        return replace(
-            member, state=UNREVOKED, previous_epoch=member.epoch, assigned=assigned, revoking=revoking
+        return member._replace(
+            state=UNREVOKED, previous_epoch=member.epoch, assigned=assigned, revoking=revoking
         )
-    return replace(member, previous_epoch=member.epoch, assigned=assigned)
+    return member._replace(previous_epoch=member.epoch, assigned=assigned)
 
 
 def _advance(
@@ -97,13 +96,12 @@ def _advance(
             if found:
                 partitions[topic_id] = found
     if revoking and _still_holds(revoking, reported):
-        return replace(
-            member, state=UNREVOKED, previous_epoch=member.epoch, assigned=assigned, revoking=revoking
+        return member._replace(
+            state=UNREVOKED, previous_epoch=member.epoch, assigned=assigned, revoking=revoking
         )
     for topic_id, indexes in gained.items():
         assigned[topic_id] = {**assigned.get(topic_id, {}), **indexes}
-    return replace(
-        member,
+    return member._replace(
         state=UNRELEASED if must_wait else STABLE,
         epoch=target_epoch,
         previous_epoch=member.epoch,
