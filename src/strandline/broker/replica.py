@@ -22,7 +22,13 @@ from strandline.partition.open_transactions import Guard
 from strandline.partition.producers import Producers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.log import Log
-from strandline.wire.record_batch import LOG_APPEND_TIME_FLAG, BatchHeader, checksum, headers_in
+from strandline.wire.record_batch import (
+    LOG_APPEND_TIME_FLAG,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    checksum,
+    headers_in,
+)
 from strandline.wire.records.markers import Marker, marker_batch, read_marker
 
 
@@ -142,10 +148,10 @@ class Replica:
         append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else -1
         if header.producer_id >= 0:
             repeated = self.producers.check(header, guard)
-            if repeated is None and header.is_transactional:
-                self._check_transaction(header, guard)
             if repeated is not None:
                 return Appended(repeated.first_offset, repeated.last_offset, repeated.timestamp)
+            if header.attributes & TRANSACTIONAL_FLAG:
+                self._check_transaction(header, guard)
         log = self.log
         base_offset = log.log_end_offset
         try:

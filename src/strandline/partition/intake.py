@@ -38,6 +38,7 @@ ZSTD_PRODUCE_VERSION_MIN: Final = 7
 _NO_BOUND: Final = 0x7FFFFFFFFFFFFFFF
 # Of the records of a batch that are at fault so many are named, each with a sentence.
 _NAMED_MAX: Final = 1000
+_new_tuple: Final = tuple.__new__
 _NOT_FOR_CLIENTS: Final = CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 
@@ -80,7 +81,7 @@ class Intake:
         size = len(batch)
         if size < HEADER_BYTES:
             raise _too_short(batch)
-        header = BatchHeader._make(HEADER.unpack_from(batch, 0))
+        header = _new_tuple(BatchHeader, HEADER.unpack_from(batch, 0))  # `_make` without a call of Python
         if header.magic != MAGIC:
             raise _invalid(f"Record batches must have magic {MAGIC}, not {header.magic}.")
         if header.length + LOG_OVERHEAD_BYTES != size:
@@ -125,7 +126,8 @@ class Intake:
     def needs_rewrite(self, header: BatchHeader) -> bool:
         """Whether the topic asks for more than the header shows."""
         if self.is_plain:
-            return header.uses_log_append_time or header.max_timestamp < header.base_timestamp
+            uses_append_time = bool(header.attributes & LOG_APPEND_TIME_FLAG)
+            return uses_append_time or header.max_timestamp < header.base_timestamp
         return (
             self._uses_append_time
             or self._reads_records()

@@ -31,7 +31,7 @@ from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.producer_entry import ProducerEntry
 from strandline.partition.open_transactions import Guard, OpenTransactions
-from strandline.wire.record_batch import NO_SEQUENCE, BatchHeader, next_sequence
+from strandline.wire.record_batch import NO_SEQUENCE, TRANSACTIONAL_FLAG, BatchHeader, next_sequence
 from strandline.wire.records.markers import Marker, read_marker
 
 # As many as a producer may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
@@ -115,7 +115,8 @@ class Producers:
             return None
         newest = producer.batches[-1]
         if first == next_sequence(newest.last_sequence, 1):
-            _check_turn(header, guard)
+            if guard is not None:
+                _check_turn(header, guard)
             return None
         last = next_sequence(first, header.last_offset_delta)
         for batch in producer.batches:
@@ -211,19 +212,19 @@ class Producers:
             self._note_sequences(producer, header, first_offset)
         producer.data_offset = first_offset + header.last_offset_delta
         producer.last_timestamp = header.max_timestamp
-        if header.is_transactional and producer.txn_first_offset < 0:
+        if header.attributes & TRANSACTIONAL_FLAG and producer.txn_first_offset < 0:
             producer.txn_first_offset = first_offset
             self.transactions.open(header.producer_id, first_offset)
             self.transactions.forget_guard(header.producer_id)
 
     def _note_sequences(self, producer: _Producer, header: BatchHeader, first_offset: int) -> None:
-        last_offset = first_offset + header.last_offset_delta
-        last_sequence = next_sequence(header.base_sequence, header.last_offset_delta)
+        delta = header.last_offset_delta
+        last_sequence = next_sequence(header.base_sequence, delta)
         if last_sequence < producer.began_with:
             producer.began_with = 0
         producer.batches.append(
             AppendedBatch(
-                header.base_sequence, last_sequence, first_offset, last_offset, header.max_timestamp
+                header.base_sequence, last_sequence, first_offset, first_offset + delta, header.max_timestamp
             )
         )
 

@@ -73,6 +73,7 @@ _NEVER: Final = 0x7FFFFFFFFFFFFFFF
 # index, error, base offset, append time, log start; then no record errors, no message, no tagged fields
 _WRITTEN: Final = Struct(">ihqqqbbb")
 _ERROR_CODE: Final = itemgetter(0)
+_WAITED: Final = itemgetter(6)
 
 
 class Piece(NamedTuple):
@@ -266,16 +267,10 @@ def _append(
     except OSError as error:
         return _refused(broker.replicas.disk_error(replica.directory, error))
     broker.counters.add("bytes_in", len(records))
-    waited = None
+    log, waited = replica.log, None
     if acks == ACKS_ALL and replica.high_watermark <= appended.last_offset:
         waited = Waited(replica, replica.epoch, appended.last_offset + 1)
-    return Result(
-        ErrorCode.NONE,
-        appended.base_offset,
-        appended.append_time_ms,
-        replica.log.log_start_offset,
-        waited=waited,
-    )
+    return Result(0, appended.base_offset, appended.append_time_ms, log.log_start_offset, None, (), waited)
 
 
 def _check_and_append(
@@ -348,9 +343,9 @@ async def _produce_one(
 def _answer_when_committed(
     broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> Body | asyncio.Future[Body | None] | None:
-    waited = [(number, result.waited) for number, result in enumerate(results) if result.waited is not None]
-    if not waited:
+    if not any(map(_WAITED, results)):
         return _answer(broker, context, request, topics, results)
+    waited = [(number, result.waited) for number, result in enumerate(results) if result.waited is not None]
     answer: asyncio.Future[Body | None] = asyncio.get_running_loop().create_future()
 
     def committed(codes: list[int]) -> None:
@@ -371,7 +366,7 @@ def answer_all_written(
     pack = _WRITTEN.pack
     rows: list[list[bytes]] = [[] for _ in topics]
     for piece, result in zip(pieces, results, strict=True):
-        _, base_offset, append_time_ms, log_start_offset, *_ = result
+        _, base_offset, append_time_ms, log_start_offset, _, _, _ = result
         row = pack(piece.partition, 0, base_offset, append_time_ms, log_start_offset, 1, 0, 0)
         rows[piece.topic_number].append(row)
     out = bytearray(uvarint(len(topics) + 1))
