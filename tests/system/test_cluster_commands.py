@@ -1,4 +1,4 @@
-"""`strandline up --nodes` and `strandline format`, as a person uses them."""
+"""`strandline up --nodes`, `cluster` and `format`, as a person uses them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Producer
 
+from strandline.client.sync import Admin
+from strandline.testing import BrokerProcess, Cluster
 from strandline.testing.clusters import wait_until
 from tests.system.commands import command
 
@@ -70,6 +73,43 @@ def test_nodes_end_with_whoever_started_them() -> None:
         running.signal(signal.SIGKILL)
         running.wait()
     wait_until(lambda: not any(is_alive(pid) for pid in pids), 60.0)
+
+
+def test_a_cluster_is_seen_to_lose_a_node_and_waited_for_until_it_is_back(
+    strandline_cluster: Cluster,
+) -> None:
+    bootstrap = strandline_cluster.bootstrap
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        admin.create_topic("t", partitions=2, replication_factor=3, configs={"min.insync.replicas": "2"})
+
+    def asked(*arguments: str) -> tuple[int, dict[str, Any]]:
+        with command("cluster", *arguments, "--bootstrap-server", bootstrap, "--json") as running:
+            status = running.wait()
+        return status, json.loads(running.out[0])
+
+    assert asked("wait", "--before-restart", "3")[0] == 0
+    strandline_cluster.nodes[1].kill()
+    status, late = asked("wait", "--timeout", "1")
+    assert (status, late["is_whole"], late["under_replicated"]) == (1, False, ["t-0", "t-1"])
+    status, seen = asked("status", "--before-restart", "3")
+    assert (status, seen["nodes"], seen["fenced"], seen["needs_node"]) == (1, [1, 3], [2], ["t-0", "t-1"])
+    with command("cluster", "wait", "--bootstrap-server", bootstrap) as waiting:
+        strandline_cluster.nodes[1].start()
+        assert waiting.wait() == 0
+    assert "2 partitions, every replica in sync" in waiting.out
+
+
+def test_a_node_that_is_not_there_and_a_cluster_that_does_not_answer_are_told(
+    strandline_broker: BrokerProcess,
+) -> None:
+    with command(
+        "cluster", "status", "--bootstrap-server", strandline_broker.bootstrap, "--before-restart", "77"
+    ) as nobody:
+        assert nobody.wait() == 1
+    assert "There is no node 77" in nobody.err[0]
+    with command("cluster", "status", "--bootstrap-server", "localhost:1", "--timeout", "1") as silent:
+        assert silent.wait() == 1
+    assert "see whether the brokers are up" in silent.err[0]
 
 
 def test_a_directory_keeps_its_number_of_nodes(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from strandline import __version__
-from strandline.cli import dlq, logs, pipeline, sim
+from strandline.cli import dlq, health, logs, pipeline, sim
 
 _NODES_MAX = 15
 # What a shell calls a command that SIGINT ended.
@@ -89,7 +89,7 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
         "docs", help="print the reference pages, or write them", formatter_class=Formatter
     )
     docs.add_argument("--write", metavar="DIRECTORY", help="write the pages there instead of printing them")
-    more = logs.add_commands(commands, Formatter)
+    more = health.add_commands(commands, Formatter) | logs.add_commands(commands, Formatter)
     more |= dlq.add_commands(commands, Formatter) | sim.add_commands(commands, Formatter)
     more |= pipeline.add_commands(commands, Formatter)
     return parser, {"up": up, "server": server, "format": format_, "docs": docs, **more}
@@ -151,6 +151,8 @@ def _run(options: argparse.Namespace) -> int:
             from strandline.cli.docs import docs
 
             return docs(options)
+        case "cluster":
+            return health.cluster(options)
         case "log":
             return logs.log(options)
         case "dlq":
