@@ -48,8 +48,12 @@ QUESTION_TIMEOUT_S = 30
 DIFFERENCES: dict[tuple[str, str], str] = {}
 
 KAFKAS_TOPIC_KEYS = {name: key for name, key in TOPIC_KEYS.items() if not name.startswith("strandline.")}
+# A key that Kafka had before KRaft.
+KAFKAS_BROKER_KEYS = {
+    name: key for name, key in BROKER_KEYS.items() if name != "leader.imbalance.per.broker.percentage"
+}
 OURS = {
-    "broker": BROKER_KEYS,
+    "broker": KAFKAS_BROKER_KEYS,
     "dynamic": DYNAMIC_ONLY_KEYS,
     "topic": KAFKAS_TOPIC_KEYS,
     "group": GROUP_KEYS,

@@ -95,7 +95,8 @@ class Background:
         """Leadership goes back to preferred replicas (auto.leader.rebalance.enable)."""
         broker = self._broker
         if broker.config.flag("auto.leader.rebalance.enable"):
-            moved = await self._elect(Controller.plan_preferred_leaders)
+            percentage = broker.config.int("leader.imbalance.per.broker.percentage")
+            moved = await self._elect(lambda machine: machine.plan_preferred_leaders(percentage))
             if moved:
                 broker.events.info("preferred leaders elected", partitions=moved)
 

@@ -17,6 +17,7 @@ from strandline.config.definition import (
     accepted,
     active,
     at_least,
+    between,
     one_of,
 )
 from strandline.config.java import LONG_MAX
@@ -37,6 +38,10 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     ),
     active("leader.imbalance.check.interval.seconds", LONG, 300, at_least(1), HIGH).documented(
         "How often the controller looks for leaders that are not the preferred replica."
+    ),
+    active("leader.imbalance.per.broker.percentage", INT, 0, between(0, 100), HIGH).documented(
+        "How much of what a broker is preferred for others may lead before the controller moves it back. No key of "
+        "Kafka's any more: it was, with a default of 10, and 0 is what Kafka does now."
     ),
     active("inter.broker.listener.name", STRING, None, None, MEDIUM).documented(
         "The listener that brokers use among themselves. Without it, security.inter.broker.protocol decides."

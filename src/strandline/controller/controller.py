@@ -109,8 +109,8 @@ class Controller:
     def plan_elect_leaders(self, request: ElectLeadersRequest) -> Planned[ElectLeadersResponse]:
         return elections.plan_elect_leaders(self.image, request, self._rules)
 
-    def plan_preferred_leaders(self) -> Planned[int]:
-        return elections.plan_preferred_leaders(self.image, self._rules)
+    def plan_preferred_leaders(self, tolerated_percentage: int) -> Planned[int]:
+        return elections.plan_preferred_leaders(self.image, self._rules, tolerated_percentage)
 
     def plan_unclean_leaders(self) -> Planned[int]:
         return elections.plan_unclean_leaders(self.image, self._rules)

@@ -97,14 +97,28 @@ def _change(
     ).record()
 
 
-def plan_preferred_leaders(image: ClusterImage, rules: TopicRules) -> Planned[int]:
-    """Moves leadership back to preferred replicas, some at a time; how many partitions moved."""
-    records: list[Message] = []
+def plan_preferred_leaders(
+    image: ClusterImage, rules: TopicRules, tolerated_percentage: int = 0
+) -> Planned[int]:
+    """Moves leadership back to preferred replicas, some at a time; how many partitions moved.
+
+    A broker gets back what it is preferred for only if others lead more than `tolerated_percentage` of that.
+    """
+    preferred: dict[int, int] = {}
+    elsewhere: dict[int, list[tuple[TopicState, int]]] = {}
     for topic in image.topics.values():
         for index, partition in topic.partitions.items():
             first = partition.replicas[0]
-            if partition.leader == first or len(records) >= AUTOMATIC_ELECTIONS_MAX:
-                continue
+            preferred[first] = preferred.get(first, 0) + 1
+            if partition.leader != first:
+                elsewhere.setdefault(first, []).append((topic, index))
+    records: list[Message] = []
+    for first, partitions in elsewhere.items():
+        if len(partitions) * 100 <= tolerated_percentage * preferred[first]:
+            continue
+        for topic, index in partitions:
+            if len(records) >= AUTOMATIC_ELECTIONS_MAX:
+                break
             record = _change(image, topic, index, PREFERRED, rules)
             if record is not None and record.leader == first:
                 records.append(record)
