@@ -114,6 +114,10 @@ class Source:
                 self._reset_session()
                 await asyncio.sleep(backoff_s)
 
+    def _patience_s(self, wait_ms: int) -> float:
+        """How long to wait for an answer that the leader may hold back for `wait_ms`."""
+        return min(self._broker.config.int("replica.socket.timeout.ms") / 1000, wait_ms / 1000 + _SLACK_S)
+
     def _reset_session(self) -> None:
         self._session_id = self._session_epoch = 0
         self._forgotten.clear()
@@ -131,7 +135,7 @@ class Source:
             return
         self._is_asking = True
         try:
-            response = await peer.call(request, FETCH_VERSION, wait_ms / 1000 + _SLACK_S)
+            response = await peer.call(request, FETCH_VERSION, self._patience_s(wait_ms))
         finally:
             self._is_asking = False
         if response.error_code != ErrorCode.NONE:
@@ -342,7 +346,7 @@ class Source:
                 ),
             ),
         )
-        response = await self._connect().call(request, 9, _SLACK_S)
+        response = await self._connect().call(request, 9, self._patience_s(0))
         answer = response.topics[0].partitions[0]
         return answer.offset if answer.error_code == ErrorCode.NONE else None
 

@@ -142,7 +142,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("offsets.retention.check.interval.ms", LONG, 600_000, at_least(1), HIGH).documented(
         "How often committed offsets are searched for expired ones."
     ),
-    accepted("offsets.commit.timeout.ms", INT, 5000, at_least(1), HIGH).documented(
+    active("offsets.commit.timeout.ms", INT, 5000, at_least(1), HIGH).documented(
         "How long a commit waits until enough replicas have it."
     ),
     active("offsets.topic.num.partitions", INT, 50, at_least(1), HIGH).documented(

@@ -62,11 +62,11 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("log.roll.hours", INT, 168, at_least(1), HIGH).documented(
         "Age in hours at which a segment is closed even if it is not full."
     ),
-    accepted("log.roll.jitter.ms", LONG, None, None, HIGH, CLUSTER_WIDE).documented(
+    active("log.roll.jitter.ms", LONG, None, None, HIGH, CLUSTER_WIDE).documented(
         "Most that is taken off the age at random, so that segments do not all roll at once. Without it, "
         "log.roll.jitter.hours counts."
     ),
-    accepted("log.roll.jitter.hours", INT, 0, at_least(0), HIGH).documented(
+    active("log.roll.jitter.hours", INT, 0, at_least(0), HIGH).documented(
         "Most hours that are taken off the age at random, so that segments do not all roll at once."
     ),
     active("log.retention.ms", LONG, None, None, HIGH, CLUSTER_WIDE).documented(
@@ -92,7 +92,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("log.cleanup.policy", LIST, ("delete",), CLEANUP_POLICIES, MEDIUM, CLUSTER_WIDE).documented(
         "What becomes of old records: deleted, compacted to the last of each key, both, or (empty list) kept."
     ),
-    accepted("log.index.size.max.bytes", INT, 10_485_760, at_least(4), MEDIUM, CLUSTER_WIDE).documented(
+    active("log.index.size.max.bytes", INT, 10_485_760, at_least(4), MEDIUM, CLUSTER_WIDE).documented(
         "Size at which an index is full. A full index closes its segment."
     ),
     active("log.index.interval.bytes", INT, 4096, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
@@ -132,13 +132,13 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("compression.type", STRING, "producer", CODECS, HIGH, CLUSTER_WIDE).documented(
         "How batches are stored: as the producer sent them, uncompressed, or recompressed with one codec."
     ),
-    accepted("compression.gzip.level", INT, -1, GZIP_LEVELS, MEDIUM, CLUSTER_WIDE).documented(
+    active("compression.gzip.level", INT, -1, GZIP_LEVELS, MEDIUM, CLUSTER_WIDE).documented(
         "Level of gzip where batches are recompressed; -1 is the library's own choice."
     ),
-    accepted("compression.lz4.level", INT, 9, between(1, 17), MEDIUM, CLUSTER_WIDE).documented(
+    active("compression.lz4.level", INT, 9, between(1, 17), MEDIUM, CLUSTER_WIDE).documented(
         "Level of lz4 where batches are recompressed."
     ),
-    accepted("compression.zstd.level", INT, 3, between(-131_072, 22), MEDIUM, CLUSTER_WIDE).documented(
+    active("compression.zstd.level", INT, 3, between(-131_072, 22), MEDIUM, CLUSTER_WIDE).documented(
         "Level of zstd where batches are recompressed."
     ),
     active(

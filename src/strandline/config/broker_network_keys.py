@@ -65,7 +65,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("max.connections.per.ip", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
         "Most connections open at once from one address."
     ),
-    accepted("max.connections.per.ip.overrides", STRING, "", None, MEDIUM, CLUSTER_WIDE).documented(
+    active("max.connections.per.ip.overrides", STRING, "", None, MEDIUM, CLUSTER_WIDE).documented(
         "Other limits for some addresses, as host:count,host:count."
     ),
     accepted("max.connection.creation.rate", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(

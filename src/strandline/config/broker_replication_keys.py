@@ -62,8 +62,9 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long a follower may go without having caught up with its leader before it leaves the in-sync "
         "replicas."
     ),
-    accepted("replica.socket.timeout.ms", INT, 30_000, None, HIGH).documented(
-        "How long a fetch of a follower may take before its connection counts as dead."
+    active("replica.socket.timeout.ms", INT, 30_000, None, HIGH).documented(
+        "How long a fetch of a follower may take before its connection counts as dead; never more than five seconds "
+        "beyond replica.fetch.wait.max.ms."
     ),
     accepted("replica.socket.receive.buffer.bytes", INT, 65_536, None, HIGH).documented(
         "Receive buffer of the sockets over which followers fetch; -1 leaves it to the operating system."

@@ -37,13 +37,13 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("compression.type", STRING, "producer", CODECS, MEDIUM, PER_TOPIC).documented(
         "How batches are stored: as the producer sent them, uncompressed, or recompressed with one codec."
     ),
-    accepted("compression.gzip.level", INT, -1, GZIP_LEVELS, MEDIUM, PER_TOPIC).documented(
+    active("compression.gzip.level", INT, -1, GZIP_LEVELS, MEDIUM, PER_TOPIC).documented(
         "Level of gzip where batches are recompressed; -1 is the library's own choice."
     ),
-    accepted("compression.lz4.level", INT, 9, between(1, 17), MEDIUM, PER_TOPIC).documented(
+    active("compression.lz4.level", INT, 9, between(1, 17), MEDIUM, PER_TOPIC).documented(
         "Level of lz4 where batches are recompressed."
     ),
-    accepted("compression.zstd.level", INT, 3, between(-131_072, 22), MEDIUM, PER_TOPIC).documented(
+    active("compression.zstd.level", INT, 3, between(-131_072, 22), MEDIUM, PER_TOPIC).documented(
         "Level of zstd where batches are recompressed."
     ),
     active("delete.retention.ms", LONG, 86_400_000, at_least(0), MEDIUM, PER_TOPIC).documented(
@@ -122,10 +122,10 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("segment.bytes", INT, 1_073_741_824, at_least(1_048_576), MEDIUM, PER_TOPIC).documented(
         "Size at which a segment is full and the next begins."
     ),
-    accepted("segment.index.bytes", INT, 10_485_760, at_least(4), MEDIUM, PER_TOPIC).documented(
+    active("segment.index.bytes", INT, 10_485_760, at_least(4), MEDIUM, PER_TOPIC).documented(
         "Size at which an index is full. A full index closes its segment."
     ),
-    accepted("segment.jitter.ms", LONG, 0, at_least(0), MEDIUM, PER_TOPIC).documented(
+    active("segment.jitter.ms", LONG, 0, at_least(0), MEDIUM, PER_TOPIC).documented(
         "Most that is taken off segment.ms at random, so that segments do not all roll at once."
     ),
     active("segment.ms", LONG, 604_800_000, at_least(1), MEDIUM, PER_TOPIC).documented(

@@ -35,6 +35,7 @@ from strandline.storage.producer_state import (
     remove_snapshots,
     render_snapshot,
 )
+from strandline.storage.rolling import is_over_age
 from strandline.storage.segment import CHECKED_BYTES_MAX, Place, Segment, Slice
 from strandline.storage.swapping import rename_segment
 from strandline.wire.record_batch import BatchHeader, CorruptBatch, Record, read_header, records_in
@@ -166,26 +167,16 @@ class Log:
         active = self.active
         if (
             active.size + size > config.segment_bytes
-            or (active.size > 0 and self._is_over_age(active, max_timestamp, now_ms))
+            or (
+                active.size > 0
+                and is_over_age(active, config, self.partition, max_timestamp, now_ms - self._active_since_ms)
+            )
             or active.offset_index.count >= config.segment_index_bytes // _INDEX_ENTRY_BYTES
             or active.time_index.count >= config.segment_index_bytes // _TIME_ENTRY_BYTES - 1
             or last_offset - active.base_offset > 0x7FFFFFFF
         ):
             return self.roll(now_ms)
         return active
-
-    def _is_over_age(self, segment: Segment, max_timestamp: int, now_ms: int) -> bool:
-        """By the records' own timestamps where they have them, so that replaying old data rolls as it once did.
-
-        What is to be compacted in time must be in a closed segment by then.
-        """
-        first = segment.first_timestamp
-        has_timestamps = first is not None and first >= 0
-        age_ms = max_timestamp - first if has_timestamps else now_ms - self._active_since_ms  # type: ignore[operator]
-        config = self.config
-        return age_ms > config.segment_ms or (
-            age_ms > config.max_compaction_lag_ms and "compact" in config.cleanup_policy
-        )
 
     def roll(self, now_ms: int) -> Segment:
         """Closes the active segment and begins one at the log's end. If that fails, the old one stays active."""

@@ -71,6 +71,24 @@ def test_segment_of_records_without_timestamps_is_rolled_by_the_clock(tmp_path: 
     assert store.names(".log") == [0, 2]
 
 
+def test_jitter_closes_a_segment_sooner_by_less_than_it_says_and_not_always_by_the_same(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path, segment_ms=1000, segment_jitter_ms=400)
+    log = store.open()
+    ages = []
+    timestamp = NOW_MS
+    append(log, batch(1, timestamp=timestamp))
+    while len(ages) < 5:
+        began, base_offset = timestamp, log.active.base_offset
+        while log.active.base_offset == base_offset:
+            timestamp += 20
+            append(log, batch(1, timestamp=timestamp))
+        ages.append(timestamp - began)
+    assert all(600 < age <= 1020 for age in ages)
+    assert len(set(ages)) > 1
+
+
 def test_empty_segment_is_not_rolled(tmp_path: Path) -> None:
     store = Store(tmp_path, segment_ms=1)
     log = store.open()
