@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from strandline.sim.history import Violation
-from tests.sim.partition_storm import CONTROLLER, Broker, PartitionStorm
+from tests.sim.partition_controller import CONTROLLER
+from tests.sim.partition_storm import Broker, PartitionStorm
 from tests.sim.storm import LATE_S
 
 _ACTS = 60
@@ -15,15 +16,17 @@ _KINDS = (
     + ("kill-leader", "kill-leader", "kill-all", "power-cut", "power-cut-leader")
     + ("start",) * 7
     + ("stop", "stop", "stop-leader")
-    + ("cut-off", "cut-off-leader", "cut-from-controller", "cut-one-way", "heal", "heal", "heal")
+    + ("cut-off", "cut-off-leader", "cut-from-controller", "cut-one-way", "cut-one-way-leader")
+    + ("heal",) * 3
+    + ("reassign", "reassign", "cancel", "elect", "minimum", "minimum")
 )
 
 
 class Weather:
     """Faults, drawn one after the other.
 
-    Who loses power does so when all are in sync, and until they are again nobody else is killed, only stopped: of the
-    two that must have a record before it is committed one may end uncleanly, not both (KIP-966).
+    Who loses power does so when all are in sync, and until they are again nobody else is killed, only stopped, and the
+    minimum stays: of the two that must have a record before it is committed one may end uncleanly, not both (KIP-966).
     """
 
     def __init__(self, storm: PartitionStorm) -> None:
@@ -49,7 +52,7 @@ class Weather:
                     self._kill(each)
             case "stop" | "stop-leader":
                 broker.stop()
-            case "power-cut" | "power-cut-leader" if storm.is_whole():
+            case "power-cut" | "power-cut-leader" if storm.is_whole() and storm.controller.min_in_sync > 1:
                 broker.kill(power_cut=True)
                 self._has_recovered = False
                 storm.at(chance.uniform(0.0, 5.0), broker.start)
@@ -60,8 +63,18 @@ class Weather:
             case "cut-from-controller":
                 storm.cut(broker.node_id, CONTROLLER)
                 storm.cut(CONTROLLER, broker.node_id)
-            case "cut-one-way":
-                storm.cut(broker.node_id, chance.choice((CONTROLLER, *storm.brokers)))
+            case "cut-one-way" | "cut-one-way-leader":
+                pair = [broker.node_id, chance.choice((CONTROLLER, *storm.brokers))]
+                chance.shuffle(pair)
+                storm.cut(*pair)
+            case "reassign":
+                storm.controller.reassign(tuple(chance.sample(list(storm.brokers), chance.choice((2, 3)))))
+            case "cancel":
+                storm.controller.reassign(None)
+            case "elect":
+                storm.controller.elect_preferred()
+            case "minimum" if self._has_recovered:
+                storm.controller.set_minimum(chance.choice((1, 2, 3)))
             case "heal":
                 storm.heal()
 
@@ -92,7 +105,7 @@ class Weather:
             self._storm.run(0.5)
 
     def _is_settled(self) -> bool:
-        logs = [each.log for each in self._brokers]
+        logs = [self._storm.brokers[node].log for node in self._storm.controller.state.replicas]
         return self._storm.is_whole() and all(log == self._storm.committed for log in logs)
 
 

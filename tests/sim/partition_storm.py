@@ -1,27 +1,25 @@
-"""One partition of pure cores in a storm: leader, followers and the controller's rules, without a broker around them.
+"""One partition of pure cores in a storm: leader, followers and the controller's plans, without a broker around them.
 
-Three replicas, of which two must be in sync for a write. Brokers are stopped, killed, lose power, are cut off from each
-other and from the controller, and come back; the controller lives. Judged at every step: what is below a high watermark
-anywhere stays, and whoever leads has all of it. In the end all is healed: then all are in sync, with the same records.
+Two or three replicas, of which two must be in sync for a write, or as many as the minimum of the moment says. Brokers
+are stopped, killed, lose power, are cut off from each other and from the controller, and come back; the partition moves
+between them; the controller lives. Judged at every step: what is below a high watermark anywhere stays, and whoever
+leads has all of it. In the end all is healed: then all are in sync, with the same records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
-from strandline.base.errors import KafkaError
-from strandline.controller.image import NO_LEADER, PartitionState, _change_partition
-from strandline.controller.partitions import PartitionChange
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.controller.image import NO_LEADER, PartitionState
 from strandline.partition import follower, leader
 from strandline.quorum.epochs import end_of, last_epoch
 from strandline.sim.history import Violation
+from strandline.wire.api.k56_alter_partition import ResponsePartitionData
+from tests.sim.partition_controller import CONTROLLER, Controller, News, is_taken_back
 from tests.sim.storm import DELAY_S, Storm
 
-MIN_IN_SYNC = 2
-CONTROLLER = 0
-_SESSION_S = 3.0
 _LAG_S = 1.0
 _FETCH_RECORDS = 3
 Entry = tuple[int, int]  # epoch and number
@@ -33,97 +31,6 @@ def epochs_of(log: list[Entry]) -> tuple[tuple[int, int], ...]:
         if not found or found[-1][0] != epoch:
             found.append((epoch, offset))
     return tuple(found)
-
-
-class Controller:
-    """The rules of `controller.partitions` for one partition, and who lives as far as it knows."""
-
-    def __init__(self, storm: PartitionStorm, replicas: tuple[int, ...]) -> None:
-        self._storm = storm
-        self.state = PartitionState(
-            replicas=replicas, in_sync=replicas, leader=replicas[0], leader_epoch=0, partition_epoch=0
-        )
-        self.epochs = dict.fromkeys(replicas, 0)  # of the brokers' registrations
-        self._active = dict.fromkeys(replicas, True)
-        self._heard = dict.fromkeys(replicas, 0.0)
-
-    def _change(self, *, leaving: int = -1, **what: Any) -> None:
-        record = PartitionChange(
-            topic_id=bytes(16),
-            index=0,
-            partition=self.state,
-            is_alive=lambda broker: broker != leaving and self._active[broker],
-            min_in_sync=MIN_IN_SYNC,
-            **what,
-        ).record()
-        if record is not None:
-            _change_partition(self.state, record)
-            for broker in self._storm.brokers.values():
-                self._storm.carry(CONTROLLER, broker.node_id, _told(broker, copy(self.state)))
-
-    def _without(self, broker: int, unclean: frozenset[int] = frozenset()) -> None:
-        state = self.state
-        if broker in (*state.in_sync, *state.eligible_leaders, *state.last_known_leaders):
-            in_sync = tuple(each for each in state.in_sync if each != broker)
-            self._change(leaving=broker, in_sync=in_sync, unclean_shutdown=unclean)
-
-    def fence(self, broker: int) -> None:
-        if self._active[broker]:
-            self._active[broker] = False
-            self._without(broker)
-
-    def retire(self, broker: int) -> None:
-        """Before a clean end. Who is alone in sync leads to the last."""
-        if broker in self.state.in_sync and self.state.in_sync != (broker,):
-            self._without(broker)
-
-    def register(self, broker: Broker) -> None:
-        """A new life. It may lead again, but is in sync only if it ended cleanly or has caught up."""
-        node = broker.node_id
-        self._active[node] = False
-        self.epochs[node] += 1
-        self._without(node, frozenset() if broker.was_clean else frozenset({node}))
-        self._active[node] = True
-        self._heard[node] = self._storm.now
-        if self.state.leader == NO_LEADER:
-            self._change()
-        broker.epoch = self.epochs[node]
-        self._storm.carry(CONTROLLER, node, _told(broker, copy(self.state)))
-
-    def heartbeat(self, broker: Broker) -> None:
-        node = broker.node_id
-        if broker.epoch != self.epochs[node]:
-            return
-        self._heard[node] = self._storm.now
-        if not self._active[node]:
-            self._active[node] = True
-            if self.state.leader == NO_LEADER:
-                self._change()
-        self._storm.carry(CONTROLLER, node, _told(broker, copy(self.state)))
-
-    def look(self) -> None:
-        for node, at in self._heard.items():
-            if self._storm.now - at > _SESSION_S:
-                self.fence(node)
-        self._storm.at(0.2, self.look)
-
-    def alter(self, asker: Broker, asked: tuple[int, int], in_sync: dict[int, int]) -> bool | None:
-        """Whether the set is taken; None where the asker knows less than this. `in_sync` is by broker epoch."""
-        state = self.state
-        if asked != (state.leader_epoch, state.partition_epoch) or asker.epoch != self.epochs[asker.node_id]:
-            return None
-        if state.leader != asker.node_id or asker.node_id not in in_sync:
-            return None
-        for node, epoch in in_sync.items():
-            is_stale = epoch not in (-1, self.epochs[node])
-            if (is_stale or not self._active[node]) and (node not in state.in_sync or is_stale):
-                return False
-        self._change(in_sync=tuple(in_sync))
-        return True
-
-
-def _told(broker: Broker, state: PartitionState) -> Callable[[], None]:
-    return lambda: broker.told(state)
 
 
 class Broker:
@@ -138,13 +45,14 @@ class Broker:
         self.life = 0
         self.is_running = False
         self.role: leader.Leader | follower.Follower | None = None
-        self._known = -1
+        self.version = -1  # how much of the metadata it knows, which is on its device too
+        self._min_in_sync = 2
 
     def start(self) -> None:
         if self.is_running:
             return
         self.is_running, self.life, self.epoch = True, self.life + 1, -1
-        self.role, self._known = None, -1
+        self.role = None
         self._join()
         self._later(DELAY_S, self._beat)
         self._later(DELAY_S, self._fetch)
@@ -205,35 +113,52 @@ class Broker:
 
     # Roles
 
-    def told(self, state: PartitionState) -> None:
-        if not self.is_running or self.epoch < 0 or state.leader_epoch < self._known:
+    def told(self, news: News) -> None:
+        """The metadata comes in order, and nothing of it counts before this life's own registration."""
+        if not self.is_running or self.epoch < 0 or news.version <= max(self.version - 1, self.epoch):
             return
-        if state.leader_epoch == self._known:
-            role = self.role
-            if isinstance(role, leader.Leader) and role.decided(
-                state.in_sync, state.partition_epoch, MIN_IN_SYNC
-            ):
+        self.version, self._min_in_sync, state = news.version, news.min_in_sync, news.state
+        if self.node_id not in state.replicas:
+            self._drop()
+            return
+        role = self.role
+        if isinstance(role, leader.Leader) and (state.leader, state.leader_epoch) == (
+            self.node_id,
+            role.epoch,
+        ):
+            role.replicas_changed(state.replicas, self._storm.now)
+            if role.decided(state.in_sync, state.partition_epoch, self._min_in_sync):
                 self._storm.visible(self, role.high_watermark)
-            return
-        self._known = state.leader_epoch
-        marked = self.high_watermark if self.role is None else self.role.high_watermark
-        marked = min(marked, len(self.log))
-        if state.leader == self.node_id:
-            self._storm.became_leader(self)
-            self.role = leader.Leader(
-                node_id=self.node_id,
-                epoch=state.leader_epoch,
-                replicas=state.replicas,
-                in_sync=state.in_sync,
-                end_offset=len(self.log),
-                high_watermark=marked,
-                partition_epoch=state.partition_epoch,
-                now=self._storm.now,
-            )
-        elif state.leader != NO_LEADER:
+        elif role is None or role.epoch != state.leader_epoch:
+            marked = self.high_watermark if role is None else role.high_watermark
+            self._take_role(state, min(marked, len(self.log)))
+
+    def _take_role(self, state: PartitionState, high_watermark: int) -> None:
+        if state.leader != self.node_id:
             self.role = follower.Follower(
-                node_id=self.node_id, leader_id=state.leader, epoch=state.leader_epoch, high_watermark=marked
+                node_id=self.node_id,
+                leader_id=state.leader,
+                epoch=state.leader_epoch,
+                high_watermark=high_watermark,
             )
+            return
+        self._storm.became_leader(self)
+        self.role = leader.Leader(
+            node_id=self.node_id,
+            epoch=state.leader_epoch,
+            replicas=state.replicas,
+            in_sync=state.in_sync,
+            end_offset=len(self.log),
+            high_watermark=high_watermark,
+            partition_epoch=state.partition_epoch,
+            now=self._storm.now,
+        )
+        if self.role.appended(len(self.log), self._min_in_sync):
+            self._storm.visible(self, self.role.high_watermark)
+
+    def _drop(self) -> None:
+        """It is no replica any more, and its copy goes."""
+        self.role, self.log, self.synced, self.high_watermark = None, [], 0, 0
 
     def _produce(self) -> None:
         """Whoever believes to lead takes what it is given, some of it with acks=1."""
@@ -247,11 +172,11 @@ class Broker:
             return
         if self._storm.chance.random() < 0.8:
             try:
-                role.check_acks_all(MIN_IN_SYNC)
+                role.check_acks_all(self._min_in_sync)
             except KafkaError:
                 return
         self.log.append((role.epoch, self._storm.number()))
-        if role.appended(len(self.log), MIN_IN_SYNC):
+        if role.appended(len(self.log), self._min_in_sync):
             self._storm.visible(self, role.high_watermark)
 
     def _care(self) -> None:
@@ -259,6 +184,10 @@ class Broker:
         if self._storm.chance.random() < 0.2:
             self.synced = len(self.log)
         role = self.role
+        if isinstance(role, leader.Leader) and role.wait_no_longer(
+            lambda replica: role.is_late(replica, _LAG_S, self._storm.now), self._min_in_sync
+        ):
+            self._storm.visible(self, role.high_watermark)
         if isinstance(role, leader.Leader) and not role.is_proposing:
             late = role.lagging(_LAG_S, self._storm.now)
             if late:
@@ -278,29 +207,29 @@ class Broker:
         epochs[self.node_id] = self.epoch
 
         def decide() -> None:
-            taken = self._storm.controller.alter(self, asked, epochs)
-            self._storm.carry(
-                CONTROLLER, self.node_id, self._alive(self._answered, role, in_sync, taken, asked)
-            )
+            answer = self._storm.controller.alter(self, asked, epochs)
+            self._storm.carry(CONTROLLER, self.node_id, self._alive(self._answered, role, in_sync, answer))
 
         self._storm.carry(self.node_id, CONTROLLER, decide)
         self._later(0.5, self._ask, role, in_sync)
 
     def _answered(
-        self, role: leader.Leader, in_sync: tuple[int, ...], taken: bool | None, asked: tuple[int, int]
+        self, role: leader.Leader, in_sync: tuple[int, ...], answer: ResponsePartitionData | None
     ) -> None:
-        if self.role is not role or role.proposed != in_sync:
+        if self.role is not role or role.proposed != in_sync or answer is None:
             return
-        if taken is False:
+        if is_taken_back(answer.error_code):
             role.proposal_failed()
-        elif taken and role.decided(in_sync, asked[1] + 1, MIN_IN_SYNC):
+        elif (answer.error_code, answer.leader_epoch) == (ErrorCode.NONE, role.epoch) and role.decided(
+            answer.isr, answer.partition_epoch, self._min_in_sync
+        ):
             self._storm.visible(self, role.high_watermark)
 
     # Replication
 
     def _fetch(self) -> None:
         role = self.role
-        if isinstance(role, follower.Follower):
+        if isinstance(role, follower.Follower) and role.leader_id != NO_LEADER:
             leading = self._storm.brokers[role.leader_id]
             asked = (role.epoch, len(self.log), last_epoch(epochs_of(self.log)), self.epoch)
             self._storm.carry(self.node_id, role.leader_id, leading._alive(leading._serve, self, role, asked))
@@ -319,10 +248,14 @@ class Broker:
         else:
             cut = None
             records = self.log[offset : offset + _FETCH_RECORDS]
-            if role.fetched(by.node_id, offset, 0, broker_epoch, MIN_IN_SYNC, self._storm.now):
+            if by.node_id not in role.replicas:
+                return
+            if role.fetched(by.node_id, offset, 0, broker_epoch, self._min_in_sync, self._storm.now):
                 self._storm.visible(self, role.high_watermark)
             if not role.is_proposing and role.may_join(by.node_id, is_alive=True):
                 self._propose(role, (*role.in_sync, by.node_id))
+            elif self._storm.waits_for_joiners and by.node_id not in role.maximal_in_sync:
+                role.wait_for(by.node_id, is_alive=True)
         brought = by._alive(by._take, whose, offset, records, cut, role.high_watermark)
         self._storm.carry(self.node_id, by.node_id, brought)
 
@@ -349,17 +282,18 @@ class Broker:
 
 
 class PartitionStorm(Storm):
-    def __init__(self, seed: int, replicas: int = 3) -> None:
+    def __init__(self, seed: int) -> None:
         super().__init__("partition storm", seed)
-        ids = tuple(range(1, replicas + 1))
+        nodes = tuple(range(1, self.chance.choice((3, 3, 4)) + 1))
         self.is_quiet = False  # nobody writes
+        self.waits_for_joiners = self.chance.random() < 0.5
         self.committed: list[Entry] = []
-        self.brokers = {node: Broker(self, node) for node in ids}
-        self.controller = Controller(self, ids)
+        self.brokers = {node: Broker(self, node) for node in nodes}
+        self.controller = Controller(self, nodes, tuple(self.chance.sample(nodes, 3)))
         self.controller.look()
 
     def noticed_death(self, broker: Broker, epoch: int) -> None:
-        if not broker.is_running and self.controller.epochs[broker.node_id] == epoch:
+        if not broker.is_running and self.controller.epoch_of(broker.node_id) == epoch:
             self.controller.fence(broker.node_id)
 
     def visible(self, broker: Broker, high_watermark: int) -> None:
@@ -380,7 +314,9 @@ class PartitionStorm(Storm):
 
     def is_whole(self) -> bool:
         state = self.controller.state
-        return set(state.in_sync) == set(state.replicas) and all(
-            each.is_running and each.role is not None and each.role.epoch == state.leader_epoch
-            for each in self.brokers.values()
+        if set(state.in_sync) != set(state.replicas) or state.adding or state.removing:
+            return False
+        roles = [self.brokers[node].role for node in state.replicas]
+        return all(each.is_running for each in self.brokers.values()) and all(
+            role is not None and role.epoch == state.leader_epoch for role in roles
         )

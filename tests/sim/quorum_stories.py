@@ -7,8 +7,9 @@ import itertools
 from strandline.quorum import messages as m
 from strandline.quorum.messages import ReplicaKey
 from strandline.sim.history import Violation
-from tests.sim.quorum_storm import Entry, Member, QuorumStorm
-from tests.sim.storm import LATE_S
+from tests.sim.quorum_judge import Entry
+from tests.sim.quorum_storm import Member, QuorumStorm
+from tests.sim.storm import DELAY_S, LATE_S
 
 _ACTS = 60
 _LIVE_S = 120.0
@@ -18,6 +19,7 @@ _KINDS = (
     + ("add", "add", "add", "remove", "remove-leader", "overlap")
     + ("kill", "kill", "kill-leader", "power-cut", "power-cut", "start", "start", "start", "start")
     + ("cut", "cut-one-way", "cut-leader", "heal", "heal", "resign", "replace-disk")
+    + ("split", "split", "disaster")
 )
 
 
@@ -33,6 +35,19 @@ class Weather:
         self._chance = storm.chance
         self._members = list(storm.members.values())
         self._lost: ReplicaKey | None = None
+        self._led_before: Member | None = None
+        storm.on_leader = self._greet
+
+    def _greet(self, leader: Member) -> None:
+        """Whoever leads is asked for changes at once, mostly to take out the one that led before it."""
+        gone, self._led_before = self._led_before, leader
+        if gone is None or self._storm.is_calm or self._chance.random() < 0.5:
+            return
+        if self._chance.random() < 0.7:
+            self._storm.at(3 * DELAY_S * self._chance.random(), lambda: self._remove(gone.device.key))
+        else:
+            other = self._chance.choice(self._members)
+            self._storm.at(3 * DELAY_S * self._chance.random(), lambda: self._add(other))
 
     def act(self) -> None:
         kind = self._chance.choice(_KINDS)
@@ -61,6 +76,10 @@ class Weather:
                 self._cut_off(member)
             case "cut-one-way":
                 self._storm.cut(member.node_id, self._chance.choice(self._members).node_id)
+            case "split":
+                self._split()
+            case "disaster":
+                self._disaster()
             case "heal":
                 self._storm.heal()
             case "resign":
@@ -68,6 +87,40 @@ class Weather:
                     member.step(m.ResignationWanted())
             case "replace-disk":
                 self._replace_disk(member)
+
+    def _split(self) -> None:
+        """The network falls into two halves, again and again others, and whoever leads in one is asked for changes."""
+        for _ in range(self._chance.randint(2, 4)):
+            self._storm.heal()
+            half = self._chance.sample(self._members, len(self._members) // 2)
+            for one in half:
+                for other in self._members:
+                    if other not in half:
+                        self._storm.cut(one.node_id, other.node_id)
+                        self._storm.cut(other.node_id, one.node_id)
+            for _ in range(self._chance.randint(1, 3)):
+                self._storm.run(self._chance.choice((0.05, 1.0, 3.0)) * self._chance.random())
+                one = self._chance.choice(self._members)
+                if self._chance.random() < 0.5:
+                    self._remove(one.device.key)
+                else:
+                    self._add(one)
+
+    def _disaster(self) -> None:
+        """One is away, another loses its disk, a third dies; then the first is back."""
+        self._storm.heal()
+        for each in self._members:
+            each.start()
+        self._storm.run(self._chance.uniform(0.5, 3.0))
+        away, losing, dying = self._chance.sample(self._members, 3)
+        self._cut_off(away)
+        for leader in self._members:
+            if leader.is_leader:
+                write(self._storm, leader)
+        self._storm.run(self._chance.uniform(0.0, 0.5))
+        self._replace_disk(losing)
+        dying.kill()
+        self._storm.heal()
 
     def _ask(self, event: m.Event) -> None:
         for leader in self._members:
@@ -81,8 +134,7 @@ class Weather:
     def _remove(self, key: ReplicaKey) -> None:
         if all(each.core is not None and self._lost not in each.core.voters for each in self._members):
             self._lost = None
-        if self._lost in (None, key):
-            self._ask(m.RemoveVoterRequested(key=key, token=None))
+        self._ask(m.RemoveVoterRequested(key=self._lost or key, token=None))
 
     def _start_all(self, count: int) -> None:
         for member in self._chance.sample(self._members, count):

@@ -11,51 +11,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from strandline.quorum import messages as m
 from strandline.quorum.core import Quorum
 from strandline.quorum.messages import Effect, Election, Event, ReplicaKey
 from strandline.quorum.roles import Candidate, Leader, Prospective, Unattached
-from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import Endpoint, Voter, VoterHistory, VotersAt, VoterSet
-from strandline.sim.history import Violation
+from tests.sim.quorum_judge import SETTINGS, Device, Entry, QuorumJudge, epochs_of
 from tests.sim.storm import DELAY_S, Storm
 
-SETTINGS = QuorumSettings()
-NO_ELECTION = Election(0)
 _WRITE_S = 0.02
 _FETCH_WAIT_S = 0.5
 _RETRY_S = 0.02
-
-
-class Entry(NamedTuple):
-    """One record of the log; a set of voters where it is one."""
-
-    epoch: int
-    number: int
-    voters: VoterSet | None = None
-    version: int | None = None
-
-
-@dataclass(slots=True)
-class Device:
-    """What a process leaves behind: a power cut takes what is not synced."""
-
-    key: ReplicaKey
-    first_voters: VoterSet | None
-    election: Election = NO_ELECTION
-    log: list[Entry] = field(default_factory=list)
-    synced: int = 0
-
-
-def epochs_of(log: list[Entry]) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
-    for offset, entry in enumerate(log):
-        if not found or found[-1][0] != entry.epoch:
-            found.append((entry.epoch, offset))
-    return tuple(found)
 
 
 class Member:
@@ -121,6 +89,12 @@ class Member:
             device = self.device
             del device.log[self._storm.chance.randint(device.synced, len(device.log)) :]
         self._storm.died(self.node_id)
+
+    def _die_for_a_moment(self) -> None:
+        """And is back before what was on its way to it has come."""
+        chance = self._storm.chance
+        self.kill(power_cut=chance.random() < 0.5)
+        self._storm.at(chance.choice((0.0, DELAY_S, 0.2)) * chance.random(), self.start)
 
     def replace_disk(self) -> None:
         assert self.core is None
@@ -195,18 +169,21 @@ class Member:
         match effect:
             case m.PersistElection() | m.AppendFetched() | m.TruncateLog():
                 self._write(effect)
+                if isinstance(effect, m.PersistElection) and storm.dies_at_vote():
+                    self.later(_WRITE_S * storm.chance.random() ** 2, self._die_for_a_moment)
             case m.AppendLeaderChange():
                 self.append(Entry(effect.epoch, storm.number()))
                 if effect.recorded is not None:
                     self.append(Entry(effect.epoch, storm.number(), effect.recorded, effect.version))
             case m.AppendVoters():
+                storm.judge.changes_voters(self, effect.voters, storm.members, storm.now)
                 self.append(Entry(effect.epoch, storm.number(), effect.voters, effect.version))
             case m.CheckVoter():
                 storm.check_voter(self, effect.voter)
             case m.AnswerVote() | m.AnswerEpoch() | m.AnswerFetch():
                 effect.token(effect)  # type: ignore[operator]
             case m.SendVote():
-                storm.watch_candidate(self)
+                storm.judge.asks_for_vote(self, effect)
                 self._send_vote(effect)
             case m.SendBeginEpoch():
                 self._send_begin(effect)
@@ -215,10 +192,11 @@ class Member:
             case m.SendFetch():
                 self._send_fetch(effect)
             case m.HighWatermarkAdvanced():
-                storm.committed_by(self, self._checked, effect.offset)
+                storm.judge.committed_by(self, self._checked, effect.offset)
                 self._checked = effect.offset
             case m.BecomeLeader():
-                storm.became_leader(self, effect.epoch)
+                storm.judge.became_leader(self, effect.epoch, storm.now)
+                storm.on_leader(self)
             case m.ProbeLeader():
                 storm.probe(self, effect.leader_id)
             case _:
@@ -234,7 +212,7 @@ class Member:
 
         def answer(found: Any) -> None:
             if found.granted and not sent.is_pre_vote:
-                self._storm.voted(other.device.key, sent.epoch, self.device.key)
+                self._storm.judge.voted(other.device.key, sent.epoch, self.device.key)
             told = m.VoteAnswered(
                 voter_id=sent.to,
                 asked_epoch=sent.epoch,
@@ -394,24 +372,25 @@ class Member:
     def _log_written(self, end: int) -> None:
         end = min(end, len(self.device.log))
         self.device.synced = max(self.device.synced, end)
+        self._storm.judge.synced(self, end, self._storm.now)
         self._told_written(m.LogSynced(end_offset=end, epochs=epochs_of(self.device.log[:end])))
 
 
 class QuorumStorm(Storm):
     def __init__(self, seed: int, *, members: int = 4, first_voters: int = 3) -> None:
         super().__init__("quorum storm", seed)
-        self._committed: list[Entry] = []
-        self._leaders: dict[int, ReplicaKey] = {}
-        self._votes: dict[tuple[ReplicaKey, int], ReplicaKey] = {}
+        self.judge = QuorumJudge()
+        self.on_leader: Callable[[Member], None] = lambda _: None
+        # How likely a node dies when its vote is to be written; most often nobody does.
+        self._death_at_vote = self.chance.choice((0.0, 0.0, 0.05, 0.2))
         ids = range(1, members + 1)
         self.members = {node_id: Member(self, node_id, None) for node_id in ids}
         first = VoterSet.of(self.members[node_id].voter for node_id in ids[:first_voters])
         for node_id in ids[:first_voters]:
             self.members[node_id].device.first_voters = first
 
-    @property
-    def committed_count(self) -> int:
-        return len(self._committed)
+    def dies_at_vote(self) -> bool:
+        return not self.is_calm and self.chance.random() < self._death_at_vote
 
     # Between members
 
@@ -454,34 +433,3 @@ class QuorumStorm(Storm):
         is_there = other.core is not None and not self.is_cut(leader.node_id, other.node_id)
         told = m.VoterChecked(key=voter.key, version_range=(0, 1) if is_there else None)
         leader.later(2 * DELAY_S * self.chance.random(), leader.step, told)
-
-    # What must never happen
-
-    def voted(self, voter: ReplicaKey, epoch: int, candidate: ReplicaKey) -> None:
-        known = self._votes.setdefault((voter, epoch), candidate)
-        if known != candidate:
-            raise Violation("voted-twice", f"{voter.replica_id} for {known} and {candidate} in epoch {epoch}")
-
-    def watch_candidate(self, member: Member) -> None:
-        """Only who is, or lately was, a voter may ask for votes."""
-        assert member.core is not None
-        history = member.core.history
-        key = member.device.key
-        if key not in history.last.keys and key not in history.before_last.keys:
-            raise Violation("stranger-stands", f"node {member.node_id} is no voter and asks for votes")
-
-    def became_leader(self, member: Member, epoch: int) -> None:
-        key = member.device.key
-        known = self._leaders.setdefault(epoch, key)
-        if known != key:
-            raise Violation("two-quorum-leaders", f"{known} and {key} lead in epoch {epoch}")
-        log = member.device.log
-        if log[: len(self._committed)] != self._committed:
-            raise Violation("lost-metadata", f"node {member.node_id} leads without all that is committed")
-
-    def committed_by(self, member: Member, first: int, end: int) -> None:
-        found = member.device.log[first:end]
-        known = self._committed[first:end]
-        if found[: len(known)] != known or len(found) != end - first:
-            raise Violation("metadata-differs", f"node {member.node_id} between {first} and {end}")
-        self._committed += found[len(known) :]

@@ -19,6 +19,7 @@ import pytest
 from strandline.sim.plans import Plan, shipped
 from strandline.sim.trial import run
 from tests.sim import (
+    alone,
     partition_stories,
     quorum_stories,
     scenarios,
@@ -26,20 +27,27 @@ from tests.sim import (
     test_transaction_mutants,
     voters,
 )
-from tests.spec import test_cluster_mutants
+from tests.spec import test_cluster_mutants, test_group_mutants
+from tests.spec import test_transaction_mutants as test_producer_mutants
 
 Patch = pytest.MonkeyPatch
 
 
 def mutants() -> dict[str, Callable[[Patch], Any]]:
-    found = (*test_cluster_mutants.MUTANTS, *test_mutants.MUTANTS, *test_transaction_mutants.MUTANTS)
+    found = (
+        *test_cluster_mutants.MUTANTS,
+        *test_mutants.MUTANTS,
+        *test_transaction_mutants.MUTANTS,
+        *test_producer_mutants.MUTANTS,
+        *test_group_mutants.MUTANTS,
+    )
     return {each.__name__: each for each in found}
 
 
 # How many of each are tried in a turn, beside scenarios: the shorter they are, the more.
 STORIES: dict[Any, int] = {
     scenarios.kills_under_load: 2,
-    scenarios.power_cuts_with_flushes: 3,
+    scenarios.power_cuts_with_flushes: 12,
     scenarios.power_cuts_without_flushes: 3,
     scenarios.kills_at_start_and_stop: 2,
     scenarios.power_cuts_while_topics_are_created: 2,
@@ -51,7 +59,8 @@ STORIES: dict[Any, int] = {
     voters.replaced_disk: 1,
 }
 STORMS: dict[Callable[[int], object], int] = {quorum_stories.run: 50, partition_stories.run: 80}
-PLANS_PER_TURN = 1
+# Scenarios of one node are tried so many times for each of a cluster.
+ALONE_PER_TURN = 3
 
 
 def told(story: Any, seed: int) -> str | None:
@@ -75,18 +84,22 @@ def tried(plan: Plan, seed: int) -> str | None:
     return None if outcome.is_ok else outcome.verdict
 
 
+def _turns(plans: list[Plan]) -> Iterator[tuple[Plan, int]]:
+    return ((plan, seed) for seed in itertools.count() for plan in plans)
+
+
 def attempts() -> Iterator[tuple[str, int, Callable[[int], str | None]]]:
     by_name = sorted(shipped().values(), key=lambda plan: plan.name, reverse=True)
-    plans = sorted(by_name, key=lambda plan: ("fast", "slow", "rare").index(plan.speed))
-    runs = ((plan, seed) for seed in itertools.count() for plan in plans)
+    clusters = _turns(sorted(by_name, key=lambda plan: ("fast", "slow", "rare").index(plan.speed)))
+    single_nodes = _turns(alone.plans())
     for turn in itertools.count():
-        for story, count in STORIES.items():
-            for seed in range(turn * count, (turn + 1) * count):
-                yield story.__name__, seed, partial(told, story)
         for storm, count in STORMS.items():
             for seed in range(turn * count, (turn + 1) * count):
                 yield storm.__module__.rpartition(".")[2], seed, partial(noticed, storm)
-        for plan, seed in itertools.islice(runs, PLANS_PER_TURN):
+        for story, count in STORIES.items():
+            for seed in range(turn * count, (turn + 1) * count):
+                yield story.__name__, seed, partial(told, story)
+        for plan, seed in (*itertools.islice(single_nodes, ALONE_PER_TURN), next(clusters)):
             yield plan.name, seed, partial(tried, plan)
 
 

@@ -8,7 +8,7 @@ from tests.sim.seeds import seeds
 
 @seeds(30)
 def test_committed_metadata_stays_whoever_votes_dies_or_leaves(seed: int) -> None:
-    assert quorum_stories.run(seed).committed_count > 0
+    assert quorum_stories.run(seed).judge.committed_count > 0
 
 
 @seeds(60)

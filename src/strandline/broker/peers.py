@@ -31,13 +31,20 @@ class Peer:
 
     async def call(self, message: Request, version: int, seconds: float) -> Any:
         """The response; ChannelClosed, OSError or TimeoutError if there is none."""
-        channel = await self._open()
+        channel = self._channel
+        if channel is None or not channel.is_open:
+            channel = await self._open()
+        answer = channel.request(message, version)
+        # A timer of its own: `within` costs as much as the request.
+        timer = asyncio.get_running_loop().call_later(seconds, _give_up, answer)
         try:
-            return await within(seconds, channel.request(message, version))
+            return await answer
         except TimeoutError:
             # Nothing behind this request would be answered either: the next one tries a new connection.
             channel.close()
             raise
+        finally:
+            timer.cancel()
 
     def nudge(self) -> None:
         """Ends a long poll that waits at the other side: it answers what waits when ApiVersions comes."""
@@ -82,6 +89,11 @@ class Peer:
         if self._channel is not None:
             self._channel.close()
             self._channel = None
+
+
+def _give_up(answer: asyncio.Future[Any]) -> None:
+    if not answer.done():
+        answer.set_exception(TimeoutError())
 
 
 def _ignore(answer: asyncio.Future[Any]) -> None:

@@ -180,21 +180,20 @@ class Source:
             replica = followed.replica
             if followed.held_until > now or replica.has_unsaved_cut or self._is_throttled(followed):
                 continue
-            log = replica.log
-            wanted = (log.log_end_offset, replica.epoch, replica.high_watermark, log.log_start_offset)
+            log, role = replica.log, replica.role
+            wanted = (log.log_end_offset, role.epoch, role.high_watermark, log.log_start_offset)
             if followed.told == wanted:
                 continue
             followed.told = wanted
-            latest_epoch = replica.log.epochs.latest_epoch
             by_topic.setdefault(replica.topic_id, []).append(
                 FetchPartition(
                     partition=replica.partition.partition,
-                    current_leader_epoch=replica.epoch,
-                    fetch_offset=replica.log.log_end_offset,
-                    last_fetched_epoch=latest_epoch if replica.log.log_end_offset > 0 else -1,
-                    log_start_offset=replica.log.log_start_offset,
+                    current_leader_epoch=role.epoch,
+                    fetch_offset=log.log_end_offset,
+                    last_fetched_epoch=log.epochs.latest_epoch if log.log_end_offset > 0 else -1,
+                    log_start_offset=log.log_start_offset,
                     partition_max_bytes=config.int("replica.fetch.max.bytes"),
-                    high_watermark=replica.high_watermark,
+                    high_watermark=role.high_watermark,
                 )
             )
         forgotten: dict[bytes, list[int]] = {}

@@ -149,6 +149,18 @@ class Leader:
         self.check_replica(replica)
         progress = self._followers[replica]
         progress.keeps_up = True
+        if (
+            offset
+            == progress.end_offset
+            == progress.leader_end_then
+            == self._end_offset
+            == self.high_watermark
+            and log_start == progress.log_start
+            and broker_epoch == progress.broker_epoch
+        ):
+            # Nothing has happened since it asked last, which is so for most partitions of a fetch.
+            progress.caught_up_at = progress.fetched_at = now
+            return False
         if offset >= self._end_offset:
             progress.caught_up_at = max(progress.caught_up_at, now)
         elif offset >= progress.leader_end_then >= 0:
@@ -161,6 +173,9 @@ class Leader:
         progress.fetched_at = now
         progress.leader_end_then = self._end_offset
         return self._advance(min_in_sync)
+
+    def has_follower(self, replica: int) -> bool:
+        return replica in self._followers
 
     def check_replica(self, replica: int) -> None:
         if replica not in self._followers:

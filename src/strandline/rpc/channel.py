@@ -18,12 +18,7 @@ from strandline.ports.network import Connection, Network
 from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.codec import DecodeError, decode_from, encode_into
-from strandline.wire.headers import (
-    RequestHeader,
-    ResponseHeader,
-    request_header_version,
-    response_header_version,
-)
+from strandline.wire.headers import read_response_header, write_request_header
 from strandline.wire.schema import Request, Response
 
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -67,7 +62,7 @@ class Answer(Protocol):
 
 class Channel:
     def __init__(self, client_id: str, *, answer_bytes_max: int = ANSWER_BYTES_MAX) -> None:
-        self._client_id = client_id
+        self._client_id = client_id.encode()
         self._frames = FrameReader(answer_bytes_max)
         self._connection: Connection | None = None
         self._waiting: deque[tuple[int, type[Request], int, Answer | None]] = deque()
@@ -144,13 +139,9 @@ class Channel:
             raise ChannelClosed("the connection is closed")
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = bytearray(4)
-        header = RequestHeader(
-            request_api_key=message.API_KEY,
-            request_api_version=version,
-            correlation_id=self._correlation_id,
-            client_id=self._client_id,
+        frame += write_request_header(
+            message.FLEXIBLE, message.API_KEY, version, self._correlation_id, self._client_id
         )
-        encode_into(header, request_header_version(message.FLEXIBLE, version), frame)
         encode_into(message, version, frame)
         frame[:4] = (len(frame) - 4).to_bytes(4, "big")
         if answer is not None:
@@ -161,10 +152,9 @@ class Channel:
         if not self._waiting:
             raise DecodeError("an answer that nobody asked for")
         correlation_id, request, version, answer = self._waiting[0]
-        header_version = response_header_version(request.API_KEY, request.FLEXIBLE, version)
-        header, position = decode_from(ResponseHeader, header_version, frame, 0)
-        if header.correlation_id != correlation_id:
-            raise DecodeError(f"an answer to request {header.correlation_id}, where {correlation_id} is due")
+        found, position = read_response_header(request.API_KEY, request.FLEXIBLE, version, frame)
+        if found != correlation_id:
+            raise DecodeError(f"an answer to request {found}, where {correlation_id} is due")
         response = _decoded(request, version, frame, position)
         self._waiting.popleft()  # only now: whoever waits for an answer that makes no sense has to be told too
         if answer is not None and not answer.done():

@@ -5,10 +5,11 @@ Most of what a simulation does is to make, order and run these, so whose life a 
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import Task
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 from strandline.sim.life import OWNER, Life
@@ -38,14 +39,19 @@ class Callback:
 
     @property
     def name(self) -> str:
-        """What runs, in words that are the same in every run."""
-        run: Any = self.run
-        while isinstance(run, partial):
-            run = run.func
-        owner = getattr(run, "__self__", None)
-        if isinstance(owner, asyncio.Task):
-            run = owner.get_coro()
-        return str(getattr(run, "__qualname__", type(run).__qualname__))
+        return name_of(self.run)
+
+
+def name_of(run: Any) -> str:
+    """What runs, in words that are the same in every run."""
+    if type(run) is MethodType or type(run) is FunctionType:  # most are, and this is asked of each
+        return run.__qualname__
+    while isinstance(run, partial):
+        run = run.func
+    owner = getattr(run, "__self__", None)
+    if isinstance(owner, Task):
+        run = owner.get_coro()
+    return str(getattr(run, "__qualname__", type(run).__qualname__))
 
 
 def _nothing() -> None:

@@ -18,11 +18,11 @@ class SimulatedClock:
         self._since = self._shown = 0.0  # when the rate was set, and what the clock showed then
 
     def set_rate(self, rate: float) -> None:
-        self._shown, self._since = self.monotonic(), self._loop.time()
+        self._shown, self._since = self.monotonic(), self._loop.now
         self.rate = rate
 
     def wall_ms(self) -> int:
         return EPOCH_MS + self.wall_jump_ms + int(self.monotonic() * 1000)
 
     def monotonic(self) -> float:
-        return self._shown + (self._loop.time() - self._since) * self.rate
+        return self._shown + (self._loop.now - self._since) * self.rate

@@ -44,6 +44,7 @@ class SimulatedConnection:
         self._network = network
         self.host = host
         self.peer_host = peer_host
+        self.way = (host, peer_host)
         self.peer_address = peer_address
         self._peer = peer
         self.context = context
@@ -54,6 +55,7 @@ class SimulatedConnection:
         self._unsent: deque[_Bytes | _Region] = deque()
         self._unsent_bytes = 0
         self._is_owed_drained = False
+        self._first_piece = 0  # how much of what is sent next goes first, where that is drawn already
         self._taken_bytes = 0  # by the operating system, and not read by the other side
         self._arrived: deque[bytes] = deque()  # here, and not read yet
         self._last_arrival = 0.0
@@ -70,7 +72,15 @@ class SimulatedConnection:
     def send(self, data: Buffer) -> None:
         if self._is_closing or self._is_over:
             return
-        if len(data):
+        size = len(data)
+        if size and not self._unsent and self._taken_bytes + size <= SOCKET_BYTES:
+            piece = self._piece_size()
+            if size <= piece:  # nothing is in its way, as it mostly is
+                self._taken_bytes += size
+                self._network.transmit(self, self._arrival(), bytes(data))
+                return
+            self._first_piece = piece
+        if size:
             self._queue(_Bytes(data))
 
     def send_file(self, file: File, position: int, size: int) -> None:
@@ -118,7 +128,8 @@ class SimulatedConnection:
         try:
             while self._unsent and self._taken_bytes < SOCKET_BYTES:
                 first = self._unsent[0]
-                size = min(len(first), SOCKET_BYTES - self._taken_bytes, self._piece_size())
+                piece, self._first_piece = self._first_piece or self._piece_size(), 0
+                size = min(len(first), SOCKET_BYTES - self._taken_bytes, piece)
                 data = first.take(size)
                 self._unsent_bytes -= size
                 self._taken_bytes += size
@@ -140,8 +151,9 @@ class SimulatedConnection:
         return self._chance.choice(_PIECE_BYTES)
 
     def _arrival(self) -> float:
-        delay = self._delay * (1.0 + self._chance.random() ** 3)
-        self._last_arrival = max(self._last_arrival, self._network.loop.time() + delay)
+        arrival = self._network.loop.now + self._delay * (1.0 + self._chance.random() ** 3)
+        if arrival > self._last_arrival:
+            self._last_arrival = arrival
         return self._last_arrival
 
     def _drained(self) -> None:
@@ -203,9 +215,10 @@ class SimulatedConnection:
             room = self._peer.buffer()
             size = min(len(room), len(data))
             assert size > 0
-            room[:size] = data[:size]
             if size < len(data):
                 self._arrived.appendleft(data[size:])
+                data = data[:size]
+            room[:size] = data
             self.other._was_read(size)
             self._peer.received(size)
         elif self._has_ended:

@@ -64,6 +64,8 @@ class DiskFaults:
         self._operations_left = None
 
     def error_of(self, operation: str, path: str) -> int | None:
+        if not self._faults:  # as it mostly is
+            return None
         return next((fault.error_number for fault in self._faults if fault.strikes(operation, path)), None)
 
     def flipped(self, path: str, position: int, data: bytes) -> bytes:

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
@@ -22,7 +23,7 @@ from threading import get_ident
 from types import CoroutineType
 from typing import Any, Final, TypeVar
 
-from strandline.sim.callback import Callback
+from strandline.sim.callback import Callback, name_of
 from strandline.sim.escape import EscapedSimulation, refusal, sealed
 from strandline.sim.life import OWNER, Life, NodeHalted
 from strandline.sim.trace import Trace
@@ -31,6 +32,8 @@ T = TypeVar("T")
 
 # More callbacks than this at one moment mean that somebody waits by asking over and over.
 CALLBACKS_AT_ONE_MOMENT_MAX: Final = 200_000
+# As for real nodes (`node.loop`): there is little garbage with cycles.
+_COLLECTED_AT: Final = (50_000, 20, 100)
 _WAITING_SHOWN_MAX: Final = 20
 _WAITS_ON_THE_WAY_OUT_MAX: Final = 20
 
@@ -42,7 +45,7 @@ class StuckWorld(AssertionError):
 class SimulatedLoop(asyncio.AbstractEventLoop):
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._now = 0.0
+        self.now = 0.0  # the same as `time()`, for clocks, which are asked all the time
         self._sequence = 0
         self._ready: deque[Callback] = deque()
         self._timers: list[tuple[float, int, Callback]] = []
@@ -57,7 +60,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     # Time
 
     def time(self) -> float:
-        return self._now
+        return self.now
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -70,14 +73,16 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Callback:
-        return self.call_at(self._now + max(delay, 0.0), callback, *args, context=context)
+        return self._schedule(self.now + max(delay, 0.0), Callback(callback, args, context))
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Callback:
-        due = Callback(callback, args, context)
+        return self._schedule(when, Callback(callback, args, context))
+
+    def _schedule(self, when: float, due: Callback) -> Callback:
         if due.life is not None and due.life.clock_rate != 1.0:
-            when = self._now + (when - self._now) / due.life.clock_rate
+            when = self.now + (when - self.now) / due.life.clock_rate
         if not self._is_closed:
             self._sequence += 1
             heappush(self._timers, (when, self._sequence, due))
@@ -123,13 +128,16 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         assert not self._is_closed
         wanted = self.create_task(future) if isinstance(future, Coroutine) else future
         self._failure = None
-        self._deadline = self._now + seconds_max
+        self._deadline = self.now + seconds_max
         previous = events._get_running_loop()
         events._set_running_loop(self)
+        thresholds = gc.get_threshold()
+        gc.set_threshold(*_COLLECTED_AT)
         try:
             with sealed():
                 self._run(wanted)
         finally:
+            gc.set_threshold(*thresholds)
             events._set_running_loop(previous)
         return wanted.result()
 
@@ -141,17 +149,20 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 self._advance()
                 at_this_moment = 0
             due = ready.popleft()
-            if due.is_over:
+            life = due.life
+            if due.is_cancelled:
                 continue
-            if due.life is not None and due.life.is_paused:
-                due.life.held.append(due)
+            if life is not None and (life.ended_because is not None or life.is_paused):
+                if life.ended_because is None:
+                    life.held.append(due)
                 continue
             at_this_moment += 1
             if at_this_moment > CALLBACKS_AT_ONE_MOMENT_MAX:
                 raise StuckWorld(f"time stands still: {due.name} is called over and over")
-            called(due.name)
+            run = due.run
+            called(name_of(run))
             try:
-                due.context.run(due.run, *due.args)
+                due.context.run(run, *due.args)
             except (SystemExit, KeyboardInterrupt):
                 raise
             except BaseException as error:
@@ -161,7 +172,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def _advance(self) -> None:
         """To the next deadline, whose timers become ready."""
-        timers = self._timers
+        timers, ready = self._timers, self._ready
         while timers and timers[0][2].is_over:
             heappop(timers)
         if not timers:
@@ -172,10 +183,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 f"not done after {self._deadline:.0f} virtual seconds; these wait:\n{self._waiting()}"
             )
         # A deadline may lie in the past: `call_at` takes any.
-        self._now = max(when, self._now)
-        self._trace.moved(self._now)
+        if when > self.now:
+            self.now = when
+        self._trace.moved(self.now)
         while timers and timers[0][0] <= when:
-            self._ready.append(heappop(timers)[2])
+            ready.append(heappop(timers)[2])
 
     def fail(self, error: BaseException) -> None:
         """Ends the run with this error; the first one counts."""

@@ -18,15 +18,17 @@ _MOVED: Final = ""
 
 
 class Trace:
-    __slots__ = ("_count", "_folded_at", "_hash", "_kept", "_new", "_times", "called")
+    __slots__ = ("_count", "_hash", "_kept", "_kept_from", "_kept_times", "_new", "_times", "called")
 
     def __init__(self) -> None:
         self._hash = blake2b(digest_size=16)
         # Entries are folded many at a time: they are a large part of what a simulation does.
         self._new: list[str] = []
         self._times = array("d")
-        self._kept: list[tuple[float, str]] = []
-        self._folded_at = 0.0
+        # The last that were folded, with the times in them and the one before those.
+        self._kept: list[str] = []
+        self._kept_times = array("d")
+        self._kept_from = 0.0
         self._count = 0
         self.called = self._new.append  # a callback by its name, which is what happens most
 
@@ -46,22 +48,29 @@ class Trace:
     def _fold(self) -> None:
         self._hash.update("\n".join(self._new).encode())
         self._hash.update(self._times.tobytes())
-        self._kept = self._last()
         self._count += len(self._new)
-        if self._times:
-            self._folded_at = self._times[-1]
+        self._keep()
         self._new.clear()
         del self._times[:]
 
+    def _keep(self) -> None:
+        # As many again for the moves of time among them.
+        self._kept = (self._kept + self._new)[-2 * ENTRIES_KEPT :]
+        times = self._kept_times + self._times
+        first = len(times) - self._kept.count(_MOVED)
+        if first:
+            self._kept_from = times[first - 1]
+        self._kept_times = times[first:]
+
     def _last(self) -> list[tuple[float, str]]:
         """The last entries with their times."""
-        found, now, times = [], self._folded_at, iter(self._times)
-        for entry in self._new:
+        found, now, times = [], self._kept_from, iter(self._kept_times + self._times)
+        for entry in self._kept + self._new:
             if entry == _MOVED:
                 now = next(times)
             else:
                 found.append((now, entry))
-        return (self._kept + found)[-ENTRIES_KEPT:]
+        return found[-ENTRIES_KEPT:]
 
     def hexdigest(self) -> str:
         """Of everything so far. Whoever compares two traces asks both at the same count."""

@@ -6,11 +6,17 @@ read the answer (KIP-511).
 
 from __future__ import annotations
 
+from struct import Struct
+from struct import error as struct_error
 from typing import Final
 
+from strandline.base.buffers import Buffer
+from strandline.wire.compiler import DECODE_FAILURES, DecodeError, EncodeError, skip_tags
 from strandline.wire.schema import Message, Versions, field, int16, int32, string
 
 API_VERSIONS_KEY: Final = 18
+_REQUEST: Final = Struct(">hhih")  # api key, version, correlation id, size of the client id
+_CORRELATION_ID: Final = Struct(">i")
 
 
 class RequestHeader(Message, versions="1-2", flexible="2+"):
@@ -32,3 +38,27 @@ def response_header_version(api_key: int, flexible: Versions, api_version: int) 
     if api_key == API_VERSIONS_KEY:
         return 0
     return 1 if api_version in flexible else 0
+
+
+def write_request_header(
+    flexible: Versions, api_key: int, api_version: int, correlation_id: int, client_id: bytes
+) -> bytes:
+    """A RequestHeader by hand: every request has one."""
+    try:
+        head = _REQUEST.pack(api_key, api_version, correlation_id, len(client_id)) + client_id
+    except struct_error as error:
+        raise EncodeError(f"a header with a client id of {len(client_id)} bytes: {error}") from error
+    return head + b"\x00" if request_header_version(flexible, api_version) == 2 else head
+
+
+def read_response_header(
+    api_key: int, flexible: Versions, api_version: int, frame: Buffer
+) -> tuple[int, int]:
+    """The correlation id in front of a response, and where the response itself begins."""
+    try:
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame, 0)
+        if response_header_version(api_key, flexible, api_version) == 0:
+            return correlation_id, 4
+        return correlation_id, skip_tags(frame, 4)
+    except DECODE_FAILURES as error:
+        raise DecodeError(f"a response of {len(frame)} bytes: {error}") from error

@@ -18,13 +18,23 @@ import asyncio
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import Answer, Body, Outcome, RequestContext
+from strandline.broker.fetch_answers import (
+    FLEXIBLE_FROM,
+    READ_COMMITTED,
+    TOPIC_IDS_FROM,
+    Read,
+    partition_head,
+    partition_tags,
+    response_tags,
+    topic_name,
+)
 from strandline.broker.fetch_sessions import Fetch, SessionPartition
-from strandline.broker.leader_hints import Address, Hint, LeaderHints
+from strandline.broker.leader_hints import Hint, LeaderHints
 from strandline.broker.quorum_answers import answer_fetch
 from strandline.broker.replica import Replica
+from strandline.partition.leader import Leader
 from strandline.storage.segment import DamagedSegment, Slice
 from strandline.wire.api.k01_fetch import FetchRequest
 from strandline.wire.codec import decode, encode
@@ -33,46 +43,12 @@ from strandline.wire.compiler import uvarint
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
 
-READ_COMMITTED: Final = 1
-_FLEXIBLE_FROM: Final = 12
-_TOPIC_IDS_FROM: Final = 13
 _FROM_FOLLOWERS_SINCE: Final = 11
 _STORAGE_ERROR_SINCE: Final = 6
 _LEADER_HINTS_SINCE: Final = 16
 _TOP: Final = Struct(">ihi")  # throttle time, error, session id
-_PARTITION: Final = Struct(">ihqqq")  # index, error, high watermark, last stable offset, log start
-_ABORTED: Final = Struct(">qq")  # producer id, first offset
 _INT32: Final = Struct(">i")
-_DIVERGING: Final = Struct(">iq")  # epoch, end offset
-_HINT: Final = Struct(">ii")  # leader, its epoch
 _HINTED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-
-
-class Read:
-    """What one partition gives."""
-
-    __slots__ = (
-        "aborted",
-        "diverging",
-        "error_code",
-        "high_watermark",
-        "last_stable",
-        "log_start",
-        "partition",
-        "preferred",
-        "records",
-    )
-
-    def __init__(self, partition: SessionPartition) -> None:
-        self.partition = partition
-        self.error_code: int = ErrorCode.NONE
-        self.high_watermark = -1
-        self.last_stable = -1
-        self.log_start = -1
-        self.records: Slice | None = None
-        self.aborted: list[AbortedTransaction] = []
-        self.diverging: tuple[int, int] | None = None
-        self.preferred = -1  # the replica that a consumer should rather ask
 
 
 def handle_raw(broker: Broker, context: RequestContext) -> Answer:
@@ -83,11 +59,12 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
         fetch = broker.fetch_sessions.begin(request, context.api_version, broker.clock.monotonic())
     except KafkaError as error:
         return [
-            _TOP.pack(0, error.code, 0) + (b"\x01\x00" if context.api_version >= _FLEXIBLE_FROM else bytes(4))
+            _TOP.pack(0, error.code, 0) + (b"\x01\x00" if context.api_version >= FLEXIBLE_FROM else bytes(4))
         ]
-    if any(_find(broker, context, partition) is None for partition in fetch.partitions):
+    replicas = _find_all(broker, fetch)
+    if None in replicas:
         return _fetch_later(broker, context, request, fetch)
-    return _fetch(broker, context, request, fetch)
+    return _fetch(broker, context, request, fetch, replicas)
 
 
 async def _fetch_metadata(broker: Broker, context: RequestContext, request: FetchRequest) -> Body:
@@ -100,9 +77,14 @@ def _follower_of(request: FetchRequest) -> int:
     return request.replica_state.replica_id if request.replica_state is not None else request.replica_id
 
 
-def _find(broker: Broker, context: RequestContext, partition: SessionPartition) -> Replica | None:
+def _find(broker: Broker, partition: SessionPartition) -> Replica | None:
     topic = partition.topic or broker.topic_name(partition.topic_id)
     return broker.replicas.get(topic, partition.index)
+
+
+def _find_all(broker: Broker, fetch: Fetch) -> list[Replica | None]:
+    """The open replica of each partition, as they are now: looked up once for all that is done at one moment."""
+    return [_find(broker, partition) for partition in fetch.partitions]
 
 
 async def _fetch_later(
@@ -116,27 +98,32 @@ async def _fetch_later(
             partition.opening_error = 0
         except KafkaError as error:
             partition.opening_error = error.code  # `_read` answers with it
-    return _fetch(broker, context, request, fetch)
+    return _fetch(broker, context, request, fetch, _find_all(broker, fetch))
 
 
 def _fetch(
-    broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
+    broker: Broker,
+    context: RequestContext,
+    request: FetchRequest,
+    fetch: Fetch,
+    replicas: list[Replica | None],
 ) -> Body | asyncio.Future[Body | None]:
     if _follower_of(request) >= 0:
-        _note_progress(broker, context, request, fetch)
-    reads, is_enough = _read_all(broker, context, request, fetch)
+        _note_progress(broker, request, fetch, replicas)
+    reads, is_enough = _read_all(broker, context, request, fetch, replicas)
     if is_enough or request.max_wait_ms <= 0 or not fetch.partitions:
         return _encode(broker, context, request, fetch, reads)
-    return _Waiter(broker, context, request, fetch).future
+    return _Waiter(broker, context, request, fetch, replicas).future
 
 
-def _note_progress(broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch) -> None:
+def _note_progress(
+    broker: Broker, request: FetchRequest, fetch: Fetch, replicas: list[Replica | None]
+) -> None:
     """What a follower asks for says what it has; that may commit records and change the in-sync set."""
     follower = _follower_of(request)
     epoch = request.replica_state.replica_epoch if request.replica_state is not None else -1
     now = broker.clock.monotonic()
-    for partition in fetch.partitions:
-        replica = _find(broker, context, partition)
+    for partition, replica in zip(fetch.partitions, replicas, strict=True):
         if replica is None or not replica.is_leader or partition.current_leader_epoch != replica.epoch:
             continue
         log = replica.log
@@ -155,9 +142,26 @@ def _note_progress(broker: Broker, context: RequestContext, request: FetchReques
 class _Waiter:
     """A long poll: looks again whenever one of its partitions has more, and answers at the latest when time is up."""
 
-    __slots__ = ("_broker", "_context", "_fetch", "_is_scheduled", "_key", "_request", "_timer", "future")
+    __slots__ = (
+        "_broker",
+        "_context",
+        "_fetch",
+        "_is_scheduled",
+        "_key",
+        "_replicas",
+        "_request",
+        "_timer",
+        "future",
+    )
 
-    def __init__(self, broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        context: RequestContext,
+        request: FetchRequest,
+        fetch: Fetch,
+        replicas: list[Replica | None],
+    ) -> None:
         loop = asyncio.get_running_loop()
         self._broker = broker
         self._context = context
@@ -166,12 +170,12 @@ class _Waiter:
         self._is_scheduled = False
         self._key = broker.next_waiter_key()
         self.future: asyncio.Future[Body | None] = loop.create_future()
-        for partition in fetch.partitions:
-            replica = _find(broker, context, partition)
-            if replica is not None:
-                replica.wake_on_advance(self._key, self._wake)
-                if _follower_of(request) >= 0:
-                    replica.wake_on_append(self._key, self._wake)
+        self._replicas = [replica for replica in replicas if replica is not None]
+        is_follower, wake = _follower_of(request) >= 0, self._wake
+        for replica in self._replicas:
+            replica.wake_on_advance(self._key, wake)
+            if is_follower:
+                replica.wake_on_append(self._key, wake)
         self._timer = loop.call_later(request.max_wait_ms / 1000, self._expire)
         context.connection.end_long_poll = self._expire
         self.future.add_done_callback(self._forget)
@@ -186,14 +190,19 @@ class _Waiter:
         self._is_scheduled = False
         if self.future.done():
             return
-        reads, is_enough = _read_all(self._broker, self._context, self._request, self._fetch)
+        reads, is_enough = self._read_all()
         if is_enough:
             self._finish(reads)
 
     def _expire(self) -> None:
         if not self.future.done():
-            reads, _ = _read_all(self._broker, self._context, self._request, self._fetch)
+            reads, _ = self._read_all()
             self._finish(reads)
+
+    def _read_all(self) -> tuple[list[Read], bool]:
+        """Of the replicas that there are by now: some may have been deleted, or made anew."""
+        replicas = _find_all(self._broker, self._fetch)
+        return _read_all(self._broker, self._context, self._request, self._fetch, replicas)
 
     def _finish(self, reads: list[Read]) -> None:
         self.future.set_result(_encode(self._broker, self._context, self._request, self._fetch, reads))
@@ -203,14 +212,16 @@ class _Waiter:
         self._timer.cancel()
         if self._context.connection.end_long_poll == self._expire:
             self._context.connection.end_long_poll = None
-        for partition in self._fetch.partitions:
-            replica = _find(self._broker, self._context, partition)
-            if replica is not None:
-                replica.forget_waker(self._key)
+        for replica in self._replicas:
+            replica.forget_waker(self._key)
 
 
 def _read_all(
-    broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
+    broker: Broker,
+    context: RequestContext,
+    request: FetchRequest,
+    fetch: Fetch,
+    replicas: list[Replica | None],
 ) -> tuple[list[Read], bool]:
     """What each partition gives, and whether that is an answer already: enough bytes, or something to be told at once.
 
@@ -219,22 +230,23 @@ def _read_all(
     left = min(request.max_bytes, broker.fetch_bytes_max)
     total = 0
     must_answer = False
-    is_follower = _follower_of(request) >= 0
+    follower = _follower_of(request)
+    may_skip = follower >= 0 and fetch.is_incremental
     reads = []
-    for partition in fetch.partitions:
+    for partition, replica in zip(fetch.partitions, replicas, strict=True):
+        if may_skip and replica is not None and _is_at_rest(partition, replica, follower):
+            continue
         read = Read(partition)
         try:
-            _read(broker, context, request, read, left - total, is_first=total == 0)
+            _read(broker, context, request, read, replica, left - total, is_first=total == 0)
         except KafkaError as error:
             read.error_code = error.code
             must_answer = True
         except OSError as error:
-            replica = _find(broker, context, partition)
             assert replica is not None
             read.error_code = broker.replicas.disk_error(replica.directory, error).code
             must_answer = True
         except DamagedSegment as error:
-            replica = _find(broker, context, partition)
             assert replica is not None
             read.error_code = broker.damaged_logs.found(replica, error).code
             must_answer = True
@@ -244,20 +256,42 @@ def _read_all(
         must_answer = must_answer or read.preferred >= 0 or read.diverging is not None
         # A follower that lags behind the high watermark is told at once (KIP-1166), and where the log begins now.
         must_answer = must_answer or _is_behind(read)
-        must_answer = must_answer or (is_follower and 0 <= partition.told_log_start < read.log_start)
+        must_answer = must_answer or (follower >= 0 and 0 <= partition.told_log_start < read.log_start)
         if read.error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < _STORAGE_ERROR_SINCE:
             read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # which these know how to go on from
         reads.append(read)
     return reads, must_answer or total >= min(request.min_bytes, left)
 
 
+def _is_at_rest(partition: SessionPartition, replica: Replica, follower: int) -> bool:
+    """Whether a follower has all of a partition and knows all about it: of most partitions each time it asks."""
+    role, log = replica.role, replica.log
+    return (
+        isinstance(role, Leader)
+        and partition.fetch_offset == log.log_end_offset
+        and partition.told_high_watermark == role.high_watermark
+        and partition.known_high_watermark >= role.high_watermark
+        and partition.current_leader_epoch == role.epoch
+        and partition.told_log_start == log.log_start_offset
+        and role.has_follower(follower)
+        and replica.directory.offline_because is None
+        and (partition.last_fetched_epoch < 0 or _diverging_point(replica, partition) is None)
+    )
+
+
 def _read(
-    broker: Broker, context: RequestContext, request: FetchRequest, read: Read, left: int, *, is_first: bool
+    broker: Broker,
+    context: RequestContext,
+    request: FetchRequest,
+    read: Read,
+    replica: Replica | None,
+    left: int,
+    *,
+    is_first: bool,
 ) -> None:
     partition = read.partition
-    replica = _find(broker, context, partition)
     if replica is None:
-        if context.api_version >= _TOPIC_IDS_FROM and not broker.topic_name(partition.topic_id):
+        if context.api_version >= TOPIC_IDS_FROM and not broker.topic_name(partition.topic_id):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         topic = partition.topic or broker.topic_name(partition.topic_id)
         broker.replicas.state_here(topic, partition.index)
@@ -349,11 +383,11 @@ def _encode(
         if read.records is not None:
             broker.counters.add("bytes_out", read.records.size)
             if _follower_of(request) >= 0:
-                _note_throttled(broker, context, read)
+                _note_throttled(broker, read)
     by_topic: dict[tuple[str, bytes], list[Read]] = {}
     for read in chosen:
         by_topic.setdefault((read.partition.topic, read.partition.topic_id), []).append(read)
-    flexible = context.api_version >= _FLEXIBLE_FROM
+    flexible = context.api_version >= FLEXIBLE_FROM
     hints = LeaderHints(broker, context.connection.listener)
     body: list[bytes | bytearray | Slice] = []
     head = bytearray(_TOP.pack(0, 0, session.session_id if session is not None else 0))
@@ -361,19 +395,19 @@ def _encode(
         head = bytearray(4)
     head += uvarint(len(by_topic) + 1) if flexible else _INT32.pack(len(by_topic))
     for (topic, topic_id), topic_reads in by_topic.items():
-        head += _topic_name(context.api_version, topic, topic_id)
+        head += topic_name(context.api_version, topic, topic_id)
         head += uvarint(len(topic_reads) + 1) if flexible else _INT32.pack(len(topic_reads))
         for read in topic_reads:
-            head += _partition_head(context.api_version, request.isolation_level, read)
+            head += partition_head(context.api_version, request.isolation_level, read)
             if read.records is not None:
                 body += (head, read.records)
                 head = bytearray()
             if flexible:
-                head += _partition_tags(read, _hint_for(broker, context, read, hints))
+                head += partition_tags(read, _hint_for(broker, context, read, hints))
         if flexible:
             head.append(0)
     if flexible:
-        head += _response_tags(list(hints.addresses.values()))
+        head += response_tags(list(hints.addresses.values()))
     body.append(head)
     return body
 
@@ -385,8 +419,8 @@ def _hint_for(broker: Broker, context: RequestContext, read: Read, hints: Leader
     return hints.of(partition.topic or broker.topic_name(partition.topic_id), partition.index)
 
 
-def _note_throttled(broker: Broker, context: RequestContext, read: Read) -> None:
-    replica = _find(broker, context, read.partition)
+def _note_throttled(broker: Broker, read: Read) -> None:
+    replica = _find(broker, read.partition)
     throttle = broker.leader_throttle
     if replica is not None and read.records is not None and throttle.lists(replica, broker.node_id):
         throttle.note(read.records.size)
@@ -408,59 +442,3 @@ def _is_news(read: Read) -> bool:
 def _is_behind(read: Read) -> bool:
     """Whether a follower could have a higher watermark than it says: that of what it has."""
     return read.partition.known_high_watermark < min(read.high_watermark, read.partition.fetch_offset)
-
-
-def _topic_name(version: int, topic: str, topic_id: bytes) -> bytes:
-    if version >= _TOPIC_IDS_FROM:
-        return topic_id
-    name = topic.encode()
-    return _compact(topic) if version >= _FLEXIBLE_FROM else len(name).to_bytes(2, "big") + name
-
-
-def _partition_head(version: int, isolation_level: int, read: Read) -> bytes:
-    """Everything of a partition in front of its records."""
-    size = read.records.size if read.records is not None else 0
-    head = _PARTITION.pack(
-        read.partition.index, read.error_code, read.high_watermark, read.last_stable, read.log_start
-    )
-    if version < 5:
-        head = head[:-8]
-    # Kafka has an empty list where read_committed got an answer and where there is no such partition, null otherwise.
-    has_list = read.error_code == ErrorCode.NONE and isolation_level == READ_COMMITTED
-    has_list = has_list or read.error_code in (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-    )
-    count = len(read.aborted) if has_list else -1
-    if version >= _FLEXIBLE_FROM:
-        rows = b"".join(_ABORTED.pack(*row[:2]) + b"\x00" for row in read.aborted)
-        return head + uvarint(count + 1) + rows + _INT32.pack(read.preferred) + uvarint(size + 1)
-    rows = b"".join(_ABORTED.pack(*row[:2]) for row in read.aborted)
-    preferred = _INT32.pack(read.preferred) if version >= 11 else b""
-    return head + _INT32.pack(count) + rows + preferred + _INT32.pack(size)
-
-
-def _partition_tags(read: Read, hint: Hint | None) -> bytes:
-    if read.diverging is not None:  # which is no error, so there is no hint
-        return _tagged(0, _DIVERGING.pack(*read.diverging) + b"\x00")
-    return b"\x00" if hint is None else _tagged(1, _HINT.pack(*hint) + b"\x00")
-
-
-def _response_tags(addresses: list[Address]) -> bytes:
-    if not addresses:
-        return b"\x00"
-    content = bytearray(uvarint(len(addresses) + 1))
-    for node_id, host, port, rack in addresses:
-        content += _INT32.pack(node_id) + _compact(host) + _INT32.pack(port)
-        content += (b"\x00" if rack is None else _compact(rack)) + b"\x00"
-    return _tagged(0, bytes(content))
-
-
-def _tagged(tag: int, content: bytes) -> bytes:
-    """A section of one tagged field."""
-    return b"\x01" + uvarint(tag) + uvarint(len(content)) + content
-
-
-def _compact(text: str) -> bytes:
-    data = text.encode()
-    return uvarint(len(data) + 1) + data

@@ -1,0 +1,36 @@
+"""Workloads of clients on one node that is killed and stopped: much happens in a second, for there are no replicas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from strandline.sim.faults import FaultPlan
+from strandline.sim.plans import Plan, shipped
+
+_ONE_NODE = {
+    "default.replication.factor": "1",
+    "min.insync.replicas": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+_FAULTS = FaultPlan(
+    kinds=("kill", "kill-in-disk-operation", "stop", "pause", "break-connections", "break-connections"),
+    count=4,
+    every_s=1.5,
+    seconds=(0.0, 3.0),
+)
+
+
+def plans() -> list[Plan]:
+    return [
+        replace(
+            shipped()[name],
+            name=f"{name}, one node",
+            nodes=1,
+            controllers=0,
+            settings=_ONE_NODE,
+            faults=_FAULTS,
+        )
+        for name in ("loops", "transactions", "groups")
+    ]
