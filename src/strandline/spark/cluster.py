@@ -15,10 +15,8 @@ from strandline.client.sync import Admin, Consumer
 from strandline.spark.offsets import Offsets
 from strandline.spark.options import EARLIEST, LATEST, Bound, OptionError, ReadOptions, Subscription
 
-# How much a consumer of the source fetches at once, unless kafka.* says otherwise: much of a long range, and of a short
-# one no more than Kafka's default, for what lies behind its end is fetched in vain.
-_FETCH_BYTES: Final = (1024 * 1024, 8 * 1024 * 1024)
-_RECORD_BYTES: Final = 1024  # a guess
+# How much a consumer of the source fetches at once at most, unless kafka.* says otherwise.
+_FETCH_BYTES: Final = 8 * 1024 * 1024
 # Never otherwise: Spark keeps the offsets, and an offset that is gone must be noticed.
 _FIXED: Final[dict[str, Any]] = {
     "auto.offset.reset": "none",
@@ -30,11 +28,8 @@ _FIXED: Final[dict[str, Any]] = {
 _GONE_SECONDS: Final = 5.0
 
 
-def consumer_settings(given: Mapping[str, str], offsets: int = 0) -> dict[str, Any]:
-    """For reading so many offsets, or none where only positions are asked for."""
-    least, most = _FETCH_BYTES
-    fetched = min(most, max(least, offsets * _RECORD_BYTES))
-    return {"max.partition.fetch.bytes": fetched, **given, **_FIXED}
+def consumer_settings(given: Mapping[str, str]) -> dict[str, Any]:
+    return {"max.partition.fetch.bytes": _FETCH_BYTES, **given, **_FIXED}
 
 
 def admin_settings(given: Mapping[str, str]) -> dict[str, str]:
