@@ -11,7 +11,8 @@ from strandline.base.ids import TopicPartition
 from strandline.client.config_admin import ADMIN_KEYS
 from strandline.client.config_common import SECURITY_PREFIXES
 from strandline.client.errors import ErrorCode, KafkaError
-from strandline.client.sync import Admin, Consumer
+from strandline.client.sync.calls import AdminCalls
+from strandline.client.sync.consumer import Consumer
 from strandline.spark.offsets import Offsets
 from strandline.spark.options import EARLIEST, LATEST, Bound, OptionError, ReadOptions, Subscription
 
@@ -38,6 +39,20 @@ def admin_settings(given: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value for name, value in given.items() if name in known or name.startswith(SECURITY_PREFIXES)
     }
+
+
+class Admin(AdminCalls):
+    """The calls about topics and groups. All of them take longer to load than whatever else a source needs, and each
+    query of Spark's starts a process that loads it."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        from strandline.client.admin_groups import GroupAdmin
+        from strandline.client.admin_topics import TopicAdmin
+
+        class Engine(TopicAdmin, GroupAdmin):
+            pass
+
+        super().__init__(lambda: Engine(settings))
 
 
 class ClusterView:

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicError
-from strandline.client.sync import Admin, Consumer
-from strandline.spark.cluster import admin_settings, consumer_settings
+from strandline.client.sync.consumer import Consumer
+from strandline.spark.cluster import Admin, admin_settings, consumer_settings
 from strandline.spark.columns import spark_batch
 from strandline.spark.kept import Kept
 from strandline.spark.offsets import OffsetRange
