@@ -124,6 +124,29 @@ def test_a_key_that_appears_later_is_noticed_and_nothing_is_lost_or_repeated(
     assert values(bootstrap, target, 2) == list(range(80))
 
 
+def test_a_query_with_state_goes_on_behind_a_batch_that_was_tried_in_vain(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path
+) -> None:
+    admin.create_topic(topic, partitions=3)
+    source = tmp_path / "in"
+    source.mkdir()
+    words = [f"word-{number}" for number in range(20)]
+    counts = spark.readStream.option("maxFilesPerTrigger", "1").text(str(source)).groupBy("value").count()
+    rows = counts.selectExpr("value as key", "cast(count as string) as value")
+    for number in range(3):
+        (source / f"{number}.txt").write_text("\n".join(words))
+    query = (
+        exactly_once(rows, bootstrap, topic=topic)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .outputMode("update")
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(QUERY_SECONDS_MAX), "the query did not end"
+    found = Counter((row.key.decode(), int(row.value)) for row in rows_of(bootstrap, topic, 3))
+    assert found == Counter((word, count) for word in words for count in (1, 2, 3))
+
+
 def test_a_batch_that_fails_without_a_shuffle_is_written_again_with_one(
     bootstrap: str, topic: str, admin: Admin, copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
