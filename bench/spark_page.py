@@ -21,6 +21,7 @@ _AIMS: Final = (
     ("read", "cpu_s", "strandline", "kafka", 1.2, False),
     ("write", "krecords_per_s", "strandline, one transaction", "kafka", 0.9, True),
     ("stream", "batch_ms", "strandline, exactly once", "kafka", 1.2, False),
+    ("stream", "batch_ms", "strandline, exactly once, new keys", "kafka", 1.2, False),
     ("parquet", "krecords_per_s", "strandline", "kafka", 1.0, True),
 )
 # What a run on an idle machine adds to the load by itself, at most.
@@ -31,9 +32,10 @@ _NOTES: Final = (
     "## What is Spark's own part",
     "",
     "The *empty Python source* gives one row to each of four tasks, and its rows go nowhere: what a micro-batch of a",
-    "Python source costs before ours does anything. The sink that writes exactly once has a job of its own for each",
-    "micro-batch, which Spark plans anew, and a second stage, for rows are shuffled so that one task writes each",
-    "partition; `kafka` here writes at least once, in one stage.",
+    "Python source costs before ours does anything; a good part of it is a wait that ours avoids (ADR 24). The sink",
+    "that writes exactly once has a job of its own for each micro-batch, which Spark plans anew. Rows without a key",
+    "are written by the tasks that read them; with *new keys* there is a second stage, for rows are shuffled so that",
+    "one task writes each partition. `kafka` here writes at least once, in one stage, and its rows have no keys.",
     "",
     "Into Parquet the whole query counts, with its start; where micro-batches were measured by themselves they stand",
     "beside it. A query whose source is in Python starts several processes that load PySpark first.",

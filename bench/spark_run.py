@@ -198,9 +198,14 @@ class Run:
 
             return once
 
-        def copied_exactly_once() -> dict[str, float]:
-            frame = self._opened("strandline", source_topic, limit)
-            return {"batch_ms": self._batch_ms(exactly_once(frame, self._bootstrap, topic=self._new_topic()))}
+        def copied_exactly_once(*columns: str) -> Callable[[], dict[str, float]]:
+            def once() -> dict[str, float]:
+                frame = self._opened("strandline", source_topic, limit).selectExpr(*columns)
+                return {
+                    "batch_ms": self._batch_ms(exactly_once(frame, self._bootstrap, topic=self._new_topic()))
+                }
+
+            return once
 
         def dropped() -> dict[str, float]:
             empty = self._spark.readStream.format("bench_empty").option("batches", STREAM_BATCHES).load()
@@ -209,7 +214,8 @@ class Run:
         peers = {
             "kafka": copied("kafka"),
             "strandline": copied("strandline"),
-            "strandline, exactly once": copied_exactly_once,
+            "strandline, exactly once": copied_exactly_once("key", "value"),
+            "strandline, exactly once, new keys": copied_exactly_once("substr(value, 1, 8) as key", "value"),
             "an empty Python source, no sink": dropped,
         }
         doc = f"topic to topic, micro-batches of {limit:,} records of 100 B: median ms of a micro-batch"

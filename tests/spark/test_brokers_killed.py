@@ -109,7 +109,7 @@ def test_leaders_and_coordinators_die_and_every_record_is_there_once(
     ):
         admin.create_topic("in", partitions=2)
         admin.create_topic("out", partitions=PARTITIONS)
-        fill(nodes.bootstrap, "in", range(180))
+        fill(nodes.bootstrap, "in", range(180), keyed=False)
         with Admin(bootstrap_servers=nodes.bootstrap) as other:
             other.fence_producers([SINK])  # so that the internal topic is there
         killer = Killer(nodes, admin, tmp_path / "killed", monkeypatch)

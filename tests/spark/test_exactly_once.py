@@ -242,9 +242,10 @@ def test_two_queries_of_one_sink_each_have_their_own_lineage(
     sink(numbers(spark, 5, 8), 0)
     sink(numbers(spark, 5, 8), 0)
     assert values() == list(range(8))
-    assert [log.last().query_id for log in sink._markers.values()] == [f"{made}-query", f"{made}-another"]
+    last = [run.markers.last() for run in sink._runs.values()]
+    assert [marker.query_id for marker in last if marker] == [f"{made}-query", f"{made}-another"]
     sink.close()
-    assert not sink._markers
+    assert not sink._runs
 
 
 # What needs no Spark
@@ -318,7 +319,7 @@ def test_a_topic_that_had_rows_and_was_deleted_does_not_hold_up_the_others(
     bootstrap: str, topic: str, admin: Admin
 ) -> None:
     admin.create_topic(topic, partitions=3)
-    counts = partition_counts({"bootstrap.servers": bootstrap}, None, [topic, f"{topic}-gone"])
+    counts = partition_counts(admin, None, [topic, f"{topic}-gone"])
     assert counts == {topic: 3}
 
 

@@ -73,6 +73,21 @@ def test_rows_without_a_key_are_spread_over_partitions(
     assert {row.partition for row in rows} == {0, 1, 2}
 
 
+def test_no_batch_but_the_first_has_code_compiled(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, write: Write
+) -> None:
+    admin.create_topic(topic, partitions=3)
+    rows = spark.range(100).selectExpr("cast(id as string) as value")
+    compiled = (
+        spark.sparkContext._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    )
+    counts = []
+    for _ in range(3):
+        write(rows, topic)
+        counts.append(compiled.getCount())
+    assert counts[1] == counts[2]
+
+
 def test_a_topic_that_was_seen_before_is_written_by_several_tasks_and_a_new_one_by_one(
     spark: Any, bootstrap: str, topic: str, admin: Admin, write: Write
 ) -> None:

@@ -19,17 +19,24 @@ REACHED_SECONDS_MAX = 180
 
 
 @pytest.mark.timeout(1200)  # six JVMs on a machine that may be busy
+@pytest.mark.parametrize(
+    ("keyed", "held"),
+    [
+        (False, 33),  # where rows were read
+        (True, 93),  # behind a shuffle, which the first batch has found out to be needed
+    ],
+)
 def test_a_worker_that_dies_after_it_has_written_loses_nothing_and_repeats_nothing(
-    bootstrap: str, topic: str, admin: Admin, tmp_path: Path
+    bootstrap: str, topic: str, admin: Admin, tmp_path: Path, keyed: bool, held: int
 ) -> None:
     source, target = f"{topic}-in", f"{topic}-out"
     admin.create_topic(source, partitions=2)
     admin.create_topic(target, partitions=PARTITIONS)
-    fill(bootstrap, source, range(120))
+    fill(bootstrap, source, range(120), keyed=keyed)
     flag = tmp_path / "held"
     with standalone(tmp_path, workers=2) as spark, (tmp_path / "driver.log").open("w") as log:
         command = [sys.executable, "-m", "tests.spark.driver", bootstrap, source, target, str(tmp_path)]
-        driver = subprocess.Popen([*command, "held:33", spark.url], stdout=log, stderr=log)
+        driver = subprocess.Popen([*command, f"held:{held}", spark.url], stdout=log, stderr=log)
         try:
             # The rows of one task are in the topic and acknowledged, and the driver does not know it.
             wait_until(lambda: flag.exists() or driver.poll() is not None, REACHED_SECONDS_MAX)

@@ -206,6 +206,12 @@ class Consumer:
         self._drop_unread(lambda where: where != state.where)
         self._stir()
 
+    def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
+        """For who knows where reading stops: from this offset on nothing is fetched, but for what comes with records
+        before it, which polls give all the same. None takes that back; a partition that is assigned anew has none."""
+        self._subscription.state(TopicPartition(*partition)).fetch_until = offset
+        self._stir()
+
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         self._seek_to(partitions, EARLIEST)
 

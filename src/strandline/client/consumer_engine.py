@@ -31,8 +31,6 @@ from strandline.client.errors import ClosedError, IllegalStateError
 from strandline.client.fetch import Fetcher
 from strandline.client.fetch_buffer import Deserializers, FetchBuffer
 from strandline.client.membership import Member, Ongoing
-from strandline.client.membership_classic import ClassicMember
-from strandline.client.membership_consumer import ConsumerMember
 from strandline.client.offsets import LogOffsets
 from strandline.client.offsets_committed import Membership, NoMember, Offsets
 from strandline.client.offsets_positions import Positions
@@ -89,9 +87,14 @@ class ConsumerEngine:
         if not self.config.value("group.id"):
             return None
         member: Member
+        # Loaded for who is in a group: a consumer without one starts sooner.
         if self.config.text("group.protocol").lower() == "consumer":
+            from strandline.client.membership_consumer import ConsumerMember
+
             member = ConsumerMember(self.cluster, self.subscription, self._last_commit, self.counters)
         else:
+            from strandline.client.membership_classic import ClassicMember
+
             member = ClassicMember(
                 self.cluster, self.subscription, assignors, self._last_commit, self.counters
             )

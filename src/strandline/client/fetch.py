@@ -11,6 +11,8 @@ Rules:
    fails or metadata.max.age.ms is over.
 5. An error of one partition concerns that partition: stale knowledge asks for metadata and tries again after a pause,
    an offset out of range asks for a reset, everything else is raised by the next poll.
+6. Of a partition whose reader has said where it stops, nothing behind is asked for: a request is for about as many
+   bytes as lie before, going by what earlier answers brought.
 """
 
 from __future__ import annotations
@@ -44,6 +46,10 @@ PURPOSE: Final = "fetch"
 READ_COMMITTED: Final = 1
 # The last version that names topics by name, for brokers whose topics have no ids.
 _NAMED_TOPICS_VERSION: Final = 12
+# Of a partition of whose records nothing is known yet: Kafka's default of max.partition.fetch.bytes.
+_UNKNOWN_BYTES: Final = 1024 * 1024
+# Offsets that end within a batch need the whole of it, and it may be larger than others: what tables are written in.
+_BATCH_BYTES: Final = 256 * 1024
 
 _STALE: Final = frozenset(
     {
@@ -107,6 +113,7 @@ class Fetcher:
         self._bytes_min = config.int("fetch.min.bytes")
         self._wait_ms = config.int("fetch.max.wait.ms")
         self._rack = config.text("client.rack")
+        self._offset_bytes: dict[str, float] = {}  # what an offset of a topic takes, as of its last answer
         self._sessions: dict[int, FetchSession] = {}
         self._busy: dict[int, asyncio.Task[None]] = {}
         self._pauses: dict[int, float] = {}  # when a broker that failed may be asked again
@@ -126,7 +133,7 @@ class Fetcher:
         soonest = float("inf")
         is_all_full = self._buffer.size >= max(1, self._bytes_max)
         for where, state in self._subscription.partitions.items():
-            if not state.is_fetchable:
+            if not state.is_fetchable or state.is_fetched:
                 continue
             if state.retry_at > now:
                 soonest = min(soonest, state.retry_at)
@@ -195,8 +202,19 @@ class Fetcher:
     def _wanted(self, state: PartitionState) -> Wanted:
         topic = self._cluster.metadata.topics[state.where.topic]
         return Wanted(
-            topic.topic_id, state.fetch_offset, state.leader_epoch, NO_EPOCH, self._partition_bytes_max
+            topic.topic_id, state.fetch_offset, state.leader_epoch, NO_EPOCH, self._bytes_wanted(state)
         )
+
+    def _bytes_wanted(self, state: PartitionState) -> int:
+        """Rule 6."""
+        if state.fetch_until is None:
+            return self._partition_bytes_max
+        offset_bytes = self._offset_bytes.get(state.where.topic)
+        if offset_bytes is None:
+            wanted = _UNKNOWN_BYTES
+        else:
+            wanted = int((state.fetch_until - state.fetch_offset) * offset_bytes) + _BATCH_BYTES
+        return min(self._partition_bytes_max, wanted)
 
     def _request(self, plan: Plan) -> FetchRequest:
         topics: dict[tuple[str, bytes], list[FetchPartition]] = {}
@@ -352,6 +370,8 @@ class Fetcher:
             return False
         aborted = (data.aborted_transactions or ()) if self._is_committed_only else None
         self._buffer.add(Chunk(state, each.offset, memoryview(records), end, aborted, self._check_crcs))
+        if end > each.offset:
+            self._offset_bytes[state.where.topic] = len(records) / (end - each.offset)
         state.fetch_offset = max(end, each.offset)
         self._counters.add("bytes-fetched-total", len(records))
         return True

@@ -4,7 +4,8 @@ Rules:
 1. Topics, a pattern and single partitions exclude each other; `unsubscribe` clears the way for another.
 2. A partition is read from `fetch_offset`, which runs ahead of `position` by what lies in the buffer. Whatever moves
    the position by hand (seek, reset, truncation) makes a new `version`, and fetched data of an older one is dropped.
-3. A partition is fetchable when it has a position, no reset or validation is pending, and it is not paused.
+3. A partition is fetchable when it has a position, no reset or validation is pending, and it is not paused. It is
+   fetched while `fetch_offset` is before `fetch_until`, where there is one.
 4. A position remembers the leader epoch of the record before it. When the leader changes, the position is checked
    against the new leader's log before it is read from again (KIP-320).
 """
@@ -52,6 +53,7 @@ class PartitionState:
 
     __slots__ = (
         "fetch_offset",
+        "fetch_until",
         "high_watermark",
         "is_paused",
         "is_pending_revocation",
@@ -77,6 +79,7 @@ class PartitionState:
         self.position_epoch = NO_EPOCH  # of the last record before the position
         self.leader_epoch = NO_EPOCH  # of the leader that the position was last known to fit
         self.fetch_offset = UNKNOWN_OFFSET
+        self.fetch_until: int | None = None  # where the application stops reading, if it has said so
         self.need = Need.COMMITTED
         self.reset_to: int | None = None  # a timestamp, EARLIEST or LATEST; None for the configured policy
         self.retry_at = 0.0
@@ -99,6 +102,11 @@ class PartitionState:
     def is_caught_up(self) -> bool:
         """Whether everything that the broker had at the last fetch has been fetched."""
         return 0 <= self.readable_end <= self.fetch_offset
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether all is fetched that the application wants."""
+        return self.fetch_until is not None and self.fetch_offset >= self.fetch_until
 
     @property
     def is_fetchable(self) -> bool:

@@ -10,7 +10,8 @@ Steps, and what is left if the driver dies after each:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from strandline.client.admin_producers import TransactionDescription
@@ -20,6 +21,7 @@ from strandline.client.transaction_shared import TransactionTicket
 from strandline.spark.cluster import admin_settings
 from strandline.spark.lineage import Marker
 from strandline.spark.markers import MarkerLog
+from strandline.spark.placing import partition_counts
 from strandline.spark.shared_write import write_in_transaction
 
 if TYPE_CHECKING:
@@ -39,20 +41,29 @@ class UnknownOutcomeError(RuntimeError):
 
 
 class BatchTransaction:
-    def __init__(self, settings: Mapping[str, str], name: str, timeout_ms: int) -> None:
+    def __init__(
+        self, settings: Mapping[str, str], name: str, timeout_ms: int, admin: Admin | None = None
+    ) -> None:
+        """`admin` is one that somebody else closes; without one the transaction opens its own when it needs one."""
         self._settings = dict(settings)
         self._name = name
         self._timeout_ms = timeout_ms
+        self._given_admin = admin
         self._owner: TransactionOwner | None = None
         self._ticket: TransactionTicket | None = None
         self._began_at = 0.0
         self.is_commit_asked = False
 
     def begin(self) -> None:
+        """Does nothing but start the clock where it was begun ahead of its batch."""
+        self._began_at = time.monotonic()
+        if self._ticket is not None:
+            return
         owner_settings: dict[str, Any] = {
             **self._settings,
             "transactional.id": self._name,
             "transaction.timeout.ms": self._timeout_ms,
+            "linger.ms": 0,  # it sends one record, and waits for it
         }
         self._owner = TransactionOwner(owner_settings)
         self._owner.init_transactions()
@@ -66,9 +77,14 @@ class BatchTransaction:
         assert self._ticket is not None, "begin comes first"
         return self._ticket
 
-    def write(self, df: DataFrame, topic: str | None, seen: Iterable[str] = ()) -> dict[str, int]:
-        """How many rows went into each topic; `seen` are those that batches before had rows for."""
-        return write_in_transaction(df, self.ticket, self._settings, topic, seen)
+    def write(
+        self, df: DataFrame, topic: str | None, seen: Iterable[str] = (), in_place: bool = False
+    ) -> dict[str, int]:
+        """How many rows went into each topic; `seen` are those that batches before had rows for. `in_place` allows to
+        try it without a shuffle, and raises ElsewhereError where that does not work."""
+        with self._admin() as admin:
+            counts = partition_counts(admin, topic, seen)
+        return write_in_transaction(df, self.ticket, self._settings, topic, counts, in_place=in_place)
 
     def mark(self, markers: MarkerLog, marker: Marker) -> None:
         assert self._owner is not None, "begin comes first"
@@ -88,7 +104,7 @@ class BatchTransaction:
         if isinstance(error, KafkaTimeoutError | ConnectionFailedError):
             return None
         try:
-            with Admin(admin_settings(self._settings)) as admin:
+            with self._admin() as admin:
                 found = admin.describe_transactions([self._name])[self._name]
         except KafkaError:
             return None
@@ -113,8 +129,16 @@ class BatchTransaction:
     def abort(self) -> None:
         """Fences the transaction: brokers drop what was written, and refuse tasks that are still running."""
         self.close()
-        with Admin(admin_settings(self._settings)) as admin:
+        with self._admin() as admin:
             admin.fence_producers([self._name])
+
+    @contextmanager
+    def _admin(self) -> Iterator[Admin]:
+        if self._given_admin is not None:
+            yield self._given_admin
+            return
+        with Admin(admin_settings(self._settings)) as opened:
+            yield opened
 
     def close(self) -> None:
         if self._owner is not None:

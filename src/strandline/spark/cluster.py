@@ -11,14 +11,13 @@ from strandline.base.ids import TopicPartition
 from strandline.client.config_admin import ADMIN_KEYS
 from strandline.client.config_common import SECURITY_PREFIXES
 from strandline.client.errors import ErrorCode, KafkaError
-from strandline.client.sync import Admin, Consumer
+from strandline.client.sync.calls import AdminCalls
+from strandline.client.sync.consumer import Consumer
 from strandline.spark.offsets import Offsets
 from strandline.spark.options import EARLIEST, LATEST, Bound, OptionError, ReadOptions, Subscription
 
-# How much a consumer of the source fetches at once, unless kafka.* says otherwise: much of a long range, and of a short
-# one no more than Kafka's default, for what lies behind its end is fetched in vain.
-_FETCH_BYTES: Final = (1024 * 1024, 8 * 1024 * 1024)
-_RECORD_BYTES: Final = 1024  # a guess
+# How much a consumer of the source fetches at once at most, unless kafka.* says otherwise.
+_FETCH_BYTES: Final = 8 * 1024 * 1024
 # Never otherwise: Spark keeps the offsets, and an offset that is gone must be noticed.
 _FIXED: Final[dict[str, Any]] = {
     "auto.offset.reset": "none",
@@ -30,11 +29,8 @@ _FIXED: Final[dict[str, Any]] = {
 _GONE_SECONDS: Final = 5.0
 
 
-def consumer_settings(given: Mapping[str, str], offsets: int = 0) -> dict[str, Any]:
-    """For reading so many offsets, or none where only positions are asked for."""
-    least, most = _FETCH_BYTES
-    fetched = min(most, max(least, offsets * _RECORD_BYTES))
-    return {"max.partition.fetch.bytes": fetched, **given, **_FIXED}
+def consumer_settings(given: Mapping[str, str]) -> dict[str, Any]:
+    return {"max.partition.fetch.bytes": _FETCH_BYTES, **given, **_FIXED}
 
 
 def admin_settings(given: Mapping[str, str]) -> dict[str, str]:
@@ -43,6 +39,20 @@ def admin_settings(given: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value for name, value in given.items() if name in known or name.startswith(SECURITY_PREFIXES)
     }
+
+
+class Admin(AdminCalls):
+    """The calls about topics and groups. All of them take longer to load than whatever else a source needs, and each
+    query of Spark's starts a process that loads it."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        from strandline.client.admin_groups import GroupAdmin
+        from strandline.client.admin_topics import TopicAdmin
+
+        class Engine(TopicAdmin, GroupAdmin):
+            pass
+
+        super().__init__(lambda: Engine(settings))
 
 
 class ClusterView:

@@ -47,7 +47,7 @@ class MarkerLog:
         self._last: Marker | None = None
         self._committed: TransactionTicket | None = None  # of the transaction that has committed the last one
         with ExitStack() as opened:
-            self._admin = opened.enter_context(Admin(admin_settings(settings)))
+            self.admin = opened.enter_context(Admin(admin_settings(settings)))
             self._find_topic()
             self._consumer = opened.enter_context(
                 Consumer(
@@ -78,7 +78,7 @@ class MarkerLog:
         """The marker that was committed last. The ticket is that of the transaction for which it is asked."""
         if self._committed is not None and ticket is not None and follows(self._committed, ticket):
             return self._last
-        end = self._admin.list_offsets({self.where: LATEST})[self.where].offset
+        end = self.admin.list_offsets({self.where: LATEST})[self.where].offset
         began_at, has_told = time.monotonic(), False
         while self._consumer.position(self.where) < end:
             for record in self._consumer.poll(_POLL_SECONDS):
@@ -109,7 +109,7 @@ class MarkerLog:
 
     def _find_topic(self) -> None:
         try:
-            self._admin.describe_topics([TOPIC])
+            self.admin.describe_topics([TOPIC])
         except UnknownTopicError:
             self._create_topic()
         else:
@@ -117,14 +117,14 @@ class MarkerLog:
 
     def _create_topic(self) -> None:
         try:
-            self._admin.create_topic(TOPIC, partitions=_PARTITIONS, configs={"cleanup.policy": _POLICY})
+            self.admin.create_topic(TOPIC, partitions=_PARTITIONS, configs={"cleanup.policy": _POLICY})
         except TopicExistsError:
             return  # another sink has just created it
 
     def _check_topic(self) -> None:
         """Somebody else may have created it: by hand, or by writing to it where brokers create topics by themselves."""
         resource = ConfigResource.topic(TOPIC)
-        found = self._admin.describe_configs([resource], names=["cleanup.policy"])[resource]
+        found = self.admin.describe_configs([resource], names=["cleanup.policy"])[resource]
         policy = found["cleanup.policy"].value
         if policy != _POLICY:
             raise LineageError(

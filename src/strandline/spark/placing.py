@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.client.admin_calls import PartialFailureError
 from strandline.client.errors import ErrorCode, KafkaError
-from strandline.client.sync import Admin
-from strandline.spark.cluster import admin_settings
 from strandline.spark.options import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from strandline.client.sync import Admin
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +33,9 @@ _ROW_BITS: Final = 33
 _POSITIVE: Final = 0x7FFFFFFF
 # Its 32 bits with the seed that it has when none is given are what Java's producer computes.
 _HASH: Final = ("org.apache.commons.codec.digest.MurmurHash2", "hash32")
+_NOW: Final = ("java.lang.System", "currentTimeMillis")
+# An eighth of a second: batches take longer, and within one rows stay together.
+_NOW_BITS: Final = 7
 # More topics than this are not told apart in one expression.
 _TOPICS_MAX: Final = 100
 
@@ -48,20 +51,19 @@ def check_spark() -> None:
         )
 
 
-def partition_counts(settings: Mapping[str, str], topic: str | None, seen: Iterable[str]) -> dict[str, int]:
+def partition_counts(admin: Admin, topic: str | None, seen: Iterable[str]) -> dict[str, int]:
     """How many partitions there are now, of the one topic or of those that were seen. Asked for each batch, so that
     partitions that are added get rows."""
     names = sorted(seen)[:_TOPICS_MAX] if topic is None else [topic]
     if not names:
         return {}
-    with Admin(admin_settings(settings)) as admin:
-        try:
-            found = admin.describe_topics(names)
-        except KafkaError as error:
-            if topic is not None or error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                raise
-            # Some were deleted.
-            found = error.results if isinstance(error, PartialFailureError) else {}
+    try:
+        found = admin.describe_topics(names)
+    except KafkaError as error:
+        if topic is not None or error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise
+        # Some were deleted.
+        found = error.results if isinstance(error, PartialFailureError) else {}
     return {name: len(each.partitions) for name, each in found.items()}
 
 
@@ -94,7 +96,7 @@ def _placing(
     key, place = column("key", "binary").cast("binary"), column("partition", "int")
     count = _count(topic, dict(counts))
     if count is not None:
-        place = f.coalesce(place, _by_key(jvm, key, count), _by_turn(count))
+        place = f.coalesce(place, _by_key(jvm, key, count), _by_turn(jvm, count))
     kept = [f.col("value").cast("binary").alias("value"), place.alias(PLACE)]
     kept += [key.alias("key")] if "key" in names else []
     kept += [f.col("headers")] if "headers" in names else []
@@ -124,13 +126,17 @@ def _by_key(jvm: Any, key: Column, count: Column) -> Column:
     return f.pmod(murmur2(jvm, key).bitwiseAND(_POSITIVE), count)
 
 
-def _by_turn(count: Column) -> Column:
-    """Each task begins somewhere else, and each batch."""
+def _by_turn(jvm: Any, count: Column) -> Column:
+    """Each task begins somewhere else, and each batch.
+
+    The time is asked for while rows are placed. Spark's own current_timestamp is a number in the code that Spark makes
+    of the expression, other in each batch, so that each batch would have its code compiled anew and run it cold.
+    """
     from pyspark.sql import functions as f
 
     row = f.monotonically_increasing_id().bitwiseAND((1 << _ROW_BITS) - 1)
-    turn = f.unix_millis(f.current_timestamp()) + f.spark_partition_id() + f.floor(row / _TURN_ROWS)
-    return f.pmod(turn, count).cast("int")
+    now = f.shiftright(_java_call(jvm, _NOW, "long", [], is_deterministic=False), _NOW_BITS)
+    return f.pmod(now + f.spark_partition_id() + f.floor(row / _TURN_ROWS), count).cast("int")
 
 
 @cache
@@ -149,23 +155,32 @@ def is_hash_there(jvm: Any) -> bool:
 def murmur2(jvm: Any, key: Column) -> Column:
     """The hash of a binary column, as an expression of Spark's own that calls a Java function."""
     from pyspark.sql import functions as f
+
+    return _java_call(jvm, _HASH, "integer", [key, f.length(key)], is_deterministic=True)
+
+
+def _java_call(
+    jvm: Any, function: tuple[str, str], returns: str, arguments: list[Column], *, is_deterministic: bool
+) -> Column:
+    """A static function of Java, by its class and name; null where an argument is."""
     from pyspark.sql.classic.column import Column as ClassicColumn
     from pyspark.sql.classic.column import _to_java_column
 
     find = jvm.java.lang.Class.forName
     convert = find("org.apache.spark.sql.classic.ExpressionUtils$").getField("MODULE$").get(None)
-    arguments = [convert.expression(_to_java_column(each)) for each in (key, f.length(key))]
-    library, function = _HASH
-    # Types are left as they are; null for null, known not to change from call to call, no function of a catalogue.
+    given = [convert.expression(_to_java_column(each)) for each in arguments]
+    library, name = function
+    # Types of arguments are left as they are; null for null; whether it may change from call to call; no function of a
+    # catalogue.
     call = jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke(
         find(library),
-        jvm.org.apache.spark.sql.types.DataType.fromJson('"integer"'),
-        function,
-        jvm.PythonUtils.toSeq(arguments),
+        jvm.org.apache.spark.sql.types.DataType.fromJson(f'"{returns}"'),
+        name,
+        jvm.PythonUtils.toSeq(given),
         jvm.PythonUtils.toSeq([]),
         True,
         True,
-        True,
+        is_deterministic,
         jvm.scala.Option.empty(),
     )
     return ClassicColumn(convert.column(call))

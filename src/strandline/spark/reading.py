@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicError
-from strandline.client.sync import Admin, Consumer
-from strandline.spark.cluster import admin_settings, consumer_settings
+from strandline.client.sync.consumer import Consumer
+from strandline.spark.cluster import Admin, admin_settings, consumer_settings
 from strandline.spark.columns import spark_batch
+from strandline.spark.kept import Kept
 from strandline.spark.offsets import OffsetRange
 from strandline.spark.options import ReadOptions
 from strandline.spark.workers import get_ready
@@ -46,8 +47,11 @@ class DataLossError(RuntimeError):
 
 def read_range(wanted: OffsetRange, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     get_ready()
-    with Consumer(consumer_settings(options.consumer, wanted.size)) as consumer:
+    with _CONSUMERS.use(consumer_settings(options.consumer)) as consumer:
         yield from _RangeReader(consumer, wanted, options).batches()
+
+
+_CONSUMERS: Final = Kept(Consumer, lambda consumer: consumer.unsubscribe())
 
 
 class _RangeReader:
@@ -63,6 +67,7 @@ class _RangeReader:
     def batches(self) -> Iterator[pa.RecordBatch]:
         consumer, wanted = self._consumer, self._wanted
         consumer.assign([self._where])
+        consumer.fetch_until(self._where, wanted.end)
         consumer.seek(self._where, wanted.start)
         while self._position < wanted.end:
             try:

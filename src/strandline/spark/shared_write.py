@@ -2,7 +2,7 @@
 
 Every output partition is written by one task, once: sequence numbers of a second writer would collide with those of the
 first, or be taken for repetitions of them and dropped. So:
-1. Rows are shuffled by output partition.
+1. Rows are shuffled by output partition, unless each task has its own partitions (`in_place`).
 2. A task that Spark runs a second time, because the first failed, was lost or is slow, refuses to write.
 3. After the job the driver looks whether Spark ran the writing stage twice, or two tasks report one partition.
 In each of these cases the whole batch is aborted and written anew, in another epoch.
@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.client.transaction_shared import TransactionTicket
-from strandline.spark.placing import PLACE, is_hash_there, partition_counts, placed
+from strandline.spark.in_place import ElsewhereError, Sharing, places, sharing_of, what_is_written
+from strandline.spark.placing import PLACE, is_hash_there, placed
 from strandline.spark.rows import check_columns
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 _REPORT: Final = "topic string, partition int, rows bigint, stage int, error string"
 _TYPES: Final = ("string", "int32", "int64", "int32", "string")  # the same for Arrow
-# Instead of a partition's number: the task was given all rows of the topic.
+# Instead of a partition's number: the task was given all rows of the topic; or it has rows that it must not write.
 WHOLE_TOPIC: Final = -1
+ELSEWHERE: Final = -2
 # How long Spark's own listeners may be behind with what has happened; usually it is milliseconds.
 _LISTENERS_MS_MAX: Final = 60_000
 
@@ -58,15 +60,25 @@ def write_in_transaction(
     ticket: TransactionTicket,
     settings: Mapping[str, str],
     topic: str | None,
-    seen: Iterable[str] = (),
+    counts: Mapping[str, int],
+    *,
+    in_place: bool = False,
 ) -> dict[str, int]:
-    """Writes all rows, and returns how many by topic once every one is acknowledged. Where rows name their topics,
-    those that were seen before are written by several tasks each. Raises RepeatedWriteError and TaskFailedError."""
+    """Writes all rows, and returns how many by topic once every one is acknowledged. Topics whose partitions were
+    counted are written by several tasks each; one topic without a shuffle, if `in_place` says that this may be tried
+    and it is possible. Raises RepeatedWriteError, TaskFailedError and ElsewhereError."""
     check_columns(df.schema, topic)
     context = df.sparkSession.sparkContext
-    counts = partition_counts(settings, topic, seen) if is_hash_there(context._jvm) else {}
-    task = _writer(ticket, dict(settings), topic, frozenset(counts))
-    reports = [Report(*row) for row in placed(df, topic, counts).mapInArrow(task, _REPORT).collect()]
+    sharing = None
+    if in_place and topic is not None and topic in counts:
+        sharing = sharing_of(df, counts[topic])
+    if sharing is not None:
+        rows_there = what_is_written(df)
+    else:
+        counts = counts if is_hash_there(context._jvm) else {}
+        rows_there = placed(df, topic, counts)
+    task = _writer(ticket, dict(settings), topic, frozenset(counts), sharing)
+    reports = [Report(*row) for row in rows_there.mapInArrow(task, _REPORT).collect()]
     check_reports(reports, _attempts(context, {report.stage for report in reports}))
     rows: Counter[str] = Counter()
     for report in reports:
@@ -87,6 +99,9 @@ def _attempts(context: SparkContext, stages: Iterable[int]) -> dict[int, int | N
 def check_reports(reports: Sequence[Report], attempts: Mapping[int, int | None]) -> None:
     """Rule 3, of what tasks report and how often Spark began each stage again."""
     for report in reports:
+        if report.partition == ELSEWHERE:
+            raise ElsewhereError(report.error)
+    for report in reports:
         if report.error is not None:
             raise TaskFailedError(f"a task could not write: {report.error}")
     for stage, attempt in sorted(attempts.items()):
@@ -101,9 +116,14 @@ def check_reports(reports: Sequence[Report], attempts: Mapping[int, int | None])
 
 
 def _writer(
-    ticket: TransactionTicket, settings: dict[str, str], topic: str | None, shared: frozenset[str]
+    ticket: TransactionTicket,
+    settings: dict[str, str],
+    topic: str | None,
+    shared: frozenset[str],
+    sharing: Sharing | None = None,
 ) -> Any:
-    """`shared` are the topics of which several tasks write."""
+    """`shared` are the topics of which several tasks write; `sharing` says which of them writes where, if rows were not
+    placed before."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -118,6 +138,7 @@ def _writer(
             shared=shared,
             stage=context.stageId(),
             attempt=context.attemptNumber(),
+            own=None if sharing is None else (sharing, context.partitionId()),
         )
 
     return write
@@ -132,11 +153,14 @@ def write_task(
     shared: frozenset[str],
     stage: int,
     attempt: int,
+    own: tuple[Sharing, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
+    """`own` is how partitions are shared out and the number of this task."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from strandline.client.sync import TransactionMember
+    from strandline.spark.quick_answers import acknowledge_now
     from strandline.spark.rows import by_topic
     from strandline.spark.workers import get_ready
     from strandline.spark.writing import send_all
@@ -144,22 +168,27 @@ def write_task(
     if attempt > 0:
         raise RepeatedWriteError(f"attempt {attempt} of a task: the first may have written already")
     get_ready()
+    acknowledge_now()
     counts: Counter[tuple[str, int]] = Counter()
 
     def tables() -> Iterator[tuple[str, pa.RecordBatch]]:
         for batch in batches:
-            for name, rows in by_topic(batch, topic):
+            for name, found in by_topic(batch, topic):
+                rows = found if own is None else found.append_column(PLACE, places(found, *own))
                 if name in shared:
                     for each in pc.value_counts(rows.column(PLACE)).to_pylist():
                         counts[name, each["values"]] += each["counts"]
                 else:
                     counts[name, WHOLE_TOPIC] += rows.num_rows
                 yield name, rows
+            acknowledge_now()
 
     try:
         with TransactionMember(settings, ticket=ticket) as producer:
             send_all(producer, tables(), partition=PLACE)
         reports = [Report(name, partition, rows, stage) for (name, partition), rows in counts.items()]
+    except ElsewhereError as error:
+        reports = [Report("", ELSEWHERE, 0, stage, str(error))]
     except Exception:
         reports = [Report("", WHOLE_TOPIC, 0, stage, traceback.format_exc())]
     if reports:

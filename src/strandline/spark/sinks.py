@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from strandline.client.errors import KafkaError
+from strandline.spark.ahead import TransactionAhead
 from strandline.spark.batch_transaction import BatchTransaction, UnknownOutcomeError
+from strandline.spark.in_place import ElsewhereError
 from strandline.spark.lineage import QUERY_ID_PROPERTY as QUERY_ID_PROPERTY
 from strandline.spark.lineage import Decision, LineageError, Marker, decide, fingerprint_of, query_id_of
 from strandline.spark.markers import MarkerLog
@@ -50,6 +52,16 @@ def exactly_once(df: DataFrame, bootstrap_servers: str, **arguments: Any) -> Dat
     return df.writeStream.foreachBatch(sink)
 
 
+@dataclass(slots=True)
+class _Run:
+    """What is kept from batch to batch."""
+
+    name: str
+    markers: MarkerLog
+    ahead: TransactionAhead
+    in_place: bool = True  # whether it is worth trying without a shuffle
+
+
 class ExactlyOnceSink:
     """What `foreachBatch` calls, in the driver."""
 
@@ -74,7 +86,7 @@ class ExactlyOnceSink:
         self._may_begin = new_lineage
         self._timeout_ms = transaction_timeout_ms
         self._on_commit = on_commit
-        self._markers: dict[str, MarkerLog] = {}  # by the run of a query
+        self._runs: dict[str, _Run] = {}  # of queries, by Spark's id of the run
         self._seen: set[str] = set()  # topics that had rows
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
@@ -85,14 +97,14 @@ class ExactlyOnceSink:
             )
         name = self._name or f"strandline-spark-{query_id}"
         fingerprint = fingerprint_of(df, batch_id)
+        run = self._run_of(df, name)
         for attempt in range(1, _ATTEMPTS + 1):
-            transaction = BatchTransaction(self._settings, name, self._timeout_ms)
+            transaction = run.ahead.take()
             try:
                 transaction.begin()
-                # Asked after the transaction has begun: nobody else can commit under the name any more.
-                markers = self._markers_of(df, name)
                 decision = decide(
-                    markers.last(transaction.ticket),
+                    # Asked after the transaction has begun: nobody else can commit under the name any more.
+                    run.markers.last(transaction.ticket),
                     query_id=query_id,
                     batch_id=batch_id,
                     name=name,
@@ -104,7 +116,8 @@ class ExactlyOnceSink:
                     _run_without_writing(df)
                 else:
                     marker = Marker(query_id=query_id, batch_id=batch_id, rows=0, fingerprint=fingerprint)
-                    self._write(transaction, df, markers, marker)
+                    self._write(transaction, df, run, marker)
+                    run.ahead.begin()
                 self._may_begin = False
                 return
             except LineageError:
@@ -114,48 +127,57 @@ class ExactlyOnceSink:
                 if final is not None:
                     raise final from error
                 transaction.abort()
+                # Whatever it was: with a shuffle a task that cannot read is not the one that must not run twice.
+                run.in_place = False
                 if attempt == _ATTEMPTS:
                     raise
-                _log.warning("batch %d of %s is aborted and written again: %s", batch_id, name, error)
+                level = logging.INFO if isinstance(error, ElsewhereError) else logging.WARNING
+                _log.log(level, "batch %d of %s is aborted and written again: %s", batch_id, name, error)
             finally:
                 transaction.close()
 
     def close(self) -> None:
         """Lets go of the connections that it keeps between batches."""
-        for run_id in list(self._markers):
+        for run_id in list(self._runs):
             self.close_run(run_id)
 
     def close_run(self, run_id: str) -> None:
-        markers = self._markers.pop(run_id, None)
-        if markers is not None:
-            markers.close()
+        run = self._runs.pop(run_id, None)
+        if run is not None:
+            run.ahead.close()
+            run.markers.close()
 
-    def _markers_of(self, df: DataFrame, name: str) -> MarkerLog:
+    def _run_of(self, df: DataFrame, name: str) -> _Run:
         context = df.sparkSession.sparkContext
         run_id = context.getLocalProperty(_RUN_ID_PROPERTY) or name
-        if run_id not in self._markers:
+        if run_id not in self._runs:
             if context.getConf().get("spark.speculation", "false") == "true":
                 _log.warning(
                     "spark.speculation is on: the copy of a slow task that writes for %s fails, because each partition "
                     "must be written once, and a task that fails too often has the batch written again",
                     name,
                 )
-            self._markers[run_id] = MarkerLog(self._settings, name)
+            for before in self._runs.values():
+                if before.name == name:
+                    before.ahead.settle()
+            markers = MarkerLog(self._settings, name)
+            ahead = TransactionAhead(
+                lambda: BatchTransaction(self._settings, name, self._timeout_ms, markers.admin)
+            )
+            self._runs[run_id] = _Run(name, markers, ahead)
             self._opened(run_id)
-        return self._markers[run_id]
+        return self._runs[run_id]
 
     def _opened(self, run_id: str) -> None:
         """Connections are kept from now on."""
 
-    def _write(
-        self, transaction: BatchTransaction, df: DataFrame, markers: MarkerLog, marker: Marker
-    ) -> None:
-        rows = transaction.write(df, self._topic, self._seen)
+    def _write(self, transaction: BatchTransaction, df: DataFrame, run: _Run, marker: Marker) -> None:
+        rows = transaction.write(df, self._topic, self._seen, run.in_place)
         self._seen.update(rows)
         marker = replace(marker, rows=sum(rows.values()))
-        transaction.mark(markers, marker)
+        transaction.mark(run.markers, marker)
         transaction.commit()
-        markers.committed(marker, transaction.ticket)
+        run.markers.committed(marker, transaction.ticket)
         if self._on_commit is not None:
             self._on_commit(marker.batch_id, rows)
 

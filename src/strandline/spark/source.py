@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from strandline.spark.offsets import OffsetRange, ranges_between, split
 from strandline.spark.options import OptionError, ReadOptions, WriteOptions, read_options, write_options
+from strandline.spark.quick_answers import AcknowledgedOnArrival
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +84,7 @@ class StrandlineSource(DataSource):
         return options
 
 
-class BatchReader(DataSourceReader):
+class BatchReader(AcknowledgedOnArrival, DataSourceReader):
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
 

@@ -20,6 +20,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from strandline.client.errors import KafkaError
 from strandline.spark.offsets import Offsets, count_between, from_json, limited, to_json
 from strandline.spark.options import OptionError, ReadOptions
+from strandline.spark.quick_answers import AcknowledgedOnArrival
 from strandline.spark.source import partitions_of, read_partition
 
 try:
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: ReadOptions) -> None:
         if not HAS_ADMISSION_CONTROL and (options.offsets_per_trigger_max or options.offsets_per_trigger_min):
             raise OptionError(

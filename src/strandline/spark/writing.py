@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from strandline.client.sync import Producer, TableResult
 from strandline.spark.options import WriteOptions
+from strandline.spark.quick_answers import acknowledge_now
 from strandline.spark.rows import by_topic
 from strandline.spark.workers import get_ready
 
@@ -50,10 +51,15 @@ class StreamWriter(_StreamBase):  # type: ignore[misc]
 
 def write_task(iterator: Iterator[pa.RecordBatch], options: WriteOptions) -> WriterCommitMessage:
     get_ready()
+    acknowledge_now()
+
+    def tables() -> Iterator[tuple[str, pa.RecordBatch]]:
+        for batch in iterator:
+            yield from by_topic(batch, options.topic)
+            acknowledge_now()
+
     with Producer(dict(options.producer)) as producer:
-        send_all(
-            producer, ((topic, rows) for batch in iterator for topic, rows in by_topic(batch, options.topic))
-        )
+        send_all(producer, tables())
     return WriterCommitMessage()
 
 

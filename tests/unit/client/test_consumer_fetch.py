@@ -155,6 +155,44 @@ def test_a_full_buffer_stops_the_fetching() -> None:
     scripted(main, max_partition_fetch_bytes=100)
 
 
+def test_behind_where_the_reader_stops_nothing_is_fetched() -> None:
+    async def main(reading: Reading) -> None:
+        reading.state.fetch_until = 8
+        await reading.asked()
+        await reading.answer(range(5))
+        await reading.asked()
+        assert len(reading.cluster.asked) == 2, "there is more before the end"
+        await reading.answer(range(5, 10))
+        await reading.asked()
+        assert len(reading.cluster.asked) == 2, "all is fetched that is wanted, and two records more"
+        assert len(reading.buffer.take(100)) == 10
+        reading.state.fetch_until = None
+        _, request = await reading.asked()
+        assert request.topics[0].partitions[0].fetch_offset == 10
+
+    scripted(main)
+
+
+def test_a_reader_that_stops_asks_for_about_as_much_as_lies_before_its_end() -> None:
+    async def main(reading: Reading) -> None:
+        def asked_bytes(request: FetchRequest) -> int:
+            return request.topics[0].partitions[0].partition_max_bytes
+
+        reading.state.fetch_until = 20_005
+        _, request = await reading.asked()
+        assert asked_bytes(request) == 1 << 20, "nothing is known of the records"
+        await reading.answer(range(5))
+        size = len(build_batch([Record(n, 0, None, b"v") for n in range(5)], leader_epoch=0))
+        _, request = await reading.asked()
+        assert asked_bytes(request) == 20_000 * size // 5 + 256 * 1024
+        reading.state.fetch_until = 1 << 40
+        await reading.answer(range(5, 10))
+        _, request = await reading.asked()
+        assert asked_bytes(request) == 4 << 20, "never more than is configured"
+
+    scripted(main, max_partition_fetch_bytes=4 << 20)
+
+
 def test_a_closer_replica_is_read_from_until_it_fails() -> None:
     """KIP-392."""
 

@@ -35,6 +35,8 @@ class Slow:
 
     def seek(self, where: Any, offset: int) -> None: ...
 
+    def fetch_until(self, where: Any, offset: int | None) -> None: ...
+
     def poll_table(self, *_: Any, **limits: Any) -> pa.RecordBatch:
         offset = self._answers.pop(0) if self._answers else None
         offsets = [] if offset is None else [offset]

@@ -6,22 +6,26 @@
         producer.send("orders", b"value").result(10)
 
 All of a process's blocking clients share one background thread with one loop. They may be made before or after a fork,
-but one made before it belongs to the parent: the child makes its own.
+but one made before it belongs to the parent: the child makes its own. Names are loaded on first use.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaError
-from strandline.client.sync.admin import Admin
-from strandline.client.sync.consumer import CommitResult, Consumer
-from strandline.client.sync.producer import (
-    Producer,
-    SendResult,
-    TableResult,
-    TransactionMember,
-    TransactionOwner,
-)
+
+if TYPE_CHECKING:
+    from strandline.client.sync.admin import Admin as Admin
+    from strandline.client.sync.consumer import CommitResult as CommitResult
+    from strandline.client.sync.consumer import Consumer as Consumer
+    from strandline.client.sync.producer import Producer as Producer
+    from strandline.client.sync.producer import SendResult as SendResult
+    from strandline.client.sync.producer import TableResult as TableResult
+    from strandline.client.sync.producer import TransactionMember as TransactionMember
+    from strandline.client.sync.producer import TransactionOwner as TransactionOwner
 
 __all__ = [
     "Admin",
@@ -35,3 +39,21 @@ __all__ = [
     "TransactionMember",
     "TransactionOwner",
 ]
+
+_HOMES: Final = {
+    "Admin": "strandline.client.sync.admin",
+    "CommitResult": "strandline.client.sync.consumer",
+    "Consumer": "strandline.client.sync.consumer",
+    "Producer": "strandline.client.sync.producer",
+    "SendResult": "strandline.client.sync.producer",
+    "TableResult": "strandline.client.sync.producer",
+    "TransactionMember": "strandline.client.sync.producer",
+    "TransactionOwner": "strandline.client.sync.producer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)

@@ -217,6 +217,9 @@ class ConsumerCalls(Face):
     def paused(self) -> set[TopicPartition]: ...
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
         """The next poll reads from here."""
+    def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
+        """For who knows where reading stops: from this offset on nothing is fetched, but for what comes with records
+        before it, which polls give all the same. None takes that back; a partition that is assigned anew has none."""
     def seek_to_beginning(self, *partitions: TopicPartition) -> None: ...
     def seek_to_end(self, *partitions: TopicPartition) -> None: ...
     def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
