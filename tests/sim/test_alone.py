@@ -1,0 +1,17 @@
+"""What clients do on one node that is killed and stopped; the search for mutants relies on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from strandline.sim.plans import Plan
+from strandline.sim.trial import run
+from tests.sim import alone
+from tests.sim.seeds import seeds
+
+
+@seeds(2)
+@pytest.mark.parametrize("plan", alone.plans(), ids=lambda plan: plan.workloads[0])
+def test_clients_of_one_node_get_what_they_were_promised(plan: Plan, seed: int) -> None:
+    outcome = run(plan, seed)
+    assert outcome.is_ok, outcome.message
