@@ -14,6 +14,11 @@ from strandline.sim.wire_client import Disconnected, WireClient
 from strandline.sim.workload import CreateTopicsRequest, CreateTopicsResponse, Refused, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k19_create_topics import CreatableReplicaAssignment, CreatableTopic
+from strandline.wire.api.k56_alter_partition import (
+    AlterPartitionResponse,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
 from tests.sim import scenarios
 from tests.sim.cluster import until
 from tests.sim.seeds import seeds
@@ -96,6 +101,34 @@ async def taken_out(world: World) -> None:
     assert story.decided() == (2, 3, 4)
     world.network.heal()
     await until(lambda: story.replica.high_watermark == story.replica.log.log_end_offset)
+
+
+async def told_by_the_answer_only(world: World) -> None:
+    """The image, with the minimum by which the controller judged, has not come yet."""
+    story = Story(world)
+    await story.begin()
+    leader = story.replica.leader
+    assert set(leader.in_sync) == {2, 3, 4}
+    for in_sync in ((2,), (2, 4)):
+        leader.propose(in_sync)
+        answer = ResponsePartitionData(
+            partition_index=0,
+            error_code=0,
+            leader_id=2,
+            leader_epoch=leader.epoch,
+            isr=in_sync,
+            partition_epoch=leader.partition_epoch + 1,
+        )
+        topic = ResponseTopicData(topic_id=story.replica.topic_id, partitions=(answer,))
+        response = AlterPartitionResponse(throttle_time_ms=0, error_code=0, topics=(topic,))
+        assert story.leader.broker.in_sync._answered([(story.replica, leader)], response) == []
+        assert set(leader.maximal_in_sync) == {2, 3, 4}, "whoever goes counts until the image tells"
+        assert leader.is_proposing
+        leader.proposal_failed()
+
+
+def test_follower_that_an_answer_takes_out_counts_until_the_image_tells() -> None:
+    scenarios.run(told_by_the_answer_only, 0)
 
 
 @seeds(2)

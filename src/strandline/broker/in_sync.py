@@ -4,6 +4,10 @@ One request for a partition at a time. Until it is answered the larger of both s
 nothing is acknowledged that a member of either set does not have (KIP-497). A request whose fate is unknown may have
 been taken: it is repeated, and the larger set goes on counting. Only a refusal that says so takes it back; after any
 other the controller knows more than this node, and the image will tell.
+
+An answer by which the set shrinks is not taken: the image tells that too, with the min.insync.replicas by which the
+controller decided who is eligible to lead. With the set of one and the minimum of before, a leader could
+acknowledge alone what somebody eligible does not have (KIP-966).
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from strandline.wire.api.k56_alter_partition import (
     AlterPartitionResponse,
     BrokerState,
     PartitionData,
+    ResponsePartitionData,
     TopicData,
 )
 
@@ -141,6 +146,11 @@ class InSync:
                 again.append((replica, leader))
             elif answer.error_code in _TAKEN_BACK:
                 leader.proposal_failed()
-            elif answer.error_code == ErrorCode.NONE and answer.leader_epoch == leader.epoch:
+            elif _takes_in(answer, leader):
                 replica.in_sync_decided(answer.isr, answer.partition_epoch)
         return again
+
+
+def _takes_in(answer: ResponsePartitionData, leader: Leader) -> bool:
+    is_of_now = answer.error_code == ErrorCode.NONE and answer.leader_epoch == leader.epoch
+    return is_of_now and set(answer.isr) >= set(leader.in_sync)
