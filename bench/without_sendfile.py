@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from strandline.broker import connection
 from strandline.cli.main import main
-from strandline.node import network
 
 _NEVER = sys.maxsize
 
 if __name__ == "__main__":
-    assert hasattr(network, "SENDFILE_BYTES_MIN"), "the network decides by another name now"
-    network.SENDFILE_BYTES_MIN = _NEVER  # type: ignore[misc]
+    assert hasattr(connection, "SENT_FROM_FILE_MIN"), "it is decided by another name now"
+    connection.SENT_FROM_FILE_MIN = _NEVER  # type: ignore[misc]
     sys.exit(main())

@@ -39,6 +39,7 @@ from strandline.broker.tasks import TaskScope
 from strandline.broker.throttles import FOLLOWER, LEADER, Throttle
 from strandline.broker.topic_creation import TopicCreation
 from strandline.broker.transaction_coordinator import TransactionCoordinator
+from strandline.broker.turns import Turns
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
 from strandline.controller.features import KRAFT_VERSION_FEATURE
 from strandline.controller.image import ClusterImage
@@ -89,6 +90,7 @@ class Broker:
         self.image = ClusterImage()
         self.configs = DynamicConfigs(config)
         self.handlers = Handlers(self)
+        self.turns = Turns()
         self.memory = RequestMemory(config.int("queued.max.request.bytes"))
         protected = config.inter_broker_listener_name if len(config.broker_listeners) > 1 else None
         self.connections = Connections(self._connections_max, self._connections_per_address_max, protected)

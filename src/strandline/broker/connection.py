@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from struct import Struct
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 SEND_BYTES_HIGH: Final = 1024 * 1024
 WAITING_MAX: Final = 100
 GATHERED_BYTES_MAX: Final = 64 * 1024
+# Below this a region of a file is read and sent with what is around it: the system calls cost more than the copy.
+SENT_FROM_FILE_MIN: Final = 16 * 1024
 
 _API_VERSIONS: Final = 18
 _HEADER: Final = Struct(">hhih")
@@ -123,6 +126,7 @@ class ClientConnection:
         self._is_exclusive = False  # a coroutine of this connection is running
         self._is_paused = False
         self._gathered: bytearray | None = None  # answers, while requests that came together are handled
+        self._is_due = False  # what was received is handled at the end of this turn of the loop
         self._is_held = False  # over the limit of connections: not served yet
         self._charged = 0
         self.last_active = 0.0
@@ -146,8 +150,27 @@ class ClientConnection:
             connection.abort()
 
     def received(self, size: int) -> None:
-        self._frames.received(size)
+        frames = self._frames
+        frames.received(size)
+        if frames.is_full:
+            self._pump()  # a large request, or one that is to be received into a buffer of its own
+        elif frames.is_inside_large:
+            self.last_active = self._broker.clock.monotonic()
+        elif not self._is_due:
+            self._is_due = self._broker.turns.defers(self)
+            if not self._is_due:
+                self._pump()
+
+    def handle_received(self) -> None:
+        """What came in this turn of the loop; the answers wait for `send_answers`."""
+        self._is_due = False
+        if self._gathered is None:
+            self._gathered = bytearray()
         self._pump()
+
+    def send_answers(self) -> None:
+        self._send_gathered()
+        self._gathered = None
 
     def drained(self) -> None:
         self.last_active = self._broker.clock.monotonic()
@@ -360,13 +383,19 @@ class ClientConnection:
         _ANSWER_HEAD.pack_into(head, 0, size, context.correlation_id)
         try:
             for part in answer:
-                if type(part) is Slice:
+                if type(part) is not Slice:
+                    head += part  # type: ignore[arg-type]
+                elif part.size < SENT_FROM_FILE_MIN:
+                    head += _read(part)
+                    if len(head) > GATHERED_BYTES_MAX:
+                        self._send_gathered()
+                        connection.send(head)
+                        head = bytearray()
+                else:
                     self._send_gathered()
                     connection.send(head)
                     connection.send_file(part.file, part.position, part.size)
                     head = bytearray()
-                else:
-                    head += part  # type: ignore[arg-type]
         except OSError as error:
             # The answer's size may have been sent, so nothing else can follow. The next read of the log tells the disk.
             self._fail(f"records cannot be read: {error}")
@@ -412,3 +441,10 @@ class ClientConnection:
         self._broker.events.warn("connection closed", peer=self.peer_address, why=why)
         if self._connection is not None:
             self._connection.abort()
+
+
+def _read(part: Slice) -> bytes:
+    data = part.file.read_at(part.position, part.size)
+    if len(data) != part.size:
+        raise OSError(errno.EIO, "the file is shorter than the region that was promised", part.file.path)
+    return data

@@ -27,8 +27,6 @@ Address = tuple[int, int, int, str, tuple[Any, ...]]
 _FREE_PORT_ATTEMPTS: Final = 20
 _TOO_SHORT: Final = "the file is shorter than the region that was promised"
 _MORE: Final = getattr(socket, "MSG_MORE", 0)
-# Below this a region is read and sent like bytes: two system calls more cost as much as the copy saves.
-SENDFILE_BYTES_MIN: Final = 16 * 1024
 
 
 class _Region:
@@ -112,12 +110,6 @@ class TcpConnection(asyncio.BufferedProtocol):
     def send_file(self, file: File, position: int, size: int) -> None:
         assert isinstance(file, RealFile)
         if self._socket is None or self._closing:
-            return
-        if size < SENDFILE_BYTES_MIN:
-            data = file.read_at(position, size)
-            if len(data) != size:
-                raise OSError(errno.EIO, _TOO_SHORT, file.path)
-            self.send(data)
             return
         file.retain()
         self._queue.append(_Region(file, position, size))

@@ -53,6 +53,17 @@ class FrameReader:
         else:
             self._small_end += size
 
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more can be received before the next frame is looked for."""
+        large = self._large
+        return self._small_end == SMALL_BYTES if large is None else self._large_fill == len(large)
+
+    @property
+    def is_inside_large(self) -> bool:
+        """Whether a large frame is being received: there is none to look for before it is complete."""
+        return self._large is not None and self._large_fill < len(self._large)
+
     def next_frame(self) -> memoryview | None:
         """The next complete frame, without its length; None until more is received."""
         large = self._large

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from strandline.sim.network import SimulatedNetwork
 
 SOCKET_BYTES: Final = 64 * 1024
-# As the real twin: a smaller region of a file is read when it is handed over, a larger one when its turn comes.
-SENDFILE_BYTES_MIN: Final = 16 * 1024
 DELAY_SECONDS: Final = (0.00005, 0.005)  # from one host's loopback to another site
 _PUSH_BYTES_MIN: Final = SOCKET_BYTES // 4
 _PIECE_BYTES: Final = (1, 7, 100, 1460, 16 * 1024, SOCKET_BYTES)
@@ -86,10 +84,7 @@ class SimulatedConnection:
     def send_file(self, file: File, position: int, size: int) -> None:
         if self._is_closing or self._is_over:
             return
-        if size < SENDFILE_BYTES_MIN:
-            self.send(file.read_at(position, size))
-        else:
-            self._queue(_Region(file, position, size))
+        self._queue(_Region(file, position, size))
 
     def unsent_bytes(self) -> int:
         return self._unsent_bytes

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from unittest.mock import patch
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.connection import SEND_BYTES_HIGH, WAITING_MAX
+from strandline.storage.log import Log
+from strandline.storage.segment import Slice
 from strandline.wire.api.k01_fetch import FetchRequest
 from strandline.wire.api.k16_list_groups import ListGroupsRequest
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
@@ -336,3 +339,32 @@ async def test_first_use_of_a_partition_by_a_long_poll_does_not_hold_up_the_conn
     client.ask(produce(batch(1)), PRODUCE)
     _, answer = await client.answer(FetchRequest, FETCH)
     assert len(records_of(fetched(answer)[0])) == 1
+
+
+@in_world()
+async def test_records_that_cannot_be_read_end_one_connection(world: World) -> None:
+    client, other = world.connect(), world.connect()
+    await create(client)
+    await append(client, batch(1))
+    replica = world.broker.replicas.get("t", 0)
+    assert replica is not None
+    segment = replica.log.active
+    with patch.object(Log, "read", lambda *_, **__: Slice(segment, 0, segment.size + 1)):
+        client.ask(fetch((0, 0)), FETCH)
+        await asyncio.sleep(0)
+    assert client.was_aborted
+    assert sum("shorter than the region" in line for line in world.lines) == 1
+    other.ask(ApiVersionsRequest(), 0)
+    assert (await other.answer(ApiVersionsRequest, 0))[0] == 1
+
+
+@in_world()
+async def test_small_records_of_many_partitions_leave_in_one_piece(world: World) -> None:
+    client = world.connect()
+    await create(client, partitions=20)
+    for number in range(20):
+        await append(client, batch(1, first=number), partition=number)
+    with patch.object(client, "send", wraps=client.send) as sent:
+        client.ask(fetch(*((number, 0) for number in range(20))), FETCH)
+        await client.answer(FetchRequest, FETCH)
+    assert sent.call_count == 1

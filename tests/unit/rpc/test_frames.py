@@ -105,3 +105,21 @@ def test_a_frame_stays_as_it_was_while_more_is_received() -> None:
     kept = reader.next_frame()
     give(reader, frame(b"lost"))
     assert kept == b"kept"
+
+
+def test_it_says_when_it_has_no_more_room_and_when_there_is_no_frame_to_look_for() -> None:
+    body = bytes(2 * SMALL_BYTES)
+    reader = FrameReader(LIMIT)
+    give(reader, frame(body)[:100])
+    assert not reader.is_full
+    assert not reader.is_inside_large
+    give(reader, frame(body)[100:SMALL_BYTES])
+    assert reader.is_full
+    assert reader.next_frame() is None
+    reader.begin_large()
+    assert reader.is_inside_large
+    assert not reader.is_full
+    give(reader, frame(body)[SMALL_BYTES:])
+    assert reader.is_full
+    assert not reader.is_inside_large
+    assert reader.next_frame() == body
