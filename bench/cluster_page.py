@@ -74,7 +74,7 @@ round. Medians, in brackets the lowest and the highest round; the ratio is the m
 polls metadata on the survivors beside a librdkafka producer, every two milliseconds at best."""
 _MANY = """*Many partitions* is a topic of {partitions:,}, each with three replicas: {replicas:,} logs on one disk.
 Metadata is polled ten times a second there; both brokers show new partitions in sync before they have touched the
-disk, so writes count."""
+disk, so writes count. It is measured in the first round alone."""
 
 
 def render(results: Results) -> str:

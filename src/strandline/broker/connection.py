@@ -16,12 +16,13 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from struct import Struct
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from strandline.base.buffers import Buffer
+from strandline.broker.later import Body, Later
 from strandline.groups.members import Caller
 from strandline.ports.network import Connection
 from strandline.rpc.frames import BadFrame, FrameReader
@@ -42,11 +43,9 @@ _API_VERSIONS: Final = 18
 _HEADER: Final = Struct(">hhih")
 _ANSWER_HEAD: Final = Struct(">ii")
 
-# An answer's body: bytes and regions of files, one behind the other.
-Body = Sequence[Buffer | Slice]
-# What a handler's coroutine ends with: an answer, or a future of one where all that is left to do is to wait.
-Outcome = Body | None | asyncio.Future[Body | None]
-Answer = Body | None | Awaitable[Outcome]
+# What a handler's coroutine ends with: an answer, or a promise of one where all that is left to do is to wait.
+Outcome = Body | None | asyncio.Future[Body | None] | Later
+Answer = Body | None | Awaitable[Outcome] | Later
 
 
 class RequestContext:
@@ -106,7 +105,7 @@ class _Waiting:
         self.context = context
         self.answer: Body | None = None
         self.is_answered = False
-        self.result: asyncio.Future[Body | None] | None = None  # what it merely waits for
+        self.result: asyncio.Future[Body | None] | Later | None = None  # what it merely waits for
 
 
 class ClientConnection:
@@ -166,7 +165,12 @@ class ClientConnection:
         self._is_due = False
         if self._gathered is None:
             self._gathered = bytearray()
-        self._pump()
+        try:
+            self._pump()
+        except Exception as error:
+            # A fault of ours; the other connections of this turn must not wait for it.
+            self._broker.events.error("a request failed", peer=self.peer_address, error=repr(error))
+            self._fail(repr(error))
 
     def send_answers(self) -> None:
         self._send_gathered()
@@ -185,7 +189,9 @@ class ClientConnection:
             self._broker.watched_broker_lost(self.watched_broker)
         for waiting in self._waiting:
             waiting.is_answered = True
-            if waiting.result is not None:
+            if isinstance(waiting.result, Later):
+                waiting.result.abandon()
+            elif waiting.result is not None:
                 waiting.result.cancel()
         self._waiting.clear()
 
@@ -283,13 +289,11 @@ class ClientConnection:
                 return
         waiting = _Waiting(context)
         self._waiting.append(waiting)
-        if isinstance(answer, asyncio.Future):
-            self._wait_for(waiting, answer)
-        elif isinstance(answer, CoroutineType):
+        if isinstance(answer, CoroutineType):
             self._is_exclusive = True
             self._broker.tasks.start(self._finish(waiting, answer))
         else:
-            self._answered(waiting, answer)  # type: ignore[arg-type]
+            self._take(waiting, answer)  # type: ignore[arg-type]
 
     def _read_header(self, frame: memoryview) -> RequestContext:
         if len(frame) < _HEADER.size:
@@ -323,11 +327,7 @@ class ClientConnection:
 
     async def _finish(self, waiting: _Waiting, work: Coroutine[Any, Any, Outcome]) -> None:
         try:
-            answer = await work
-            if isinstance(answer, asyncio.Future):
-                self._wait_for(waiting, answer)
-            else:
-                self._answered(waiting, answer)
+            self._take(waiting, await work)
         except DecodeError as error:
             self._fail(str(error))
         except EncodeError as error:
@@ -336,6 +336,27 @@ class ClientConnection:
             self._is_exclusive = False
             self._release_charge()
         self._resume()
+
+    def _take(self, waiting: _Waiting, answer: Outcome) -> None:
+        if isinstance(answer, asyncio.Future):
+            self._wait_for(waiting, answer)
+        elif not isinstance(answer, Later):
+            self._answered(waiting, answer)
+        elif waiting.is_answered:  # the client has gone
+            answer.abandon()
+        elif answer.given is not None:
+            self._answered(waiting, answer.given)
+        else:
+            waiting.result = answer
+            answer.then(partial(self._given, waiting))
+
+    def _given(self, waiting: _Waiting, answer: Body) -> None:
+        if waiting.is_answered:  # the client has gone
+            return
+        self._answered(waiting, answer)
+        if self._is_paused:
+            # Not at once: whoever gives it is in the midst of handling another request.
+            asyncio.get_running_loop().call_soon(self._resume)
 
     def _wait_for(self, waiting: _Waiting, result: asyncio.Future[Body | None]) -> None:
         if waiting.is_answered:  # the client has gone

@@ -86,6 +86,11 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
 
+    def shard_of(self, key: str) -> ShardRuntime:
+        runtime = super().shard_of(key)
+        runtime.write_queued()
+        return runtime
+
     def shard_of_named(self, group_id: str) -> ShardRuntime:
         """For requests of members: without a name they are refused for good, not until the shard is loaded."""
         self.check_is_named(group_id)

@@ -49,7 +49,7 @@ class ShardRuntime:
         self.is_stopped = False
         self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
         self._committed = CommittedView(shard.offsets)
-        self._is_queueing = False  # a commit has been written in this turn of the loop
+        self._is_queueing = False  # more commits may come in this turn of the loop
         self._queued: list[Outcome] = []
         self._queued_count = 0
         self._end_offset = (
@@ -63,8 +63,8 @@ class ShardRuntime:
 
     def run(self, outcome: Outcome) -> None:
         """Writes what has to be written, then gives the answers."""
-        if self._queued and outcome.has_records:
-            self._flush()
+        if outcome.has_records:
+            self.write_queued()
         following: Outcome | None = outcome
         while following is not None:
             if following.has_records:
@@ -75,27 +75,29 @@ class ShardRuntime:
         self._arm()
 
     def commit(self, outcome: Outcome) -> None:
-        """Writes the first of a turn of the loop at once, so that it need not wait, and what follows in the same turn
-        together at its end: a batch costs more than what is in it."""
+        """Writes those of one turn of the loop together: a batch costs more than what is in it. Where requests are
+        handled as they arrive the first is written at once, so that it need not wait."""
         if outcome.entries or not outcome.commits:
             self.run(outcome)
             return
         if not self._is_queueing:
             self._is_queueing = True
-            asyncio.get_running_loop().call_soon(self._end_turn)
-            self.run(outcome)
-            return
+            if not self._broker.turns.before_answers(self._end_turn):
+                asyncio.get_running_loop().call_soon(self._end_turn)
+                self.run(outcome)
+                return
         self._queued.append(outcome)
         for changes in outcome.commits:
             self._queued_count += len(changes.committed)
         if self._queued_count >= _COMMITS_PER_BATCH_MAX:
-            self._flush()
+            self.write_queued()
 
     def _end_turn(self) -> None:
         self._is_queueing = False
-        self._flush()
+        self.write_queued()
 
-    def _flush(self) -> None:
+    def write_queued(self) -> None:
+        """Before anything else is done with the groups: a request must find what those before it have committed."""
         if not self._queued:
             return
         together = Outcome()
@@ -200,8 +202,7 @@ class ShardRuntime:
         self, outcome: Outcome, producer_id: int, epoch: int, guard: Guard | None
     ) -> None:
         """Writes offsets that count once the transaction commits; answers when they are committed themselves."""
-        if self._queued:
-            self._flush()
+        self.write_queued()
         now = self.now()
         try:
             batch, header = batch_of(
@@ -229,8 +230,7 @@ class ShardRuntime:
         self, producer_id: int, epoch: int, marker: Marker, transaction_version: int
     ) -> Waited:
         """The marker of a transaction: its offsets become the group's, or are forgotten."""
-        if self._queued:
-            self._flush()
+        self.write_queued()
         self._replica.check_online()
         appended = self._replica.append_marker(
             producer_id, epoch, marker, transaction_version, self.now().wall_ms

@@ -17,7 +17,8 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.base.errors import KafkaError
-from strandline.broker.connection import Answer, Body, Outcome, RequestContext
+from strandline.broker.connection import Answer, Outcome, RequestContext
+from strandline.broker.later import Body
 from strandline.wire.codec import DecodeError, decode, encode
 from strandline.wire.schema import Message, Request
 

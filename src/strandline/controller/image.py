@@ -77,6 +77,11 @@ class BrokerState:
         return next((e for e in self.endpoints if e.name == listener), None)
 
 
+# Records that no answer to a client shows: one that says every half a second that the controller is there, and the
+# next block of producer ids.
+_UNSEEN: Final = (records.NoOpRecord, records.ProducerIdsRecord)
+
+
 class ClusterImage:
     def __init__(self) -> None:
         self.version = 0
@@ -102,7 +107,8 @@ class ClusterImage:
         return sum(len(topic.partitions) for topic in self.topics.values())
 
     def apply(self, record: Message) -> None:
-        self.version += 1
+        if not isinstance(record, _UNSEEN):
+            self.version += 1
         match record:
             case records.TopicRecord():
                 topic = TopicState(name=record.name, topic_id=record.topic_id)
@@ -140,7 +146,7 @@ class ClusterImage:
                 self.foreign.pop(record.value, None)
                 self.foreign[record.value] = None
             case _:
-                pass  # NoOp and metadata transactions change nothing shown here
+                pass  # metadata transactions change nothing shown here, nor do _UNSEEN
 
     def _apply_config(self, record: records.ConfigRecord) -> None:
         key = (record.resource_type, record.resource_name)

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
 from tests.compat.clients.interface import eventually
 from tests.compat.members.journal import Journal
 from tests.oracle.java_worker import JavaWorker, LineWorker
@@ -142,7 +145,22 @@ class Group:
         try:
             eventually(ask, holds, timeout_s=WAIT_SECONDS_MAX)
         except AssertionError as error:
-            raise AssertionError(f"{error}; errors {self.errors()}") from error
+            raise AssertionError(
+                f"{error}; errors {self.errors()}; the broker says {self._told()}"
+            ) from error
+
+    def _told(self) -> str:
+        """State and members as the coordinator has them: what a client has not heard of, or does not follow."""
+        try:
+            admin = AdminClient({"bootstrap.servers": self.bootstrap})
+            told = admin.describe_consumer_groups([self.group_id])[self.group_id].result(10)
+        except KafkaException as error:
+            return repr(error)
+        members = {
+            member.client_id: [p.partition for p in member.assignment.topic_partitions]
+            for member in told.members
+        }
+        return f"{told.state.name}, {members}"
 
 
 def _timeouts(client: str, settings: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ The request is walked by hand: this is the hot path, and its cost is per batch.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from operator import itemgetter
@@ -28,7 +27,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.acknowledgements import Acknowledgements, Waited
-from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.connection import Answer, RequestContext
+from strandline.broker.later import Body, Later
 from strandline.broker.leader_hints import LeaderHints
 from strandline.broker.replica import Replica
 from strandline.broker.transaction_checks import Caller, for_producer, guards_for
@@ -134,7 +134,7 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
 
 async def _produce_in_transaction(
     broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic]
-) -> Body | asyncio.Future[Body | None] | None:
+) -> Body | Later | None:
     """Asks the coordinator about the partitions in which this would open the transaction, then appends."""
     version = context.api_version
     caller = Caller.ADDS_BY_USE if version >= 12 else Caller.KNOWS_ABORTABLE if version == 11 else Caller.OLD
@@ -295,7 +295,7 @@ async def _produce_later(
     request: Parsed,
     topics: list[Topic],
     guards: Mapping[int, Guard | KafkaError | None] = MappingProxyType({}),
-) -> Body | asyncio.Future[Body | None] | None:
+) -> Body | Later | None:
     """The way of requests that have to wait before they can append: to open a log, to rewrite a batch, to flush."""
     results = []
     for number, piece in enumerate(request.pieces):
@@ -342,18 +342,19 @@ async def _produce_one(
 
 def _answer_when_committed(
     broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
-) -> Body | asyncio.Future[Body | None] | None:
+) -> Body | Later | None:
     if not any(map(_WAITED, results)):
         return _answer(broker, context, request, topics, results)
     waited = [(number, result.waited) for number, result in enumerate(results) if result.waited is not None]
-    answer: asyncio.Future[Body | None] = asyncio.get_running_loop().create_future()
+    answer = Later()
 
     def committed(codes: list[int]) -> None:
         for (number, _), code in zip(waited, codes, strict=True):
             if code != ErrorCode.NONE:
                 results[number] = Result(code)
-        if not answer.done():
-            answer.set_result(_answer(broker, context, request, topics, results))
+        body = _answer(broker, context, request, topics, results)
+        assert body is not None, "with acks=0 nothing is waited for"
+        answer.give(body)
 
     Acknowledgements(broker, [item for _, item in waited], request.timeout_ms, committed)
     return answer

@@ -19,7 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import Answer, Body, Outcome, RequestContext
+from strandline.broker.connection import Answer, Outcome, RequestContext
 from strandline.broker.fetch_answers import (
     FLEXIBLE_FROM,
     READ_COMMITTED,
@@ -31,6 +31,7 @@ from strandline.broker.fetch_answers import (
     topic_name,
 )
 from strandline.broker.fetch_sessions import Fetch, SessionPartition
+from strandline.broker.later import Body, Later
 from strandline.broker.leader_hints import Hint, LeaderHints
 from strandline.broker.quorum_answers import answer_fetch
 from strandline.broker.replica import Replica
@@ -107,13 +108,13 @@ def _fetch(
     request: FetchRequest,
     fetch: Fetch,
     replicas: list[Replica | None],
-) -> Body | asyncio.Future[Body | None]:
+) -> Body | Later:
     if _follower_of(request) >= 0:
         _note_progress(broker, request, fetch, replicas)
     reads, is_enough = _read_all(broker, context, request, fetch, replicas)
     if is_enough or request.max_wait_ms <= 0 or not fetch.partitions:
         return _encode(broker, context, request, fetch, reads)
-    return _Waiter(broker, context, request, fetch, replicas).future
+    return _Waiter(broker, context, request, fetch, replicas)
 
 
 def _note_progress(
@@ -139,19 +140,19 @@ def _note_progress(
         broker.in_sync.fetched(replica, follower)
 
 
-class _Waiter:
+class _Waiter(Later):
     """A long poll: looks again whenever one of its partitions has more, and answers at the latest when time is up."""
 
     __slots__ = (
         "_broker",
         "_context",
         "_fetch",
+        "_is_over",
         "_is_scheduled",
         "_key",
         "_replicas",
         "_request",
         "_timer",
-        "future",
     )
 
     def __init__(
@@ -162,23 +163,22 @@ class _Waiter:
         fetch: Fetch,
         replicas: list[Replica | None],
     ) -> None:
-        loop = asyncio.get_running_loop()
+        super().__init__()
         self._broker = broker
         self._context = context
         self._request = request
         self._fetch = fetch
         self._is_scheduled = False
+        self._is_over = False
         self._key = broker.next_waiter_key()
-        self.future: asyncio.Future[Body | None] = loop.create_future()
         self._replicas = [replica for replica in replicas if replica is not None]
         is_follower, wake = _follower_of(request) >= 0, self._wake
         for replica in self._replicas:
             replica.wake_on_advance(self._key, wake)
             if is_follower:
                 replica.wake_on_append(self._key, wake)
-        self._timer = loop.call_later(request.max_wait_ms / 1000, self._expire)
+        self._timer = asyncio.get_running_loop().call_later(request.max_wait_ms / 1000, self._expire)
         context.connection.end_long_poll = self._expire
-        self.future.add_done_callback(self._forget)
 
     def _wake(self) -> None:
         """Several appends of one request wake it once."""
@@ -188,14 +188,14 @@ class _Waiter:
 
     def _look(self) -> None:
         self._is_scheduled = False
-        if self.future.done():
+        if self._is_over:
             return
         reads, is_enough = self._read_all()
         if is_enough:
             self._finish(reads)
 
     def _expire(self) -> None:
-        if not self.future.done():
+        if not self._is_over:
             reads, _ = self._read_all()
             self._finish(reads)
 
@@ -205,10 +205,16 @@ class _Waiter:
         return _read_all(self._broker, self._context, self._request, self._fetch, replicas)
 
     def _finish(self, reads: list[Read]) -> None:
-        self.future.set_result(_encode(self._broker, self._context, self._request, self._fetch, reads))
+        body = _encode(self._broker, self._context, self._request, self._fetch, reads)
+        self._end()
+        self.give(body)
 
-    def _forget(self, done: asyncio.Future[Body | None]) -> None:
-        """Answered, or the client has gone."""
+    def abandon(self) -> None:
+        super().abandon()
+        self._end()
+
+    def _end(self) -> None:
+        self._is_over = True
         self._timer.cancel()
         if self._context.connection.end_long_poll == self._expire:
             self._context.connection.end_long_poll = None

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID
 from strandline.base.topics import INTERNAL_TOPICS, SHARE_GROUPS_TOPIC, invalid_topic_name
-from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.connection import Answer, RequestContext
 from strandline.broker.large_answers import PARTS_AT_ONCE_MAX, encoded_apart, in_turns
+from strandline.broker.later import Body
 from strandline.broker.metadata_answers import (
     CLUSTER_OPERATIONS,
     NOT_ASKED,

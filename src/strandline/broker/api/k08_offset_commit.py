@@ -8,7 +8,6 @@ member epoch is taken where the member has held the partitions ever since (KIP-1
 
 from __future__ import annotations
 
-import asyncio
 from functools import cache, lru_cache
 from itertools import repeat
 from struct import Struct
@@ -17,8 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.base.buffers import Buffer
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import Answer, Body, RequestContext
+from strandline.broker.connection import Answer, RequestContext
 from strandline.broker.handlers import after
+from strandline.broker.later import Later
 from strandline.groups.offset_requests import AskedOffset, TopicToCommit
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
@@ -64,39 +64,24 @@ class _Request(NamedTuple):
 _Places = tuple[tuple[str, bytes, tuple[int, ...]], ...]
 
 
-class _Waiting:
-    """Takes what became of the records, and has the answer's bytes for the connection.
+class _Waiting(Later):
+    """Takes what became of the records, and has the answer's bytes for the connection."""
 
-    It is no plain future of a response: most commits are written before their handler returns, and a future, a turn of
-    the loop and a response would cost more than the rest.
-    """
-
-    __slots__ = ("_codes", "_later", "_now", "_topics", "_version", "error_code")
+    __slots__ = ("_codes", "_topics", "_version", "error_code")
 
     def __init__(self, version: int, topics: list[_Topic], codes: list[int]) -> None:
+        super().__init__()
         self.error_code = 0  # of all of them, if they could not be written
         self._version = version
         self._topics = topics
         self._codes = codes
-        self._now: Body | None = None
-        self._later: asyncio.Future[Body | None] | None = None
 
     def done(self) -> bool:
-        return self._now is not None or (self._later is not None and self._later.done())
+        return self.given is not None
 
     def set_result(self, _: object) -> None:
         codes = [self.error_code] * len(self._codes) if self.error_code else self._codes
-        body = (_answer(self._version, self._topics, codes),)
-        if self._later is None:
-            self._now = body
-        else:
-            self._later.set_result(body)
-
-    def answer(self) -> Answer:
-        if self._now is not None:
-            return self._now
-        self._later = asyncio.get_running_loop().create_future()
-        return self._later
+        self.give((_answer(self._version, self._topics, codes),))
 
 
 def handle_raw(broker: Broker, context: RequestContext) -> Answer:
@@ -220,7 +205,7 @@ def _commit(broker: Broker, version: int, request: _Request, runtime: ShardRunti
         codes = given
     waiting = _Waiting(version, topics, codes)
     runtime.commit(outcome.answer(waiting, waiting))
-    return waiting.answer()
+    return waiting if waiting.given is None else waiting.given
 
 
 def _known(broker: Broker, version: int, topics: list[_Topic]) -> tuple[list[TopicToCommit], list[int]]:

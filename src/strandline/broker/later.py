@@ -1,0 +1,40 @@
+"""An answer that comes by a plain call: to the connection, in the turn of the loop in which it is known.
+
+A future tells of it only in the next turn. What a client waits for while followers are told what it waited for, or what
+is written at the end of its own turn, should not leave behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from strandline.base.buffers import Buffer
+from strandline.storage.segment import Slice
+
+# An answer's body: bytes and regions of files, one behind the other.
+Body = Sequence[Buffer | Slice]
+
+
+class Later:
+    __slots__ = ("_then", "given")
+
+    def __init__(self) -> None:
+        self.given: Body | None = None
+        self._then: Callable[[Body], None] | None = None
+
+    def give(self, body: Body) -> None:
+        self.given = body
+        take, self._then = (
+            self._then,
+            None,
+        )  # who takes it knows this one: a cycle is garbage that stays for long
+        if take is not None:
+            take(body)
+
+    def then(self, take: Callable[[Body], None]) -> None:
+        """Who takes it; not called where it has been given already."""
+        self._then = take
+
+    def abandon(self) -> None:
+        """The client has gone."""
+        self._then = None
