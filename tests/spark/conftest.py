@@ -1,4 +1,7 @@
-"""One Spark session and one broker for all Spark tests: they are in one xdist group, so that one worker has the JVM."""
+"""One Spark session and one broker for the tests that share them: they are an xdist group, so that one worker has the JVM.
+
+Tests that start drivers of their own are another group, which may run beside it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ _numbers = itertools.count()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            shares_session = "spark" in getattr(item, "fixturenames", ())
+            item.add_marker(pytest.mark.xdist_group("spark" if shares_session else "spark-drivers"))
             # A JVM that starts on a busy machine can take a minute by itself.
             item.add_marker(pytest.mark.timeout(600))
 
