@@ -1,4 +1,4 @@
-"""One Spark session and one broker for the tests that share them: they are an xdist group, so that one worker has the JVM.
+"""One Spark session and one broker for the tests that share them: an xdist group, so that one worker has the JVM.
 
 Tests that start drivers of their own are another group, which may run beside it.
 """
