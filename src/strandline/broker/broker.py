@@ -71,6 +71,7 @@ class Ports(NamedTuple):
     network: Network
     process: Process
     open_files_max: int
+    replica_network: Network | None = None  # for followers' fetches, where their sockets differ
 
 
 class Broker:
@@ -81,6 +82,7 @@ class Broker:
         self.clock = ports.clock
         self.workers = ports.workers
         self.network = ports.network
+        self.replica_network = ports.replica_network or ports.network
         self.random = ports.random
         self.process = ports.process
         self.files = FileTable(ports.disk, ports.open_files_max)

@@ -168,7 +168,7 @@ class Source:
                 peer.close()
             self._reset_session()
             client_id = f"replica-{self._broker.node_id}-{self._lane}"
-            peer = self._peer = Peer(self._broker.network, client_id, endpoint.host, endpoint.port)
+            peer = self._peer = Peer(self._broker.replica_network, client_id, endpoint.host, endpoint.port)
             peer.on_lost = lambda: self._broker.absences.suspect(self._node_id)
         return peer
 

@@ -43,14 +43,15 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("socket.send.buffer.bytes", INT, 102_400, None, HIGH).documented(
         "Size of a socket's send buffer; -1 leaves it to the operating system."
     ),
-    accepted("socket.receive.buffer.bytes", INT, 102_400, None, HIGH).documented(
-        "Size of a socket's receive buffer; -1 leaves it to the operating system."
+    active("socket.receive.buffer.bytes", INT, 102_400, None, HIGH).documented(
+        "Size of a socket's receive buffer; -1 leaves it to the operating system, and so does Strandline where it "
+        "is not set."
     ),
     active("socket.request.max.bytes", INT, 104_857_600, at_least(1), HIGH).documented(
         "Largest request that is read. A connection that announces more is closed."
     ),
-    accepted("socket.listen.backlog.size", INT, 50, at_least(1), MEDIUM).documented(
-        "Connections that may wait to be accepted. The operating system may hold it lower."
+    active("socket.listen.backlog.size", INT, 50, at_least(1), MEDIUM).documented(
+        "Connections that may wait to be accepted; 1,024 where it is not set. The operating system may hold it lower."
     ),
     accepted("socket.connection.setup.timeout.ms", LONG, 10_000, None, MEDIUM).documented(
         "How long a connection to another node may take to open at the first attempt."

@@ -66,8 +66,9 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long a fetch of a follower may take before its connection counts as dead; never more than five seconds "
         "beyond replica.fetch.wait.max.ms."
     ),
-    accepted("replica.socket.receive.buffer.bytes", INT, 65_536, None, HIGH).documented(
-        "Receive buffer of the sockets over which followers fetch; -1 leaves it to the operating system."
+    active("replica.socket.receive.buffer.bytes", INT, 65_536, None, HIGH).documented(
+        "Receive buffer of the sockets over which followers fetch; -1 leaves it to the operating system, and so does "
+        "Strandline where it is not set."
     ),
     active("replica.fetch.max.bytes", INT, 1_048_576, at_least(0), MEDIUM).documented(
         "Bytes a follower asks for of each partition. One batch is always sent, however large."

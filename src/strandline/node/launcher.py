@@ -16,7 +16,7 @@ from strandline.config import BrokerConfig
 from strandline.config.startup_checks import check_security
 from strandline.node.clock import RealClock
 from strandline.node.disk import RealDisk
-from strandline.node.network import TcpNetwork
+from strandline.node.network import BACKLOG, TcpNetwork
 from strandline.node.process import RealProcess, raise_open_file_limit, stop_signals
 from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
@@ -123,6 +123,23 @@ def cluster_id_of(path: str) -> str:
     return checkpoints.parse_properties(RealDisk().read(f"{path}/{names.META_PROPERTIES}"))["cluster.id"]
 
 
+def _network(config: BrokerConfig) -> TcpNetwork:
+    return TcpNetwork(
+        config.int("socket.send.buffer.bytes"),
+        _where_set(config, "socket.receive.buffer.bytes", -1),
+        _where_set(config, "socket.listen.backlog.size", BACKLOG),
+    )
+
+
+def _replica_network(config: BrokerConfig) -> TcpNetwork:
+    return TcpNetwork(receive_buffer_bytes=_where_set(config, "replica.socket.receive.buffer.bytes", -1))
+
+
+def _where_set(config: BrokerConfig, key: str, otherwise: int) -> int:
+    """Kafka's defaults for receiving would hold back large requests, and its queue of 50 is short for many clients."""
+    return config.int(key) if key in config.static else otherwise
+
+
 class RunningNode:
     """A broker on this process's loop."""
 
@@ -136,7 +153,8 @@ class RunningNode:
             clock=RealClock(),
             random=RealRandom(),
             workers=self._workers,
-            network=TcpNetwork(config.int("socket.send.buffer.bytes")),
+            network=_network(config),
+            replica_network=_replica_network(config),
             process=process or RealProcess(),
             open_files_max=max(64, limit - limit // _OTHER_FILES_SHARE),
         )

@@ -24,6 +24,8 @@ from strandline.ports.network import Peer
 # What getaddrinfo gives: family, type, protocol, canonical name, and an address that begins with host and port.
 Address = tuple[int, int, int, str, tuple[Any, ...]]
 
+# Connections that may wait to be accepted.
+BACKLOG: Final = 1024
 _FREE_PORT_ATTEMPTS: Final = 20
 _TOO_SHORT: Final = "the file is shorter than the region that was promised"
 _MORE: Final = getattr(socket, "MSG_MORE", 0)
@@ -268,9 +270,19 @@ def _bind(addresses: list[Address], port: int) -> list[socket.socket]:
 
 
 class TcpNetwork:
-    def __init__(self, send_buffer_bytes: int = -1) -> None:
-        """`send_buffer_bytes` of each connection that is accepted; -1 leaves it to the operating system."""
-        self._send_buffer_bytes = send_buffer_bytes
+    def __init__(
+        self, send_buffer_bytes: int = -1, receive_buffer_bytes: int = -1, backlog: int = BACKLOG
+    ) -> None:
+        """Buffers of each connection; -1 leaves them to the operating system."""
+        self._buffers = [
+            (option, size)
+            for option, size in (
+                (socket.SO_SNDBUF, send_buffer_bytes),
+                (socket.SO_RCVBUF, receive_buffer_bytes),
+            )
+            if size >= 0
+        ]
+        self._backlog = backlog
         # Keeps connections alive: the loop holds its protocols, but nothing else does.
         self._connections: dict[TcpConnection, None] = {}
 
@@ -288,21 +300,29 @@ class TcpNetwork:
             raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from error
         except ValueError as error:
             raise _no_address(host, port, error) from error
-        for sock in bound if self._send_buffer_bytes >= 0 else ():
-            # Whoever is accepted inherits it. A small one is faster, too: what is read has not left the caches yet.
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
+        for sock in bound:
+            # Whoever is accepted inherits it. To send, a small one is faster, too: what is read is in the caches still.
+            self._size(sock)
         return TcpListener(
             [
-                await loop.create_server(lambda: self._connection(accept()), sock=sock, backlog=1024)
+                await loop.create_server(lambda: self._connection(accept()), sock=sock, backlog=self._backlog)
                 for sock in bound
             ]
         )
 
     async def connect(self, host: str, port: int, peer: Peer) -> None:
         try:
-            await asyncio.get_running_loop().create_connection(lambda: self._connection(peer), host, port)
+            transport, _ = await asyncio.get_running_loop().create_connection(
+                lambda: self._connection(peer), host, port
+            )
         except ValueError as error:  # from another node's settings perhaps
             raise _no_address(host, port, error) from error
+        if not transport.is_closing():
+            self._size(transport.get_extra_info("socket"))
+
+    def _size(self, sock: socket.socket) -> None:
+        for option, size in self._buffers:
+            sock.setsockopt(socket.SOL_SOCKET, option, size)
 
     def _connection(self, peer: Peer) -> TcpConnection:
         connection = TcpConnection(peer, lambda ended: self._connections.pop(ended, None) and None)

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from strandline.node import network
+from strandline.config import BrokerConfig
+from strandline.node import launcher, network
 from strandline.node.disk import RealDisk
+from strandline.node.launcher import embedded_settings
 from strandline.node.network import TcpConnection, TcpNetwork
 from strandline.ports.network import Connection
 
@@ -303,3 +305,42 @@ def test_a_connection_for_which_no_file_is_left_is_closed_and_the_next_is_served
         assert problems == []
 
     run(scenario, loop)
+
+
+def test_buffers_are_as_large_as_asked_for_on_both_sides(loop: str) -> None:
+    def sizes(recorder: Recorder) -> list[int]:
+        assert recorder.connection is not None
+        assert recorder.connection._socket is not None
+        options = (socket.SO_SNDBUF, socket.SO_RCVBUF)
+        return [recorder.connection._socket.getsockopt(socket.SOL_SOCKET, option) for option in options]
+
+    async def scenario(recorder: Recorder, client: socket.socket) -> None:
+        sized, accepted, connecting = TcpNetwork(30_000, 20_000), Recorder(), Recorder()
+        listener = await sized.listen("127.0.0.1", 0, lambda: accepted)
+        await sized.connect("127.0.0.1", listener.port, connecting)
+        await eventually(lambda: accepted.connection is not None)
+        assert sizes(accepted) == sizes(connecting)
+        # Linux keeps as much again for itself.
+        assert sizes(accepted) in ([30_000, 20_000], [60_000, 40_000])
+        assert sizes(recorder)[1] > 40_000, "left to the operating system"
+        listener.close()
+        for each in (accepted, connecting):
+            assert each.connection is not None
+            each.connection.abort()
+            await asyncio.wait_for(each.is_lost.wait(), 10)
+
+    run(scenario, loop)
+
+
+def test_a_node_s_sockets_follow_its_settings_where_they_are_set() -> None:
+    def buffers(**given: str) -> list[list[tuple[int, int]]]:
+        settings = embedded_settings(port=0, data="d", host="localhost")
+        config = BrokerConfig(settings | {name.replace("_", "."): value for name, value in given.items()})
+        return [made(config)._buffers for made in (launcher._network, launcher._replica_network)]
+
+    send, receive = socket.SO_SNDBUF, socket.SO_RCVBUF
+    assert buffers() == [[(send, 102_400)], []]
+    assert buffers(socket_receive_buffer_bytes="7000", replica_socket_receive_buffer_bytes="9000") == [
+        [(send, 102_400), (receive, 7000)],
+        [(receive, 9000)],
+    ]
