@@ -123,6 +123,10 @@ class Group:
     def errors(self) -> list[str]:
         return [f"{member.name}: {error}" for member in self.members for error in member.journal.errors]
 
+    def journals(self) -> str:
+        """All that the members wrote down: who held what when, and what was committed."""
+        return "\n".join(f"{member.name}:\n{member.path.read_text()}" for member in self.members)
+
     def wait_until_processed(self, expected: dict[int, int]) -> None:
         """By partition the end offset: everything below it was processed by someone."""
         wanted = {(p, offset) for p, end in expected.items() for offset in range(end)}

@@ -83,7 +83,7 @@ class Story:
         group.wait_until_held([first, third], PARTITIONS)
         records.write(MORE)
         group.wait_until_processed(records.ends)
-        assert group.processed_again() == {}, group.errors()
+        assert group.processed_again() == {}, group.journals()
         assert group.errors() == []
 
     def a_member_joins_that_will_crash(self, doomed: LineWorker) -> None:

@@ -6,6 +6,7 @@ import pickle
 import socket
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -17,8 +18,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems h
 
 
 @pytest.fixture
-def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
-    quick_answers._connections.cache_clear()
+def connected(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, socket.socket]]:
+    # Not the process's own: a session of Spark may have been here before.
+    monkeypatch.setattr(quick_answers, "_connections", cache(quick_answers._connections.__wrapped__))
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_connection(server.getsockname()) as near,
@@ -28,7 +30,6 @@ def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
             yield near, far
     for each in quick_answers._connections():
         each.close()
-    quick_answers._connections.cache_clear()
 
 
 def test_connections_over_tcp_are_found_and_neither_listeners_nor_other_sockets(
