@@ -22,6 +22,7 @@ from tests.spark.topics import rows_of
 PARTITIONS = 3
 STEPS = ("begin", "write", "mark", "commit")
 SOAK_KILLS = 50
+IN_SOAKS = pytest.mark.skipif(os.environ.get("STRANDLINE_SOAK") != "1", reason="long: set STRANDLINE_SOAK=1")
 
 
 def run_driver(bootstrap: str, source: str, target: str, directory: Path, point: str) -> int:
@@ -48,7 +49,7 @@ def assert_exact(bootstrap: str, target: str, count: int, why: str) -> None:
 
 
 @pytest.mark.timeout(3000)  # four JVMs one after the other, on a machine that may be busy
-@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("keyed", [pytest.param(True, marks=IN_SOAKS), False])
 def test_three_kills_lose_nothing_and_repeat_nothing(
     bootstrap: str, topic: str, admin: Admin, tmp_path: Path, keyed: bool
 ) -> None:
@@ -64,7 +65,7 @@ def test_three_kills_lose_nothing_and_repeat_nothing(
     assert_exact(bootstrap, target, 180, "after three kills")
 
 
-@pytest.mark.skipif(os.environ.get("STRANDLINE_SOAK") != "1", reason="long: set STRANDLINE_SOAK=1")
+@IN_SOAKS
 @pytest.mark.timeout(7200)
 def test_fifty_kills_lose_nothing_and_repeat_nothing(
     bootstrap: str, topic: str, admin: Admin, tmp_path: Path
