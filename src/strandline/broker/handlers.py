@@ -4,8 +4,9 @@ A handler's module is imported on its first request, so that a start does not pa
 either `handle(broker, context, request) -> response`, which gets and gives version-free messages, or
 `handle_raw(broker, context)`, which has to do with the bytes itself: on the hot path it walks them, and an answer that
 may be large it encodes elsewhere. Either may return an awaitable: a coroutine holds up the connection's next request, a
-future does not. Where a whole request can fail while it waits, `refuse(request, error) -> response` says so in the
-words of its API. What `first_load(broker, request)` gives is waited for before the request is handled.
+future does not; nor does a `Later`, which `handle_raw` may return. Where a whole request can fail while it waits,
+`refuse(request, error) -> response` says so in the words of its API. What `first_load(broker, request)` gives is waited
+for before the request is handled.
 """
 
 from __future__ import annotations

@@ -24,10 +24,8 @@ class Later:
 
     def give(self, body: Body) -> None:
         self.given = body
-        take, self._then = (
-            self._then,
-            None,
-        )  # who takes it knows this one: a cycle is garbage that stays for long
+        # Who takes it knows this one: the cycle would be garbage that stays until the collector comes.
+        take, self._then = self._then, None
         if take is not None:
             take(body)
 

@@ -132,7 +132,7 @@ def _network(config: BrokerConfig) -> TcpNetwork:
 
 
 def _replica_network(config: BrokerConfig) -> TcpNetwork:
-    return TcpNetwork(receive_buffer_bytes=_where_set(config, "replica.socket.receive.buffer.bytes", -1))
+    return TcpNetwork(own_receive_buffer_bytes=_where_set(config, "replica.socket.receive.buffer.bytes", -1))
 
 
 def _where_set(config: BrokerConfig, key: str, otherwise: int) -> int:

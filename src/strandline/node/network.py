@@ -271,9 +271,16 @@ def _bind(addresses: list[Address], port: int) -> list[socket.socket]:
 
 class TcpNetwork:
     def __init__(
-        self, send_buffer_bytes: int = -1, receive_buffer_bytes: int = -1, backlog: int = BACKLOG
+        self,
+        send_buffer_bytes: int = -1,
+        receive_buffer_bytes: int = -1,
+        backlog: int = BACKLOG,
+        *,
+        own_receive_buffer_bytes: int = -1,
     ) -> None:
-        """Buffers of each connection; -1 leaves them to the operating system."""
+        """Buffers of each connection that is accepted, and of those that are opened here; -1 leaves them to the
+        operating system."""
+        self._own_receive_buffer_bytes = own_receive_buffer_bytes
         self._buffers = [
             (option, size)
             for option, size in (
@@ -302,7 +309,8 @@ class TcpNetwork:
             raise _no_address(host, port, error) from error
         for sock in bound:
             # Whoever is accepted inherits it. To send, a small one is faster, too: what is read is in the caches still.
-            self._size(sock)
+            for option, size in self._buffers:
+                sock.setsockopt(socket.SOL_SOCKET, option, size)
         return TcpListener(
             [
                 await loop.create_server(lambda: self._connection(accept()), sock=sock, backlog=self._backlog)
@@ -317,12 +325,9 @@ class TcpNetwork:
             )
         except ValueError as error:  # from another node's settings perhaps
             raise _no_address(host, port, error) from error
-        if not transport.is_closing():
-            self._size(transport.get_extra_info("socket"))
-
-    def _size(self, sock: socket.socket) -> None:
-        for option, size in self._buffers:
-            sock.setsockopt(socket.SOL_SOCKET, option, size)
+        if self._own_receive_buffer_bytes >= 0 and not transport.is_closing():
+            opened = transport.get_extra_info("socket")
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._own_receive_buffer_bytes)
 
     def _connection(self, peer: Peer) -> TcpConnection:
         connection = TcpConnection(peer, lambda ended: self._connections.pop(ended, None) and None)

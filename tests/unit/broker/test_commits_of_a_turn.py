@@ -33,6 +33,12 @@ def batches(world: World) -> int:
     return len(list(replica.log.places(0)))
 
 
+async def all_commit(clients: list[Client], offset: int) -> None:
+    for client in clients:
+        client.ask(fitted(commit("g", {0: offset}), 9), 9)
+    await a_while()
+
+
 async def code(client: Client) -> int:
     _, answer = await client.answer(OffsetCommitRequest, 9)
     return int(answer.topics[0].partitions[0].error_code)
@@ -65,9 +71,7 @@ async def test_who_asks_behind_a_commit_finds_it(world: World) -> None:
 async def test_commits_that_are_not_replicated_are_not_answered_until_they_time_out(world: World) -> None:
     clients = await under_load(world)
     with high_watermark_stands(world, OFFSETS_TOPIC):
-        for client in clients:
-            client.ask(fitted(commit("g", {0: 6}), 9), 9)
-        await a_while()
+        await all_commit(clients, 6)
         assert not any(client.received for client in clients)
         codes = [await code(client) for client in clients]
     assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * _CLIENTS
@@ -77,9 +81,7 @@ async def test_commits_that_are_not_replicated_are_not_answered_until_they_time_
 async def test_a_client_that_goes_before_its_commit_is_answered_troubles_nobody(world: World) -> None:
     clients = await under_load(world)
     with high_watermark_stands(world, OFFSETS_TOPIC):
-        for client in clients:
-            client.ask(fitted(commit("g", {0: 7}), 9), 9)
-        await a_while()
+        await all_commit(clients, 7)
         clients[0].disconnect()
         await a_while()
     assert [await code(client) for client in clients[1:]] == [ErrorCode.NONE] * (_CLIENTS - 1)
