@@ -319,3 +319,36 @@ def test_a_group_may_have_times_of_its_own() -> None:
     assert set(other.record.members) == set()
     machine.pass_time(1)
     assert set(group.record.members) == set()
+
+
+def group_with_lost_answer() -> Consumers:
+    """`a` was told to let go of half its partitions, and has not heard of it."""
+    group = Consumers()
+    group.join("a", rebalance_timeout_ms=300_000)
+    group.beat("a", report=True)
+    group.join("b")
+    had = set(group.held["a"])
+    assert group.beat("a").assignment is not None
+    group.held["a"] = had
+    return group
+
+
+@pytest.mark.parametrize("report", [False, True])
+def test_an_assignment_that_was_not_reported_is_told_again_after_three_heartbeats(report: bool) -> None:
+    """Its answer was lost, and the client repeats its last report instead of saying all it knows."""
+    group = group_with_lost_answer()
+    interval_ms = SETTINGS.consumer_times("c").heartbeat_interval_ms
+    for _ in range(2):
+        group.machine.pass_time(interval_ms)
+        assert group.beat("a", report=report).assignment is None
+    group.machine.pass_time(interval_ms)
+    assert group.beat("a", report=report).assignment is not None
+    group.settle()
+    assert len(group.held["a"]) == len(group.held["b"]) == 2
+
+
+def test_an_assignment_that_was_reported_is_not_told_again() -> None:
+    group = pair()
+    group.machine.pass_time(10 * SETTINGS.consumer_times("c").heartbeat_interval_ms)
+    assert group.beat("a").assignment is None
+    assert group.beat("a", report=True).assignment is None

@@ -36,6 +36,7 @@ from strandline.groups.regular_expressions import matching_topics
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
+from strandline.groups.unconfirmed import Unconfirmed
 from strandline.ports.random import Random
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     Assignment,
@@ -69,6 +70,7 @@ class ConsumerProtocol:
         self._timers = timers
         self._random = random
         self._times = times
+        self._unconfirmed = Unconfirmed()
 
     # Heartbeats
 
@@ -133,7 +135,10 @@ class ConsumerProtocol:
             member_epoch=change.member.epoch,
             heartbeat_interval_ms=times.heartbeat_interval_ms,
         )
-        if request.member_epoch == 0 or is_full or change.has_new_assignment:
+        is_new = request.member_epoch == 0 or is_full or change.has_new_assignment
+        about = (group.group_id, change.member.member_id, change.member.assigned, reported)
+        if is_new or self._unconfirmed.must_tell_again(*about, now):
+            self._unconfirmed.told(*about, times.heartbeat_interval_ms, now)
             response.assignment = Assignment(
                 topic_partitions=tuple(
                     ResponseTopicPartitions(topic_id=topic_id, partitions=tuple(sorted(indexes)))
@@ -390,6 +395,7 @@ class ConsumerProtocol:
         return entries
 
     def forget_deadlines(self, group_id: str, member_id: str) -> None:
+        self._unconfirmed.forget(group_id, member_id)
         for kind in DEADLINES:
             self._timers.cancel((kind, group_id, member_id))
 
