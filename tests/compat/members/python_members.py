@@ -156,9 +156,10 @@ async def _aiokafka(
     consumer.subscribe([topic], listener=Listener())
     await consumer.start()
     while not stop.is_set():
+        # Not while it is busy: in a rebalance this waits for the listener, whatever its time limit.
+        found = await consumer.getmany(timeout_ms=50, max_records=BATCH)
+        ranges = _ranges([(p.partition, r.offset) for p, records in found.items() for r in records])
         async with busy:
-            found = await consumer.getmany(timeout_ms=50, max_records=BATCH)
-            ranges = _ranges([(p.partition, r.offset) for p, records in found.items() for r in records])
             for partition, (first, last) in ranges.items():
                 journal.processed(partition, first, last)
             if ranges:
