@@ -36,6 +36,7 @@ from strandline.broker.leader_hints import Hint, LeaderHints
 from strandline.broker.quorum_answers import answer_fetch
 from strandline.broker.replica import Replica
 from strandline.partition.leader import Leader
+from strandline.storage.log import Log
 from strandline.storage.segment import DamagedSegment, Slice
 from strandline.wire.api.k01_fetch import FetchRequest
 from strandline.wire.codec import decode, encode
@@ -78,14 +79,17 @@ def _follower_of(request: FetchRequest) -> int:
     return request.replica_state.replica_id if request.replica_state is not None else request.replica_id
 
 
-def _find(broker: Broker, partition: SessionPartition) -> Replica | None:
-    topic = partition.topic or broker.topic_name(partition.topic_id)
-    return broker.replicas.get(topic, partition.index)
-
-
 def _find_all(broker: Broker, fetch: Fetch) -> list[Replica | None]:
     """The open replica of each partition, as they are now: looked up once for all that is done at one moment."""
-    return [_find(broker, partition) for partition in fetch.partitions]
+    by_id, by_topic = broker.image.topics_by_id, broker.replicas.by_topic
+    found: list[Replica | None] = []
+    for partition in fetch.partitions:
+        name = partition.topic
+        if not name and (topic := by_id.get(partition.topic_id)) is not None:
+            name = topic.name
+        replicas = by_topic.get(name)
+        found.append(None if replicas is None else replicas.get(partition.index))
+    return found
 
 
 async def _fetch_later(
@@ -125,16 +129,19 @@ def _note_progress(
     epoch = request.replica_state.replica_epoch if request.replica_state is not None else -1
     now = broker.clock.monotonic()
     for partition, replica in zip(fetch.partitions, replicas, strict=True):
-        if replica is None or not replica.is_leader or partition.current_leader_epoch != replica.epoch:
+        if replica is None:
             continue
-        log = replica.log
-        is_inside = log.log_start_offset <= partition.fetch_offset <= log.log_end_offset
-        if not is_inside or (
-            partition.last_fetched_epoch >= 0 and _diverging_point(replica, partition) is not None
-        ):
+        role, log, offset = replica.role, replica.log, partition.fetch_offset
+        if not isinstance(role, Leader) or partition.current_leader_epoch != role.epoch:
+            continue
+        if not log.log_start_offset <= offset <= log.log_end_offset:
+            continue
+        if _diverging_point(log, partition) is not None:
+            continue
+        if role.fetched_again(follower, offset, partition.log_start, epoch, now):
             continue
         try:
-            replica.fetched_by(follower, partition.fetch_offset, partition.log_start, epoch, now)
+            replica.fetched_by(follower, offset, partition.log_start, epoch, now)
         except KafkaError:
             continue  # `_read` answers with it
         broker.in_sync.fetched(replica, follower)
@@ -174,9 +181,10 @@ class _Waiter(Later):
         self._replicas = [replica for replica in replicas if replica is not None]
         is_follower, wake = _follower_of(request) >= 0, self._wake
         for replica in self._replicas:
-            replica.wake_on_advance(self._key, wake)
             if is_follower:
-                replica.wake_on_append(self._key, wake)
+                replica.wake_on_both(self._key, wake)
+            else:
+                replica.wake_on_advance(self._key, wake)
         self._timer = asyncio.get_running_loop().call_later(request.max_wait_ms / 1000, self._expire)
         context.connection.end_long_poll = self._expire
 
@@ -242,7 +250,7 @@ def _read_all(
     for partition, replica in zip(fetch.partitions, replicas, strict=True):
         if may_skip and replica is not None and _is_at_rest(partition, replica, follower):
             continue
-        read = Read(partition)
+        read = Read(partition, replica)
         try:
             _read(broker, context, request, read, replica, left - total, is_first=total == 0)
         except KafkaError as error:
@@ -281,7 +289,7 @@ def _is_at_rest(partition: SessionPartition, replica: Replica, follower: int) ->
         and partition.told_log_start == log.log_start_offset
         and role.has_follower(follower)
         and replica.directory.offline_because is None
-        and (partition.last_fetched_epoch < 0 or _diverging_point(replica, partition) is None)
+        and _diverging_point(log, partition) is None
     )
 
 
@@ -315,7 +323,8 @@ def _read(
     read.last_stable = replica.last_stable_offset()
     read.log_start = log.log_start_offset
     offset = partition.fetch_offset
-    if partition.last_fetched_epoch >= 0 and _diverges(replica, read):
+    read.diverging = _diverging_point(log, partition)
+    if read.diverging is not None:
         return
     if not log.log_start_offset <= offset <= log.log_end_offset:
         read.high_watermark = read.last_stable = read.log_start = -1
@@ -360,18 +369,17 @@ def _preferred_replica(
     return -1
 
 
-def _diverges(replica: Replica, read: Read) -> bool:
-    read.diverging = _diverging_point(replica, read.partition)
-    return read.diverging is not None
-
-
-def _diverging_point(replica: Replica, partition: SessionPartition) -> tuple[int, int] | None:
+def _diverging_point(log: Log, partition: SessionPartition) -> tuple[int, int] | None:
     """Where the reader's log leaves this one: it has records of an epoch beyond that epoch's end here (KIP-320)."""
-    log = replica.log
-    epoch, end_offset = log.epochs.end_offset_for(partition.last_fetched_epoch, log.log_end_offset)
+    read_epoch = partition.last_fetched_epoch
+    if read_epoch < 0:
+        return None  # consumers mostly do not say
+    if read_epoch == log.epochs.latest_epoch and partition.fetch_offset <= log.log_end_offset:
+        return None  # as it is with a follower that keeps up
+    epoch, end_offset = log.epochs.end_offset_for(read_epoch, log.log_end_offset)
     if epoch < 0:
         return None
-    if epoch < partition.last_fetched_epoch or end_offset < partition.fetch_offset:
+    if epoch < read_epoch or end_offset < partition.fetch_offset:
         return epoch, end_offset
     return None
 
@@ -380,19 +388,20 @@ def _encode(
     broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch, reads: list[Read]
 ) -> Body:
     session = fetch.session
-    chosen = [read for read in reads if not fetch.is_incremental or _is_news(read)]
-    for read in chosen:
-        read.partition.told_high_watermark = read.high_watermark
-        read.partition.told_log_start = read.log_start
-        if session is not None and read.records is not None:
-            session.gave_records(read.partition)
+    by_topic: dict[tuple[str, bytes], list[Read]] = {}
+    for read in reads:
+        if fetch.is_incremental and not _is_news(read):
+            continue
+        partition = read.partition
+        partition.told_high_watermark = read.high_watermark
+        partition.told_log_start = read.log_start
         if read.records is not None:
+            if session is not None:
+                session.gave_records(partition)
             broker.counters.add("bytes_out", read.records.size)
             if _follower_of(request) >= 0:
                 _note_throttled(broker, read)
-    by_topic: dict[tuple[str, bytes], list[Read]] = {}
-    for read in chosen:
-        by_topic.setdefault((read.partition.topic, read.partition.topic_id), []).append(read)
+        by_topic.setdefault((partition.topic, partition.topic_id), []).append(read)
     flexible = context.api_version >= FLEXIBLE_FROM
     hints = LeaderHints(broker, context.connection.listener)
     body: list[bytes | bytearray | Slice] = []
@@ -426,9 +435,9 @@ def _hint_for(broker: Broker, context: RequestContext, read: Read, hints: Leader
 
 
 def _note_throttled(broker: Broker, read: Read) -> None:
-    replica = _find(broker, read.partition)
+    assert read.replica is not None, "it gave records"
     throttle = broker.leader_throttle
-    if replica is not None and read.records is not None and throttle.lists(replica, broker.node_id):
+    if read.records is not None and throttle.lists(read.replica, broker.node_id):
         throttle.note(read.records.size)
 
 
