@@ -142,9 +142,7 @@ class Leader:
 
     # Followers
 
-    def fetched_again(
-        self, replica: int, offset: int, log_start: int, broker_epoch: int, now: float
-    ) -> bool:
+    def fetched_again(self, replica: int, offset: int, log_start: int, broker_epoch: int, now: float) -> bool:
         """Whether a member of the in-sync set asks for what it asked for before and nothing has happened since, which
         is so for most partitions of a fetch. Then that is noted, and there is no more to it."""
         progress = self._followers.get(replica)
