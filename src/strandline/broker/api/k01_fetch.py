@@ -50,6 +50,9 @@ _STORAGE_ERROR_SINCE: Final = 6
 _LEADER_HINTS_SINCE: Final = 16
 _TOP: Final = Struct(">ihi")  # throttle time, error, session id
 _INT32: Final = Struct(">i")
+# A follower learns of a new high watermark with the next records, and after so long without any. Nobody waits for it:
+# told at once, it would ask twice for each append (KAFKA-9731).
+_WATERMARK_S: Final = 0.05
 _HINTED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -115,10 +118,10 @@ def _fetch(
 ) -> Body | Later:
     if _follower_of(request) >= 0:
         _note_progress(broker, request, fetch, replicas)
-    reads, is_enough = _read_all(broker, context, request, fetch, replicas)
+    reads, is_enough, is_behind = _read_all(broker, context, request, fetch, replicas)
     if is_enough or request.max_wait_ms <= 0 or not fetch.partitions:
         return _encode(broker, context, request, fetch, reads)
-    return _Waiter(broker, context, request, fetch, replicas)
+    return _Waiter(broker, context, request, fetch, replicas, is_behind=is_behind)
 
 
 def _note_progress(
@@ -154,6 +157,7 @@ class _Waiter(Later):
         "_broker",
         "_context",
         "_fetch",
+        "_is_behind",
         "_is_over",
         "_is_scheduled",
         "_key",
@@ -169,6 +173,8 @@ class _Waiter(Later):
         request: FetchRequest,
         fetch: Fetch,
         replicas: list[Replica | None],
+        *,
+        is_behind: bool,
     ) -> None:
         super().__init__()
         self._broker = broker
@@ -185,8 +191,13 @@ class _Waiter(Later):
                 replica.wake_on_both(self._key, wake)
             else:
                 replica.wake_on_advance(self._key, wake)
-        self._timer = asyncio.get_running_loop().call_later(request.max_wait_ms / 1000, self._expire)
+        self._is_behind = is_behind
+        self._timer = self._expire_in(_WATERMARK_S if is_behind else request.max_wait_ms / 1000)
         context.connection.end_long_poll = self._expire
+
+    def _expire_in(self, seconds: float) -> asyncio.TimerHandle:
+        wait_s = min(seconds, self._request.max_wait_ms / 1000)
+        return asyncio.get_running_loop().call_later(wait_s, self._expire)
 
     def _wake(self) -> None:
         """Several appends of one request wake it once."""
@@ -198,16 +209,20 @@ class _Waiter(Later):
         self._is_scheduled = False
         if self._is_over:
             return
-        reads, is_enough = self._read_all()
+        reads, is_enough, is_behind = self._read_all()
         if is_enough:
             self._finish(reads)
+        elif is_behind and not self._is_behind:
+            self._is_behind = True
+            self._timer.cancel()
+            self._timer = self._expire_in(_WATERMARK_S)
 
     def _expire(self) -> None:
         if not self._is_over:
-            reads, _ = self._read_all()
+            reads, _, _ = self._read_all()
             self._finish(reads)
 
-    def _read_all(self) -> tuple[list[Read], bool]:
+    def _read_all(self) -> tuple[list[Read], bool, bool]:
         """Of the replicas that there are by now: some may have been deleted, or made anew."""
         replicas = _find_all(self._broker, self._fetch)
         return _read_all(self._broker, self._context, self._request, self._fetch, replicas)
@@ -236,14 +251,15 @@ def _read_all(
     request: FetchRequest,
     fetch: Fetch,
     replicas: list[Replica | None],
-) -> tuple[list[Read], bool]:
-    """What each partition gives, and whether that is an answer already: enough bytes, or something to be told at once.
+) -> tuple[list[Read], bool, bool]:
+    """What each partition gives; whether that is an answer already: enough bytes, or something to be told at once; and
+    whether it should be one soon, since a follower does not know how far it may show what it has.
 
     Where there is more than could be read at a time nobody waits for it: the reader asks again.
     """
     left = min(request.max_bytes, broker.fetch_bytes_max)
     total = 0
-    must_answer = False
+    must_answer = is_behind = False
     follower = _follower_of(request)
     may_skip = follower >= 0 and fetch.is_incremental
     reads = []
@@ -268,13 +284,15 @@ def _read_all(
             total += read.records.size
             must_answer = must_answer or read.records.has_more
         must_answer = must_answer or read.preferred >= 0 or read.diverging is not None
-        # A follower that lags behind the high watermark is told at once (KIP-1166), and where the log begins now.
-        must_answer = must_answer or _is_behind(read)
+        is_behind = is_behind or _is_behind(read)
+        # A follower is told at once where the log begins now.
         must_answer = must_answer or (follower >= 0 and 0 <= partition.told_log_start < read.log_start)
         if read.error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < _STORAGE_ERROR_SINCE:
             read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # which these know how to go on from
         reads.append(read)
-    return reads, must_answer or total >= min(request.min_bytes, left)
+    # Consumers that are sent to followers wait for what those may show (KIP-392).
+    must_answer = must_answer or (is_behind and broker.selects_by_rack)
+    return reads, must_answer or total >= min(request.min_bytes, left), is_behind
 
 
 def _is_at_rest(partition: SessionPartition, replica: Replica, follower: int) -> bool:
