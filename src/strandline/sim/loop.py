@@ -240,10 +240,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
 def _end(coroutine: Any) -> None:
     """Closes it, however often it waits once more on its way out (`async with`, `finally`)."""
-    if isinstance(coroutine, CoroutineType) and getcoroutinestate(coroutine) == CORO_CREATED:
-        # It never ran, so what it was given to wait for never will either.
-        for given in coroutine.cr_frame.f_locals.values():
-            _end(given)
+    if isinstance(coroutine, CoroutineType):
+        frame = coroutine.cr_frame
+        if frame is not None and getcoroutinestate(coroutine) == CORO_CREATED:
+            # It never ran, so what it was given to wait for never will either.
+            for given in frame.f_locals.values():
+                _end(given)
     elif not isinstance(coroutine, Coroutine):
         return
     for _ in range(_WAITS_ON_THE_WAY_OUT_MAX):
