@@ -19,7 +19,8 @@ _KINDS = (
     + ("cut-off", "cut-off-leader", "cut-from-controller", "cut-one-way", "cut-one-way-leader")
     + ("heal",) * 3
 )
-# What administrators do. In every other storm they do nothing: then more of what brokers suffer fits in.
+# What administrators do, and what is worst for a follower that is being taken in. In many storms there is neither: then
+# more of what brokers suffer fits in.
 _AT_PROPOSALS = ("strike-next-proposal",) * 3
 _CHANGES = ("reassign", "reassign", "cancel", "elect", "minimum", "minimum")
 
@@ -35,7 +36,8 @@ class Weather:
         self._storm = storm
         self._brokers = list(storm.brokers.values())
         self._has_recovered = True
-        self._kinds = _KINDS + (_CHANGES if storm.chance.random() < 0.5 else _AT_PROPOSALS)
+        kind = storm.chance.random()
+        self._kinds = _KINDS + (_CHANGES if kind < 0.4 else _AT_PROPOSALS if kind < 0.6 else ())
 
     def _kill(self, broker: Broker) -> None:
         if self._has_recovered:
