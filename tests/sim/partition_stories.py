@@ -19,7 +19,9 @@ _KINDS = (
     + ("cut-off", "cut-off-leader", "cut-from-controller", "cut-one-way", "cut-one-way-leader")
     + ("heal",) * 3
 )
-# What administrators do. In every other storm they do nothing: then more of what brokers suffer fits in.
+# What administrators do, and what is worst for a follower that is being taken in. In many storms there is neither: then
+# more of what brokers suffer fits in.
+_AT_PROPOSALS = ("strike-next-proposal",) * 3
 _CHANGES = ("reassign", "reassign", "cancel", "elect", "minimum", "minimum")
 
 
@@ -34,7 +36,8 @@ class Weather:
         self._storm = storm
         self._brokers = list(storm.brokers.values())
         self._has_recovered = True
-        self._kinds = _KINDS + (_CHANGES if storm.chance.random() < 0.5 else ())
+        kind = storm.chance.random()
+        self._kinds = _KINDS + (_CHANGES if kind < 0.4 else _AT_PROPOSALS if kind < 0.6 else ())
 
     def _kill(self, broker: Broker) -> None:
         if self._has_recovered:
@@ -77,6 +80,8 @@ class Weather:
                 storm.controller.elect_preferred()
             case "minimum" if self._has_recovered:
                 storm.controller.set_minimum(chance.choice((1, 2, 3)))
+            case "strike-next-proposal":
+                storm.strikes_next_proposal = True
             case "heal":
                 storm.heal()
 
@@ -89,6 +94,7 @@ class Weather:
     def heal(self) -> None:
         """Until all are in sync, with the same records, and a write is seen."""
         self._storm.heal()
+        self._storm.strikes_next_proposal = False
         self._storm.is_calm = True
         self._storm.run(LATE_S)
         for each in self._brokers:

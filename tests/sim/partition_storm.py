@@ -197,6 +197,7 @@ class Broker:
     def _propose(self, role: leader.Leader, in_sync: tuple[int, ...]) -> None:
         role.propose(in_sync)
         self._ask(role, in_sync)
+        self._storm.proposed(self, [each for each in in_sync if each not in role.in_sync])
 
     def _ask(self, role: leader.Leader, in_sync: tuple[int, ...]) -> None:
         """Until an answer comes: it may have been taken."""
@@ -286,6 +287,7 @@ class PartitionStorm(Storm):
         super().__init__("partition storm", seed)
         nodes = tuple(range(1, self.chance.choice((3, 3, 4)) + 1))
         self.is_quiet = False  # nobody writes
+        self.strikes_next_proposal = False
         self.waits_for_joiners = self.chance.random() < 0.5
         self.committed: list[Entry] = []
         self.brokers = {node: Broker(self, node) for node in nodes}
@@ -295,6 +297,15 @@ class PartitionStorm(Storm):
     def noticed_death(self, broker: Broker, epoch: int) -> None:
         if not broker.is_running and self.controller.epoch_of(broker.node_id) == epoch:
             self.controller.fence(broker.node_id)
+
+    def proposed(self, broker: Broker, joiners: list[int]) -> None:
+        """A follower is to be taken in, and the controller is about to hear of it. That the answer does not get
+        through, and the follower no longer either, is the moment at which both sets count (KIP-497)."""
+        if self.strikes_next_proposal and joiners:
+            self.strikes_next_proposal = False
+            self.cut(CONTROLLER, broker.node_id)
+            for joiner in joiners:
+                self.cut(joiner, broker.node_id)
 
     def visible(self, broker: Broker, high_watermark: int) -> None:
         """Readers are shown everything below it."""

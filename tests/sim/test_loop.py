@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -197,3 +200,20 @@ def test_a_clock_that_changes_its_rate_never_jumps() -> None:
 
     loop.run_until_complete(main())
     loop.close()
+
+
+def test_a_task_of_a_dead_life_that_never_began_leaves_nothing_unawaited_behind(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    async def wait_for(work: Coroutine[Any, Any, None]) -> None:
+        await work
+
+    async def scenario(world: World) -> None:
+        life = Life("killed before it did anything")
+        world.loop.create_task(wait_for(asyncio.sleep(1)), context=life.context)
+        life.end("killed")
+
+    with World(1) as world:
+        world.run(scenario(world))
+    gc.collect()
+    assert not [str(each.message) for each in recwarn]

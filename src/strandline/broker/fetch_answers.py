@@ -9,6 +9,7 @@ from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.errors import ErrorCode
 from strandline.broker.fetch_sessions import SessionPartition
 from strandline.broker.leader_hints import Address, Hint
+from strandline.broker.replica import Replica
 from strandline.storage.segment import Slice
 from strandline.wire.compiler import uvarint
 
@@ -35,10 +36,12 @@ class Read:
         "partition",
         "preferred",
         "records",
+        "replica",
     )
 
-    def __init__(self, partition: SessionPartition) -> None:
+    def __init__(self, partition: SessionPartition, replica: Replica | None) -> None:
         self.partition = partition
+        self.replica = replica
         self.error_code: int = ErrorCode.NONE
         self.high_watermark = -1
         self.last_stable = -1

@@ -292,6 +292,9 @@ class Replica:
     def wake_on_advance(self, key: int, wake: Callable[[], None]) -> None:
         self._wakers[key] = wake
 
+    def wake_on_both(self, key: int, wake: Callable[[], None]) -> None:
+        self._append_wakers[key] = self._wakers[key] = wake
+
     def forget_waker(self, key: int) -> None:
         self._wakers.pop(key, None)
         self._append_wakers.pop(key, None)

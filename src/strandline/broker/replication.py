@@ -174,11 +174,15 @@ class Source:
 
     def _request(self, wait_ms: int) -> FetchRequest:
         config = self._broker.config
+        size_max = config.int("replica.fetch.max.bytes")
         now = self._broker.clock.monotonic()
         by_topic: dict[bytes, list[FetchPartition]] = {}
         for followed in self._followed.values():
             replica = followed.replica
-            if followed.held_until > now or replica.has_unsaved_cut or self._is_throttled(followed):
+            if followed.held_until > now or replica.has_unsaved_cut:
+                continue
+            # Most topics are not limited: nobody is asked about those.
+            if replica.config.follower_replication_throttled_replicas and self._is_throttled(followed):
                 continue
             log, role = replica.log, replica.role
             wanted = (log.log_end_offset, role.epoch, role.high_watermark, log.log_start_offset)
@@ -192,7 +196,7 @@ class Source:
                     fetch_offset=log.log_end_offset,
                     last_fetched_epoch=log.epochs.latest_epoch if log.log_end_offset > 0 else -1,
                     log_start_offset=log.log_start_offset,
-                    partition_max_bytes=config.int("replica.fetch.max.bytes"),
+                    partition_max_bytes=size_max,
                     high_watermark=role.high_watermark,
                 )
             )

@@ -40,25 +40,36 @@ def add_commands(
     )
     run.add_argument("scenario", nargs="*", metavar="SCENARIO", help="names or .toml files (default: all)")
     run.add_argument("--seeds", type=_count, default=100, metavar="COUNT", help="how many (default: 100)")
-    run.add_argument("--first", type=int, default=0, metavar="SEED", help="where to begin (default: 0)")
+    run.add_argument("--first", type=_seed, default=0, metavar="SEED", help="where to begin (default: 0)")
     run.add_argument(
         "--seconds", type=seconds, metavar="SECONDS", help="begin no run after that many seconds"
     )
     run.add_argument("--workers", type=_count, default=1, metavar="N", help="processes (default: 1)")
     run.add_argument("--json", action="store_true", help="print a JSON object for each run")
     replay = actions.add_parser(
-        "replay", help="run one seed again, and tell what happened", formatter_class=formatter
+        "replay",
+        help="run one seed again, and tell what happened",
+        description="Runs a scenario with one seed and tells what happened; without --scenario those that `sim run` "
+        "tries with this seed, up to the first that fails.",
+        formatter_class=formatter,
     )
-    replay.add_argument("seed", type=int, metavar="SEED")
-    replay.add_argument("--scenario", required=True, metavar="SCENARIO", help="a name or a .toml file")
+    replay.add_argument("seed", type=_seed, metavar="SEED")
+    replay.add_argument("--scenario", metavar="SCENARIO", help="a name or a .toml file")
     replay.add_argument("--shrink", action="store_true", help="find fewer faults that fail in the same way")
     replay.add_argument("--faults", metavar="FILE", help="take the faults from a file that --shrink printed")
     replay.add_argument("--json", action="store_true", help="print a JSON object")
     return {"sim": sim, "sim list": listed, "sim run": run, "sim replay": replay}
 
 
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number") from None
+
+
 def _count(text: str) -> int:
-    count = int(text)
+    count = _seed(text)
     if count < 1:
         raise argparse.ArgumentTypeError(f"{count} is too few: at least 1")
     return count
@@ -76,7 +87,12 @@ def sim(options: argparse.Namespace) -> int:
         if options.action == "run":
             plans = [load(name) for name in options.scenario] or list(shipped().values())
             return _run(plans, options)
-        return _replay(load(options.scenario), options)
+        if options.scenario is not None:
+            return _replay(load(options.scenario), options)
+        if options.faults:
+            raise InvalidPlan("--faults are those of a scenario: name it with --scenario")
+        tried = _tried_with(options.seed, list(shipped().values()))
+        return next((1 for plan in tried if _replay(plan, options)), 0)
     except (InvalidPlan, InvalidConfig) as error:
         print(f"strandline: {error}", file=sys.stderr)
         return 2
@@ -96,12 +112,14 @@ def _jobs(plans: list[Plan], options: argparse.Namespace) -> Iterator[tuple[Plan
     """Scenarios that were asked for by name run with every seed; of all of them, slow ones run less often."""
     deadline = time.monotonic() + options.seconds if options.seconds is not None else float("inf")
     for seed in range(options.first, options.first + options.seeds):
-        for number, plan in enumerate(plans):
-            if not options.scenario and (seed + number) % _EVERY[plan.speed]:
-                continue
+        for plan in plans if options.scenario else _tried_with(seed, plans):
             if time.monotonic() > deadline:
                 return
             yield plan, seed
+
+
+def _tried_with(seed: int, plans: list[Plan]) -> list[Plan]:
+    return [plan for number, plan in enumerate(plans) if not (seed + number) % _EVERY[plan.speed]]
 
 
 def _one(job: tuple[Plan, int]) -> Outcome:
@@ -127,12 +145,15 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
     begun_s = time.monotonic()
     count, virtual_s, cpu_s, acknowledged = 0, 0.0, 0.0, 0
     faults: Counter[str] = Counter()
+    times: dict[str, tuple[float, float]] = {}  # of each scenario: virtual seconds, and seconds of CPU time
     failed: list[Outcome] = []
     for outcome in _outcomes(plans, options):
         count += 1
         virtual_s += outcome.virtual_s
         cpu_s += outcome.cpu_s
         acknowledged += outcome.acknowledged
+        before = times.get(outcome.scenario, (0.0, 0.0))
+        times[outcome.scenario] = (before[0] + outcome.virtual_s, before[1] + outcome.cpu_s)
         faults.update(outcome.fault_counts)
         if options.json:
             print(json.dumps(as_json(outcome)), flush=True)
@@ -156,6 +177,11 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
             f"{acknowledged:,} acknowledged writes; faults: "
             + (", ".join(f"{kind} {number}" for kind, number in sorted(faults.items())) or "none")
         )
+        if len(times) > 1:
+            speeds = (
+                f"{name} {virtual / max(cpu, 0.001):.1f}" for name, (virtual, cpu) in sorted(times.items())
+            )
+            print(f"times real time: {', '.join(speeds)}")
     return 1 if failed or not count else 0
 
 

@@ -142,6 +142,27 @@ class Leader:
 
     # Followers
 
+    def fetched_again(self, replica: int, offset: int, log_start: int, broker_epoch: int, now: float) -> bool:
+        """Whether a member of the in-sync set asks for what it asked for before and nothing has happened since, which
+        is so for most partitions of a fetch. Then that is noted, and there is no more to it."""
+        progress = self._followers.get(replica)
+        if (
+            progress is None
+            or not offset
+            == progress.end_offset
+            == progress.leader_end_then
+            == self._end_offset
+            == self.high_watermark
+            or log_start != progress.log_start
+            or broker_epoch != progress.broker_epoch
+            or self._proposed is not None
+            or replica not in self.in_sync
+        ):
+            return False
+        progress.keeps_up = True
+        progress.caught_up_at = progress.fetched_at = now
+        return True
+
     def fetched(
         self, replica: int, offset: int, log_start: int, broker_epoch: int, min_in_sync: int, now: float
     ) -> bool:
@@ -149,18 +170,6 @@ class Leader:
         self.check_replica(replica)
         progress = self._followers[replica]
         progress.keeps_up = True
-        if (
-            offset
-            == progress.end_offset
-            == progress.leader_end_then
-            == self._end_offset
-            == self.high_watermark
-            and log_start == progress.log_start
-            and broker_epoch == progress.broker_epoch
-        ):
-            # Nothing has happened since it asked last, which is so for most partitions of a fetch.
-            progress.caught_up_at = progress.fetched_at = now
-            return False
         if offset >= self._end_offset:
             progress.caught_up_at = max(progress.caught_up_at, now)
         elif offset >= progress.leader_end_then >= 0:

@@ -1,6 +1,7 @@
 """Cuts a stream of bytes into frames: a length of four bytes, then as many bytes.
 
-Small frames are received many at a time into one buffer and copied out. A frame that does not fit is received straight
+Small frames are received many at a time into one buffer and copied out: a small one at first, since most connections
+never have more than a few of them on the way. A frame that does not fit is received straight
 into a buffer of its own, which the owner allows with `begin_large` when it has the memory: until then `wanted` says how
 much that would take. A length that is negative or above the limit raises before anything is allocated.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 SMALL_BYTES: Final = 64 * 1024
+_FIRST_BYTES: Final = 4 * 1024
 _LENGTH_BYTES: Final = 4
 
 
@@ -32,7 +34,7 @@ class FrameReader:
     def __init__(self, size_max: int) -> None:
         self.size_max = size_max
         self.wanted = 0
-        self._small = bytearray(SMALL_BYTES)
+        self._small = bytearray(_FIRST_BYTES)
         self._small_view = memoryview(self._small)
         self._small_start = 0
         self._small_end = 0
@@ -43,8 +45,8 @@ class FrameReader:
         """Where the next received bytes go."""
         if self._large is not None and self._large_fill < len(self._large):
             return self._large[self._large_fill :]
-        if self._small_end == SMALL_BYTES:
-            self._compact()
+        if self._small_end == len(self._small):
+            self._make_room()
         return self._small_view[self._small_end :]
 
     def received(self, size: int) -> None:
@@ -57,7 +59,7 @@ class FrameReader:
     def is_full(self) -> bool:
         """Whether nothing more can be received before the next frame is looked for."""
         large = self._large
-        return self._small_end == SMALL_BYTES if large is None else self._large_fill == len(large)
+        return self._small_end == len(self._small) if large is None else self._large_fill == len(large)
 
     @property
     def is_inside_large(self) -> bool:
@@ -100,9 +102,15 @@ class FrameReader:
         self._large[: end - body] = self._small_view[body:end]
         self._small_start = self._small_end = 0
 
-    def _compact(self) -> None:
-        """Makes room behind an incomplete small frame."""
+    def _make_room(self) -> None:
+        """Behind an incomplete small frame."""
         start, end = self._small_start, self._small_end
+        if len(self._small) < SMALL_BYTES:
+            grown = bytearray(SMALL_BYTES)
+            grown[: end - start] = self._small_view[start:end]
+            self._small, self._small_view = grown, memoryview(grown)
+            self._small_start, self._small_end = 0, end - start
+            return
         assert start > 0, "a full buffer without a complete frame has become a large one"
         self._small_view[: end - start] = self._small_view[start:end]
         self._small_start, self._small_end = 0, end - start

@@ -9,7 +9,6 @@ from asyncio import Task
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from functools import partial
-from types import FunctionType, MethodType
 from typing import Any
 
 from strandline.sim.life import OWNER, Life
@@ -44,13 +43,11 @@ class Callback:
 
 def name_of(run: Any) -> str:
     """What runs, in words that are the same in every run."""
-    if type(run) is MethodType or type(run) is FunctionType:  # most are, and this is asked of each
-        return run.__qualname__
+    owner = getattr(run, "__self__", None)
+    if type(owner) is Task:  # a step of it: most callbacks that are no methods
+        return str(owner.get_coro().__qualname__)  # type: ignore[union-attr]
     while isinstance(run, partial):
         run = run.func
-    owner = getattr(run, "__self__", None)
-    if isinstance(owner, Task):
-        run = owner.get_coro()
     return str(getattr(run, "__qualname__", type(run).__qualname__))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.buffers import Buffer
 from strandline.ports.disk import File
 from strandline.ports.network import Peer
+from strandline.sim.life import OWNER
 from strandline.sim.random import Generator
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class SimulatedConnection:
         self.peer_address = peer_address
         self._peer = peer
         self.context = context
+        self._life = context.get(OWNER)
         self._chance = chance
         self.label = label
         self._delay = chance.uniform(*DELAY_SECONDS)
@@ -181,8 +183,15 @@ class SimulatedConnection:
         self._receive_soon()
 
     def arrive(self, data: bytes) -> None:
-        if not self._is_over:
-            self._arrived.append(data)
+        """In nobody's life; whoever stands still hears of it later."""
+        if self._is_over:
+            return
+        self._arrived.append(data)
+        if self._is_receiving or not self._is_connected or not self._is_reading:
+            return
+        if self._life is None or (self._life.ended_because is None and not self._life.is_paused):
+            self.context.run(self._receive)
+        else:
             self._receive_soon()
 
     def arrive_end(self, error: Exception | None) -> None:

@@ -229,7 +229,9 @@ class SimulatedDisk:
     def _begin(self, operation: str, path: str) -> None:
         """Every operation comes through here, except writes and syncs, which can fail midway."""
         self._life.check()
-        self._trace.note(operation, path)
+        self._trace.called(f"{operation} {path}")
+        if self._faults.is_none:
+            return
         if self._faults.kills_now():
             self._die()
         error_number = self._faults.error_of(operation, path)
@@ -241,11 +243,21 @@ class SimulatedDisk:
         raise NodeHalted(KILLED_AMID_OPERATION)
 
     def _read(self, path: str, inode: Inode, position: int, size: int) -> bytes:
-        return self._faults.flipped(path, position, bytes(inode.content[position : position + size]))
+        data = bytes(inode.content[position : position + size])
+        return data if self._faults.is_none else self._faults.flipped(path, position, data)
 
     def _write(self, path: str, inode: Inode, position: int, data: bytes) -> None:
         self._life.check()
-        self._trace.note("write", f"{path} {position}+{len(data)} {crc32(data):08x}")
+        self._trace.called(f"write {path} {position}+{len(data)} {crc32(data):08x}")
+        if not self._faults.is_none:
+            self._fail_writing(path, inode, position, data)
+        taken = max(0, min(len(data), len(inode.content) - position + self._volume.free_bytes))
+        self._put(inode, position, data[:taken])
+        if taken < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    def _fail_writing(self, path: str, inode: Inode, position: int, data: bytes) -> None:
+        """If a fault strikes now: a part of the bytes is written."""
         if self._faults.kills_now():
             self._put(inode, position, data[: self._chance.randrange(len(data) + 1)])
             self._die()
@@ -253,10 +265,6 @@ class SimulatedDisk:
         if error_number is not None:
             self._put(inode, position, data[: self._chance.randrange(len(data) + 1)])
             raise OSError(error_number, os.strerror(error_number), path)
-        taken = max(0, min(len(data), len(inode.content) - position + self._volume.free_bytes))
-        self._put(inode, position, data[:taken])
-        if taken < len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
     def _put(self, inode: Inode, position: int, data: bytes) -> None:
         if data:

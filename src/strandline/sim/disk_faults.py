@@ -37,6 +37,7 @@ class DiskFaults:
         self._faults: list[Fault] = []
         self._flips: list[tuple[str, int]] = []
         self._operations_left: int | None = None
+        self.is_none = True  # asked before each operation
 
     def fail(
         self, operation: str, pattern: str, error_number: int, *, pass_first: int = 0, times: int = FOREVER
@@ -44,28 +45,30 @@ class DiskFaults:
         """A failing write may have written a part of its bytes; a failing sync has synced nothing."""
         fault = Fault(operation, pattern, error_number, pass_first, times)
         self._faults.append(fault)
+        self.is_none = False
         return fault
 
     def flip_bit_on_read(self, pattern: str, position: int) -> None:
         """Whoever reads the byte at `position` finds its lowest bit wrong; the device itself is sound."""
         self._flips.append((pattern, position))
+        self.is_none = False
 
     def heal(self) -> None:
         self._faults.clear()
         self._flips.clear()
         self.spare()
+        self.is_none = True
 
     def kill_amid_operation(self, number: int) -> None:
         """The process is killed during the disk operation that comes after this many others."""
         self._operations_left = number
+        self.is_none = False
 
     def spare(self) -> None:
         """No operation kills the process."""
         self._operations_left = None
 
     def error_of(self, operation: str, path: str) -> int | None:
-        if not self._faults:  # as it mostly is
-            return None
         return next((fault.error_number for fault in self._faults if fault.strikes(operation, path)), None)
 
     def flipped(self, path: str, position: int, data: bytes) -> bytes:

@@ -18,9 +18,10 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextvars import Context, copy_context
 from heapq import heappop, heappush
+from inspect import CORO_CREATED, getcoroutinestate
 from math import inf
 from threading import get_ident
-from types import CoroutineType
+from types import CoroutineType, MethodType
 from typing import Any, Final, TypeVar
 
 from strandline.sim.callback import Callback, name_of
@@ -32,8 +33,8 @@ T = TypeVar("T")
 
 # More callbacks than this at one moment mean that somebody waits by asking over and over.
 CALLBACKS_AT_ONE_MOMENT_MAX: Final = 200_000
-# As for real nodes (`node.loop`): there is little garbage with cycles.
-_COLLECTED_AT: Final = (50_000, 20, 100)
+# There is little garbage with cycles, as in real nodes (`node.loop`), and much that stays: three nodes and a history.
+_COLLECTED_AT: Final = (400_000, 20, 100)
 _WAITING_SHOWN_MAX: Final = 20
 _WAITS_ON_THE_WAY_OUT_MAX: Final = 20
 
@@ -73,7 +74,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Callback:
-        return self._schedule(self.now + max(delay, 0.0), Callback(callback, args, context))
+        return self._schedule(
+            self.now + delay if delay > 0.0 else self.now, Callback(callback, args, context)
+        )
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -81,8 +84,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return self._schedule(when, Callback(callback, args, context))
 
     def _schedule(self, when: float, due: Callback) -> Callback:
-        if due.life is not None and due.life.clock_rate != 1.0:
-            when = self.now + (when - self.now) / due.life.clock_rate
+        life = due.life
+        if life is not None and life.clock_rate != 1.0:
+            when = self.now + (when - self.now) / life.clock_rate
         if not self._is_closed:
             self._sequence += 1
             heappush(self._timers, (when, self._sequence, due))
@@ -160,7 +164,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             if at_this_moment > CALLBACKS_AT_ONE_MOMENT_MAX:
                 raise StuckWorld(f"time stands still: {due.name} is called over and over")
             run = due.run
-            called(name_of(run))
+            # Most are methods, and this is done for each.
+            called(run.__qualname__ if type(run) is MethodType else name_of(run))
             try:
                 due.context.run(run, *due.args)
             except (SystemExit, KeyboardInterrupt):
@@ -235,6 +240,14 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
 def _end(coroutine: Any) -> None:
     """Closes it, however often it waits once more on its way out (`async with`, `finally`)."""
+    if isinstance(coroutine, CoroutineType):
+        frame = coroutine.cr_frame
+        if frame is not None and getcoroutinestate(coroutine) == CORO_CREATED:
+            # It never ran, so what it was given to wait for never will either.
+            for given in frame.f_locals.values():
+                _end(given)
+    elif not isinstance(coroutine, Coroutine):
+        return
     for _ in range(_WAITS_ON_THE_WAY_OUT_MAX):
         try:
             coroutine.close()

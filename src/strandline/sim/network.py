@@ -8,7 +8,8 @@ Rules:
 3. A process that ends leaves its sockets to the operating system: what that had taken still arrives, then the end. A
    host that loses its power says nothing at all; its peers learn of it when it is back.
 4. A direction that is cut holds its bytes back until it is healed, as a sender that repeats itself would.
-5. Everything a peer is told, it is told in a callback of its own and in its own life.
+5. Whatever a peer is told, it is told in its own life, and in no callback of anybody else: in one of its own, or in
+   that which brings the bytes.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from strandline.config.broker_keys import BROKER_KEYS, find_key
+from strandline.config.typed_values import nearest
 from strandline.sim.faults import KINDS, Event, FaultPlan
 
 SPEEDS: Final = ("fast", "slow", "rare")
@@ -123,6 +125,14 @@ def parse(name: str, text: str) -> Plan:
         raise InvalidPlan(f"{name}: workloads is empty; name at least one of {', '.join(WORKLOADS)}")
     settings = found.get("settings", {})
     _check_table(f"{name}: settings", settings)
+    for key in settings:
+        if find_key(key) is None:
+            raise InvalidPlan(f"{name}: settings: {key} is no setting of a broker{nearest(key, BROKER_KEYS)}")
+    nodes = _whole_number(f"{name}: nodes", found.get("nodes", 3), at_least=1)
+    if nodes < 3 and "default.replication.factor" not in settings:
+        raise InvalidPlan(
+            f"{name}: nodes is {nodes}, and topics have 3 replicas; set default.replication.factor, too"
+        )
     seconds = faults.get("seconds", [0.0, 3.0])
     is_range = isinstance(seconds, list) and len(seconds) == 2 and all(map(_is_time, seconds))
     if not is_range or seconds[0] > seconds[1]:
@@ -138,7 +148,7 @@ def parse(name: str, text: str) -> Plan:
         about=str(found.get("about", "")),
         speed=found.get("speed", "fast"),
         workloads=tuple(found["workloads"]),
-        nodes=_whole_number(f"{name}: nodes", found.get("nodes", 3), at_least=1),
+        nodes=nodes,
         controllers=_whole_number(f"{name}: controllers", found.get("controllers", 0), at_least=0),
         settings={key: str(value) for key, value in settings.items()},
         faults=FaultPlan(

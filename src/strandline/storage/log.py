@@ -124,7 +124,8 @@ class Log:
         prefix = PREFIX.pack(base_offset, header.length, leader_epoch)
         parts = (prefix, batch[PREFIX_BYTES:])
         if aborted is None:
-            segment.append(parts, size, last_offset, header.max_timestamp, self.config.index_interval_bytes)
+            interval = self.config.index_interval_bytes
+            segment.append(parts, size, base_offset, last_offset, header.max_timestamp, interval)
         else:
             self._append_abort(segment, parts, header, aborted)
         self.log_end_offset = last_offset + 1
@@ -139,7 +140,8 @@ class Log:
             self.epochs.assign(header.leader_epoch, header.base_offset)
         if aborted is None:
             interval = self.config.index_interval_bytes
-            segment.append((batch,), header.size, header.last_offset, header.max_timestamp, interval)
+            first, last = header.base_offset, header.last_offset
+            segment.append((batch,), header.size, first, last, header.max_timestamp, interval)
         else:
             self._append_abort(segment, (batch,), header, aborted)
         self.log_end_offset = header.next_offset
@@ -147,13 +149,13 @@ class Log:
     def _append_abort(
         self, segment: Segment, parts: Sequence[Buffer], header: BatchHeader, aborted: AbortedTransaction
     ) -> None:
-        """A marker with its row in the transaction index: both or neither."""
+        """A marker, which is one record, with its row in the transaction index: both or neither."""
         segment.transaction_index.append(aborted)
-        interval = self.config.index_interval_bytes
+        offset, interval = aborted.last_offset, self.config.index_interval_bytes
         try:
-            segment.append(parts, header.size, aborted.last_offset, header.max_timestamp, interval)
+            segment.append(parts, header.size, offset, offset, header.max_timestamp, interval)
         except OSError:
-            segment.transaction_index.truncate_to(aborted.last_offset)
+            segment.transaction_index.truncate_to(offset)
             raise
 
     def _segment_for(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:

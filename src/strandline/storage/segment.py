@@ -33,6 +33,8 @@ from strandline.wire.record_batch import (
 
 # What one read fetches while walking headers: an index interval and a bit.
 _WALK_BYTES: Final = 8192
+# How many of the last batches a segment knows the places of: more than are under way between two fetches.
+_RECENT_MAX: Final = 128
 _PLACE: Final = Struct(">qi11xi")  # base offset, length, last offset delta: where a batch is
 _PLACE_BYTES: Final = _PLACE.size
 _CHECKED: Final = Struct(">qi4xbI2xi")  # base offset, length, magic, CRC, last offset delta
@@ -67,6 +69,7 @@ class Segment:
     __slots__ = (
         "_disk",
         "_files",
+        "_recent",
         "base_offset",
         "bytes_since_index_entry",
         "directory",
@@ -97,6 +100,8 @@ class Segment:
         self.size = size
         # What is behind this position was checked and written by this process a while ago, and is in memory yet.
         self.fresh_from = size
+        # Batches that were appended last, by their first offset: whoever keeps up reads where one of them begins.
+        self._recent: dict[int, Place] = {}
         self.bytes_since_index_entry = 0
         # -2: a closed segment's largest timestamp is read from its time index when it is asked for
         self.max_timestamp = -2
@@ -163,6 +168,7 @@ class Segment:
         self,
         parts: Sequence[Buffer],
         size: int,
+        base_offset: int,
         last_offset: int,
         max_timestamp: int,
         index_interval_bytes: int,
@@ -178,6 +184,9 @@ class Segment:
             self.offset_index.truncate_to(last_offset)
             raise
         self.size = position + size
+        if len(self._recent) >= _RECENT_MAX:
+            self._recent.clear()
+        self._recent[base_offset] = Place(position, size, base_offset, last_offset)
 
     def note_batch(
         self, position: int, size: int, last_offset: int, max_timestamp: int, index_interval_bytes: int
@@ -217,6 +226,7 @@ class Segment:
         if file.size() > self.size:
             file.truncate(self.size)
         self.fresh_from = self.size
+        self._recent.clear()
         self.close_indexes()
 
     def close_indexes(self) -> None:
@@ -302,10 +312,23 @@ class Segment:
 
     def find(self, offset: int) -> Place | None:
         """The first batch whose last offset is at or above `offset`."""
+        recent = self._recent.get(offset)
+        if recent is not None and self._is_at(recent):
+            return recent
         for place in self.walk_to(offset):
             if place.last_offset >= offset:
                 return place
         return None
+
+    def _is_at(self, place: Place) -> bool:
+        """Whether the file has what was written there: a disk that fails or has damaged it shows here, as in a walk."""
+        head = self._files.get(self.log_path).read_at(place.position, _PLACE_BYTES)
+        found = _PLACE.unpack(head) if len(head) == _PLACE_BYTES else None
+        return found == (
+            place.base_offset,
+            place.size - LOG_OVERHEAD_BYTES,
+            place.last_offset - place.base_offset,
+        )
 
     def position_of(self, offset: int) -> int:
         """Where the batch that holds `offset`, or the next one, begins; the end if there is none."""
@@ -382,6 +405,7 @@ class Segment:
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
+        self._recent.clear()
         self._files.get(self.log_path).truncate(position)
         self.size = position
         self.fresh_from = min(self.fresh_from, position)

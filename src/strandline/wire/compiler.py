@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from struct import Struct as PackedStruct
 from struct import error as struct_error
-from typing import Any
+from typing import Any, Final
 
 from strandline.wire.schema import Field, FieldType, Response, Struct
 
@@ -65,9 +65,13 @@ def skip_tags(b: Any, p: int) -> int:
     return p
 
 
+_ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
+
+
 def uvarint(value: int) -> bytes:
-    if value < 0x80:
-        return bytes((value,))
+    if 0 <= value < 0x80:
+        return _ONE_BYTE[value]
+    assert value > 0, "lengths and counts are not negative"
     out = bytearray()
     while value >= 0x80:
         out.append((value & 0x7F) | 0x80)

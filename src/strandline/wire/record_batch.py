@@ -111,6 +111,9 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & LOG_APPEND_TIME_FLAG)
 
 
+_new_tuple = tuple.__new__
+
+
 class Record(NamedTuple):
     offset: int
     timestamp: int
@@ -125,7 +128,9 @@ def next_sequence(sequence: int, count: int) -> int:
 
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
-    return BatchHeader._make(HEADER.unpack_from(data, position))
+    return _new_tuple(
+        BatchHeader, HEADER.unpack_from(data, position)
+    )  # `_make` would count the fields each time
 
 
 def checksum(batch: memoryview) -> int:

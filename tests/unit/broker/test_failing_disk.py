@@ -232,7 +232,7 @@ async def test_a_damaged_log_is_told_to_whoever_reads_there_and_to_nobody_else(w
     at = len(batch(2)) + 8
     data[at : at + 4] = bytes(4)
     path.write_bytes(bytes(data))
-    parts = fetched(await client.call(fetch((0, 4), (1, 4)), 12))
+    parts = fetched(await client.call(fetch((0, 3), (1, 4)), 12))
     assert parts[0].error_code == ErrorCode.CORRUPT_MESSAGE
     assert len(records_of(parts[1])) == 2
     assert (await list_offset(client, NOW_MS, partition=0)).error_code == ErrorCode.NONE

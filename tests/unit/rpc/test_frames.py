@@ -16,11 +16,13 @@ def frame(body: bytes) -> bytes:
 
 
 def give(reader: FrameReader, data: bytes) -> None:
-    """Receives as much as the reader has room for; the caller gives no more than that."""
-    room = reader.buffer()
-    assert len(data) <= len(room)
-    room[: len(data)] = data
-    reader.received(len(data))
+    """In as many pieces as the reader has room for; the caller gives no more than fits into its buffers."""
+    while data:
+        room = reader.buffer()
+        size = min(len(room), len(data))
+        room[:size] = data[:size]
+        reader.received(size)
+        data = data[size:]
 
 
 def test_small_frames_come_out_in_order() -> None:
@@ -105,6 +107,14 @@ def test_a_frame_stays_as_it_was_while_more_is_received() -> None:
     kept = reader.next_frame()
     give(reader, frame(b"lost"))
     assert kept == b"kept"
+
+
+def test_a_connection_without_traffic_holds_little_memory_and_one_with_much_gets_more_room() -> None:
+    reader = FrameReader(LIMIT)
+    assert len(reader.buffer()) == 4096
+    give(reader, frame(bytes(3000)) + frame(bytes(3000)))
+    assert len(reader.buffer()) == SMALL_BYTES - 2 * 3004
+    assert [len(reader.next_frame() or b"") for _ in range(2)] == [3000, 3000]
 
 
 def test_it_says_when_it_has_no_more_room_and_when_there_is_no_frame_to_look_for() -> None:

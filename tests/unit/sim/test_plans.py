@@ -43,6 +43,11 @@ def test_shipped_scenarios_are_of_every_speed_and_use_every_workload() -> None:
         ("workloads = 3", "workloads must be a list of names"),
         ('workloads = ["log"]\nfaults = 3', "faults must be a table"),
         ('workloads = ["log"]\nsettings = 3', "settings must be a table"),
+        (
+            GOOD + '[settings]\n"replica.lag.time.ms" = 1',
+            r"replica\.lag\.time\.ms is no setting of a broker; did you mean replica\.lag\.time\.max\.ms",
+        ),
+        ("nodes = 1\n" + GOOD, "nodes is 1, and topics have 3 replicas"),
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(text: str, said: str) -> None:

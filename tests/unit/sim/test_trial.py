@@ -80,3 +80,46 @@ def test_a_failure_in_a_scenario_of_one_s_own_can_be_replayed_by_what_is_said(
     assert main(["sim", "run", str(path), "--seeds", "1", "--workers", "1"]) == 1
     said = next(line for line in capsys.readouterr().out.splitlines() if "sim replay" in line).split()
     assert main([*said[1:]]) == 1
+
+
+def test_a_seed_alone_replays_what_a_search_tries_with_it_up_to_the_first_failure(
+    one_kill_is_enough: list[Event], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sim", "replay", "7"]) == 1
+    headings = [line for line in capsys.readouterr().out.splitlines() if ", seed 7:" in line]
+    assert headings[-1] == "# kills, seed 7: lost-write"
+    assert [line.rpartition(" ")[2] for line in headings[:-1]] == ["ok"] * (len(headings) - 1)
+
+
+def test_a_search_tells_how_fast_each_scenario_was(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
+        cpu_s = 2.0 if plan.name == "kills" else 4.0
+        return Outcome(scenario=plan.name, seed=seed, virtual_s=10.0 * (seed + 1), cpu_s=cpu_s)
+
+    monkeypatch.setattr(trial, "run", run)
+    assert main(["sim", "run", "kills", "power", "--seeds", "2"]) == 0
+    assert "times real time: kills 7.5, power 3.8" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--seeds", "many"], "many is no whole number"),
+        (["run", "--seeds", "0"], "at least 1"),
+        (["run", "--first", "x"], "x is no whole number"),
+        (["replay", "first"], "first is no whole number"),
+        (["replay", "7", "--faults", "faults.toml"], "name it with --scenario"),
+        (["replay", "7", "--scenario", "fires"], "there is no scenario fires"),
+    ],
+)
+def test_a_command_that_makes_no_sense_says_why(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["sim", *arguments])
+    except SystemExit as ended:
+        code = ended.code  # type: ignore[assignment]
+    assert code == 2
+    assert said in capsys.readouterr().err

@@ -135,11 +135,44 @@ def test_a_damaged_length_is_an_error_and_never_walked_over(tmp_path: Path, leng
     store.file(0).write_bytes(bytes(data))
     assert read_header(read(log, 2, size)).base_offset == 2
     with pytest.raises(CorruptBatch):
-        log.read(6, 10, 1000, whole_first_batch=True)
+        log.read(7, 10, 1000, whole_first_batch=True)
     with pytest.raises(CorruptBatch):
         list(log.segments[0].headers())
     with pytest.raises(CorruptBatch):
         log.offset_by_time(NOW_MS + 40, 0)
+
+
+def test_what_was_just_appended_is_found_without_a_walk_and_no_longer_once_it_was_cut(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    log = filled(store, 5)
+    segment = log.segments[0]
+    size = len(batch(2, timestamp=NOW_MS))
+
+    def set_first_length(length: int) -> None:
+        data = bytearray(store.file(0).read_bytes())
+        data[8:12] = length.to_bytes(4, "big")
+        store.file(0).write_bytes(bytes(data))
+
+    set_first_length(0)  # no walk gets past that
+    assert segment.position_of(6) == 3 * size
+    with pytest.raises(CorruptBatch):
+        segment.position_of(7)
+    set_first_length(size - 12)
+    log.truncate_to(6)
+    set_first_length(0)
+    with pytest.raises(CorruptBatch):
+        segment.position_of(4)
+
+
+def test_a_place_that_the_file_does_not_confirm_is_looked_for_by_a_walk(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    log = filled(store, 5)
+    size = len(batch(2, timestamp=NOW_MS))
+    data = bytearray(store.file(0).read_bytes())
+    data[3 * size + 8 : 3 * size + 12] = bytes(4)
+    store.file(0).write_bytes(bytes(data))
+    with pytest.raises(CorruptBatch):
+        log.read(6, 10, 1000, whole_first_batch=True)
 
 
 @pytest.mark.parametrize("is_compacted", [True, False])

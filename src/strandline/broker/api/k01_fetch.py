@@ -36,6 +36,7 @@ from strandline.broker.leader_hints import Hint, LeaderHints
 from strandline.broker.quorum_answers import answer_fetch
 from strandline.broker.replica import Replica
 from strandline.partition.leader import Leader
+from strandline.storage.log import Log
 from strandline.storage.segment import DamagedSegment, Slice
 from strandline.wire.api.k01_fetch import FetchRequest
 from strandline.wire.codec import decode, encode
@@ -49,6 +50,9 @@ _STORAGE_ERROR_SINCE: Final = 6
 _LEADER_HINTS_SINCE: Final = 16
 _TOP: Final = Struct(">ihi")  # throttle time, error, session id
 _INT32: Final = Struct(">i")
+# A follower learns of a new high watermark with the next records, and after so long without any. Nobody waits for it:
+# told at once, it would ask twice for each append (KAFKA-9731).
+_WATERMARK_S: Final = 0.05
 _HINTED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -78,14 +82,17 @@ def _follower_of(request: FetchRequest) -> int:
     return request.replica_state.replica_id if request.replica_state is not None else request.replica_id
 
 
-def _find(broker: Broker, partition: SessionPartition) -> Replica | None:
-    topic = partition.topic or broker.topic_name(partition.topic_id)
-    return broker.replicas.get(topic, partition.index)
-
-
 def _find_all(broker: Broker, fetch: Fetch) -> list[Replica | None]:
     """The open replica of each partition, as they are now: looked up once for all that is done at one moment."""
-    return [_find(broker, partition) for partition in fetch.partitions]
+    by_id, by_topic = broker.image.topics_by_id, broker.replicas.by_topic
+    found: list[Replica | None] = []
+    for partition in fetch.partitions:
+        name = partition.topic
+        if not name and (topic := by_id.get(partition.topic_id)) is not None:
+            name = topic.name
+        replicas = by_topic.get(name)
+        found.append(None if replicas is None else replicas.get(partition.index))
+    return found
 
 
 async def _fetch_later(
@@ -111,10 +118,10 @@ def _fetch(
 ) -> Body | Later:
     if _follower_of(request) >= 0:
         _note_progress(broker, request, fetch, replicas)
-    reads, is_enough = _read_all(broker, context, request, fetch, replicas)
+    reads, is_enough, is_behind = _read_all(broker, context, request, fetch, replicas)
     if is_enough or request.max_wait_ms <= 0 or not fetch.partitions:
         return _encode(broker, context, request, fetch, reads)
-    return _Waiter(broker, context, request, fetch, replicas)
+    return _Waiter(broker, context, request, fetch, replicas, is_behind=is_behind)
 
 
 def _note_progress(
@@ -125,16 +132,19 @@ def _note_progress(
     epoch = request.replica_state.replica_epoch if request.replica_state is not None else -1
     now = broker.clock.monotonic()
     for partition, replica in zip(fetch.partitions, replicas, strict=True):
-        if replica is None or not replica.is_leader or partition.current_leader_epoch != replica.epoch:
+        if replica is None:
             continue
-        log = replica.log
-        is_inside = log.log_start_offset <= partition.fetch_offset <= log.log_end_offset
-        if not is_inside or (
-            partition.last_fetched_epoch >= 0 and _diverging_point(replica, partition) is not None
-        ):
+        role, log, offset = replica.role, replica.log, partition.fetch_offset
+        if not isinstance(role, Leader) or partition.current_leader_epoch != role.epoch:
+            continue
+        if not log.log_start_offset <= offset <= log.log_end_offset:
+            continue
+        if _diverging_point(log, partition) is not None:
+            continue
+        if role.fetched_again(follower, offset, partition.log_start, epoch, now):
             continue
         try:
-            replica.fetched_by(follower, partition.fetch_offset, partition.log_start, epoch, now)
+            replica.fetched_by(follower, offset, partition.log_start, epoch, now)
         except KafkaError:
             continue  # `_read` answers with it
         broker.in_sync.fetched(replica, follower)
@@ -147,6 +157,7 @@ class _Waiter(Later):
         "_broker",
         "_context",
         "_fetch",
+        "_is_behind",
         "_is_over",
         "_is_scheduled",
         "_key",
@@ -162,6 +173,8 @@ class _Waiter(Later):
         request: FetchRequest,
         fetch: Fetch,
         replicas: list[Replica | None],
+        *,
+        is_behind: bool,
     ) -> None:
         super().__init__()
         self._broker = broker
@@ -174,11 +187,17 @@ class _Waiter(Later):
         self._replicas = [replica for replica in replicas if replica is not None]
         is_follower, wake = _follower_of(request) >= 0, self._wake
         for replica in self._replicas:
-            replica.wake_on_advance(self._key, wake)
             if is_follower:
-                replica.wake_on_append(self._key, wake)
-        self._timer = asyncio.get_running_loop().call_later(request.max_wait_ms / 1000, self._expire)
+                replica.wake_on_both(self._key, wake)
+            else:
+                replica.wake_on_advance(self._key, wake)
+        self._is_behind = is_behind
+        self._timer = self._expire_in(_WATERMARK_S if is_behind else request.max_wait_ms / 1000)
         context.connection.end_long_poll = self._expire
+
+    def _expire_in(self, seconds: float) -> asyncio.TimerHandle:
+        wait_s = min(seconds, self._request.max_wait_ms / 1000)
+        return asyncio.get_running_loop().call_later(wait_s, self._expire)
 
     def _wake(self) -> None:
         """Several appends of one request wake it once."""
@@ -190,16 +209,20 @@ class _Waiter(Later):
         self._is_scheduled = False
         if self._is_over:
             return
-        reads, is_enough = self._read_all()
+        reads, is_enough, is_behind = self._read_all()
         if is_enough:
             self._finish(reads)
+        elif is_behind and not self._is_behind:
+            self._is_behind = True
+            self._timer.cancel()
+            self._timer = self._expire_in(_WATERMARK_S)
 
     def _expire(self) -> None:
         if not self._is_over:
-            reads, _ = self._read_all()
+            reads, _, _ = self._read_all()
             self._finish(reads)
 
-    def _read_all(self) -> tuple[list[Read], bool]:
+    def _read_all(self) -> tuple[list[Read], bool, bool]:
         """Of the replicas that there are by now: some may have been deleted, or made anew."""
         replicas = _find_all(self._broker, self._fetch)
         return _read_all(self._broker, self._context, self._request, self._fetch, replicas)
@@ -228,21 +251,22 @@ def _read_all(
     request: FetchRequest,
     fetch: Fetch,
     replicas: list[Replica | None],
-) -> tuple[list[Read], bool]:
-    """What each partition gives, and whether that is an answer already: enough bytes, or something to be told at once.
+) -> tuple[list[Read], bool, bool]:
+    """What each partition gives; whether that is an answer already: enough bytes, or something to be told at once; and
+    whether it should be one soon, since a follower does not know how far it may show what it has.
 
     Where there is more than could be read at a time nobody waits for it: the reader asks again.
     """
     left = min(request.max_bytes, broker.fetch_bytes_max)
     total = 0
-    must_answer = False
+    must_answer = is_behind = False
     follower = _follower_of(request)
     may_skip = follower >= 0 and fetch.is_incremental
     reads = []
     for partition, replica in zip(fetch.partitions, replicas, strict=True):
         if may_skip and replica is not None and _is_at_rest(partition, replica, follower):
             continue
-        read = Read(partition)
+        read = Read(partition, replica)
         try:
             _read(broker, context, request, read, replica, left - total, is_first=total == 0)
         except KafkaError as error:
@@ -260,13 +284,15 @@ def _read_all(
             total += read.records.size
             must_answer = must_answer or read.records.has_more
         must_answer = must_answer or read.preferred >= 0 or read.diverging is not None
-        # A follower that lags behind the high watermark is told at once (KIP-1166), and where the log begins now.
-        must_answer = must_answer or _is_behind(read)
+        is_behind = is_behind or _is_behind(read)
+        # A follower is told at once where the log begins now.
         must_answer = must_answer or (follower >= 0 and 0 <= partition.told_log_start < read.log_start)
         if read.error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < _STORAGE_ERROR_SINCE:
             read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # which these know how to go on from
         reads.append(read)
-    return reads, must_answer or total >= min(request.min_bytes, left)
+    # Consumers that are sent to followers wait for what those may show (KIP-392).
+    must_answer = must_answer or (is_behind and broker.selects_by_rack)
+    return reads, must_answer or total >= min(request.min_bytes, left), is_behind
 
 
 def _is_at_rest(partition: SessionPartition, replica: Replica, follower: int) -> bool:
@@ -281,7 +307,7 @@ def _is_at_rest(partition: SessionPartition, replica: Replica, follower: int) ->
         and partition.told_log_start == log.log_start_offset
         and role.has_follower(follower)
         and replica.directory.offline_because is None
-        and (partition.last_fetched_epoch < 0 or _diverging_point(replica, partition) is None)
+        and _diverging_point(log, partition) is None
     )
 
 
@@ -315,7 +341,8 @@ def _read(
     read.last_stable = replica.last_stable_offset()
     read.log_start = log.log_start_offset
     offset = partition.fetch_offset
-    if partition.last_fetched_epoch >= 0 and _diverges(replica, read):
+    read.diverging = _diverging_point(log, partition)
+    if read.diverging is not None:
         return
     if not log.log_start_offset <= offset <= log.log_end_offset:
         read.high_watermark = read.last_stable = read.log_start = -1
@@ -360,18 +387,17 @@ def _preferred_replica(
     return -1
 
 
-def _diverges(replica: Replica, read: Read) -> bool:
-    read.diverging = _diverging_point(replica, read.partition)
-    return read.diverging is not None
-
-
-def _diverging_point(replica: Replica, partition: SessionPartition) -> tuple[int, int] | None:
+def _diverging_point(log: Log, partition: SessionPartition) -> tuple[int, int] | None:
     """Where the reader's log leaves this one: it has records of an epoch beyond that epoch's end here (KIP-320)."""
-    log = replica.log
-    epoch, end_offset = log.epochs.end_offset_for(partition.last_fetched_epoch, log.log_end_offset)
+    read_epoch = partition.last_fetched_epoch
+    if read_epoch < 0:
+        return None  # consumers mostly do not say
+    if read_epoch == log.epochs.latest_epoch and partition.fetch_offset <= log.log_end_offset:
+        return None  # as it is with a follower that keeps up
+    epoch, end_offset = log.epochs.end_offset_for(read_epoch, log.log_end_offset)
     if epoch < 0:
         return None
-    if epoch < partition.last_fetched_epoch or end_offset < partition.fetch_offset:
+    if epoch < read_epoch or end_offset < partition.fetch_offset:
         return epoch, end_offset
     return None
 
@@ -380,19 +406,20 @@ def _encode(
     broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch, reads: list[Read]
 ) -> Body:
     session = fetch.session
-    chosen = [read for read in reads if not fetch.is_incremental or _is_news(read)]
-    for read in chosen:
-        read.partition.told_high_watermark = read.high_watermark
-        read.partition.told_log_start = read.log_start
-        if session is not None and read.records is not None:
-            session.gave_records(read.partition)
+    by_topic: dict[tuple[str, bytes], list[Read]] = {}
+    for read in reads:
+        if fetch.is_incremental and not _is_news(read):
+            continue
+        partition = read.partition
+        partition.told_high_watermark = read.high_watermark
+        partition.told_log_start = read.log_start
         if read.records is not None:
+            if session is not None:
+                session.gave_records(partition)
             broker.counters.add("bytes_out", read.records.size)
             if _follower_of(request) >= 0:
                 _note_throttled(broker, read)
-    by_topic: dict[tuple[str, bytes], list[Read]] = {}
-    for read in chosen:
-        by_topic.setdefault((read.partition.topic, read.partition.topic_id), []).append(read)
+        by_topic.setdefault((partition.topic, partition.topic_id), []).append(read)
     flexible = context.api_version >= FLEXIBLE_FROM
     hints = LeaderHints(broker, context.connection.listener)
     body: list[bytes | bytearray | Slice] = []
@@ -426,9 +453,9 @@ def _hint_for(broker: Broker, context: RequestContext, read: Read, hints: Leader
 
 
 def _note_throttled(broker: Broker, read: Read) -> None:
-    replica = _find(broker, read.partition)
+    assert read.replica is not None, "it gave records"
     throttle = broker.leader_throttle
-    if replica is not None and read.records is not None and throttle.lists(replica, broker.node_id):
+    if read.records is not None and throttle.lists(read.replica, broker.node_id):
         throttle.note(read.records.size)
 
 
