@@ -140,6 +140,13 @@ class Histories(RuleBasedStateMachine):
         )
         self._learn(group, number, request.member_id, self.machine.ask(request))
 
+    @rule(group=GROUPS, numbers=st.sets(st.integers(2, 4), min_size=2), topics=TOPICS)
+    def consumers_join_together(self, group: str, numbers: set[int], topics: tuple[str, ...]) -> None:
+        requests = [consumer_join(group, f"c{n}", subscribed_topic_names=topics) for n in sorted(numbers)]
+        answers = self.machine.join_together(requests)
+        for number, request, answer in zip(sorted(numbers), requests, answers or (), strict=False):
+            self._learn(group, number, request.member_id, answer)
+
     def _learn(self, group: str, number: int, member_id: str, answer: Any) -> None:
         if answer.error_code:
             return

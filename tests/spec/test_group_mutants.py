@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.groups import consumer, offset_requests, reconciliation
+from strandline.groups import consumer, consumer_changes, offset_requests, reconciliation
 from strandline.groups.classic import ClassicProtocol
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.classic_rebalance import ClassicRebalance
@@ -117,7 +117,7 @@ def assignments_are_told_before_they_are_written(patch: Patch) -> Test:
 
 def partitions_have_no_owners(patch: Patch) -> Test:
     original = reconciliation.reconcile
-    patch.setattr(consumer, "reconcile", lambda owner_of, *rest: original(lambda *_: None, *rest))
+    patch.setattr(consumer_changes, "reconcile", lambda owner_of, *rest: original(lambda *_: None, *rest))
     return kip_848.test_a_partition_is_given_only_after_its_owner_has_confirmed_to_have_let_go
 
 

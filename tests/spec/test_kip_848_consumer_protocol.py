@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.settings import ConsumerTimes
-from tests.group_requests import assignment, commit, heartbeat, join, leave, subscription, sync
+from tests.group_requests import assignment, commit, consumer_join, heartbeat, join, leave, subscription, sync
 from tests.spec.groups import ORDERS, Classic, Consumers
-from tests.unit.groups.machine import SETTINGS, FakeTopics, Machine
+from tests.unit.groups.machine import SETTINGS, FakeTopics, Machine, durable
 
 SESSION_MS = 45_000
 
@@ -352,3 +353,55 @@ def test_an_assignment_that_was_reported_is_not_told_again() -> None:
     group.machine.pass_time(10 * SETTINGS.consumer_times("c").heartbeat_interval_ms)
     assert group.beat("a").assignment is None
     assert group.beat("a", report=True).assignment is None
+
+
+def test_members_that_come_at_the_same_moment_share_one_epoch_and_one_assignment() -> None:
+    """ "The group epoch is bumped when a member joins": once for all of them, and nobody gets what another gets."""
+    machine = Machine()
+    answers = machine.join_together([consumer_join("c", name) for name in ("a", "b", "d")])
+    assert answers is not None
+    alone = Machine().ask(consumer_join("c", "a"))
+    assert {answer.member_epoch for answer in answers} == {alone.member_epoch}
+    given = [p for answer in answers for t in answer.assignment.topic_partitions for p in t.partitions]
+    assert sorted(given) == [0, 1, 2, 3]
+    assert sorted(len(answer.assignment.topic_partitions) for answer in answers) == [1, 1, 1]
+
+
+def test_members_that_come_together_wait_for_what_others_hold() -> None:
+    group = Consumers()
+    group.join("a")
+    group.beat("a", report=True)
+    answers = group.machine.join_together([consumer_join("c", name) for name in ("b", "d")])
+    assert answers is not None
+    assert [answer.assignment.topic_partitions for answer in answers] == [(), ()]
+    group.epochs |= {"b": answers[0].member_epoch, "d": answers[1].member_epoch}
+    group.held |= {"b": set(), "d": set()}
+    group.settle()
+    assert sorted(len(held) for held in group.held.values()) == [1, 1, 2]
+    assert set.union(*group.held.values()) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("b", {"instance": "i"}),
+        ("b", {"subscribed_topic_regex": "o.*"}),
+        ("b", {"subscribed_topic_names": ()}),
+        ("b", {"rebalance_timeout_ms": -1}),
+        ("b", {"server_assignor": "unheard-of"}),
+        ("a", {}),
+        ("there", {}),
+    ],
+)
+def test_whoever_is_no_plain_newcomer_is_looked_at_alone(name: str, fields: dict[str, Any]) -> None:
+    machine = Machine()
+    machine.ask(consumer_join("c", "there"))
+    before = durable(machine.shard)
+    assert machine.join_together([consumer_join("c", "a"), consumer_join("c", name, **fields)]) is None
+    assert durable(machine.shard) == before
+
+
+def test_members_that_come_together_may_be_too_many() -> None:
+    machine = Machine(settings=replace(SETTINGS, consumer_group_size_max=2))
+    assert machine.join_together([consumer_join("c", name) for name in ("a", "b", "d")]) is None
+    assert machine.join_together([consumer_join("c", name) for name in ("a", "b")]) is not None

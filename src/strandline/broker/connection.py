@@ -279,7 +279,7 @@ class ClientConnection:
         try:
             answer = self._broker.handlers.handle(context)
         except EncodeError as error:
-            self._cannot_answer(context, error)
+            self.cannot_answer(context, error)
             return
         if not self._waiting:
             if answer is None:
@@ -331,7 +331,7 @@ class ClientConnection:
         except DecodeError as error:
             self._fail(str(error))
         except EncodeError as error:
-            self._cannot_answer(waiting.context, error)
+            self.cannot_answer(waiting.context, error)
         finally:
             self._is_exclusive = False
             self._release_charge()
@@ -370,7 +370,7 @@ class ClientConnection:
             return
         error = done.exception()
         if isinstance(error, EncodeError):
-            self._cannot_answer(waiting.context, error)
+            self.cannot_answer(waiting.context, error)
             return
         if error is not None:
             self._broker.failed(error)
@@ -454,7 +454,7 @@ class ClientConnection:
         if was_paused and not self._is_paused and self._connection is not None:
             self._connection.resume_reading()
 
-    def _cannot_answer(self, context: RequestContext, error: EncodeError) -> None:
+    def cannot_answer(self, context: RequestContext, error: EncodeError) -> None:
         self._broker.events.error("an answer cannot be encoded", api_key=context.api_key, error=error)
         self._fail(str(error))
 

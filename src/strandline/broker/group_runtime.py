@@ -19,6 +19,7 @@ from strandline.broker.acknowledgements import Waited
 from strandline.broker.coordinator_shards import APPEND_ERRORS
 from strandline.broker.replica import Replica
 from strandline.groups.committed_view import CommittedView
+from strandline.groups.consumer_requests import Join, heartbeat_refused
 from strandline.groups.outcome import After, Outcome, Response
 from strandline.groups.shard import GroupShard
 from strandline.partition.leader import ACKS_ALL
@@ -52,6 +53,7 @@ class ShardRuntime:
         self._is_queueing = False  # more commits may come in this turn of the loop
         self._queued: list[Outcome] = []
         self._queued_count = 0
+        self._joining: list[Join] = []
         self._end_offset = (
             replica.log.log_end_offset
         )  # of what was appended last, or found when it was loaded
@@ -92,12 +94,35 @@ class ShardRuntime:
         if self._queued_count >= _COMMITS_PER_BATCH_MAX:
             self.write_queued()
 
+    def join(self, join: Join) -> None:
+        """Consumers that join in one turn of the loop are planned together, if they can be."""
+        if not self._is_queueing:
+            self._is_queueing = self._broker.turns.before_answers(self._end_turn)
+        self._joining.append(join)
+        if not self._is_queueing:
+            self._plan_joins()
+
+    def _plan_joins(self) -> None:
+        joining, self._joining = self._joining, []
+        by_group: dict[str, list[Join]] = {}
+        for join in joining:
+            by_group.setdefault(join.request.group_id, []).append(join)
+        for joins in by_group.values():
+            together = self.shard.consumer_joins(joins, self.now()) if len(joins) > 1 else None
+            if together is not None:
+                self.run(together)
+                continue
+            for request, caller, token in joins:
+                self.run(self.shard.consumer_heartbeat(request, caller, token, self.now()))
+
     def _end_turn(self) -> None:
         self._is_queueing = False
         self.write_queued()
 
     def write_queued(self) -> None:
-        """Before anything else is done with the groups: a request must find what those before it have committed."""
+        """Before anything else is done with the groups: a request must find what those before it have done."""
+        if self._joining:
+            self._plan_joins()
         if not self._queued:
             return
         together = Outcome()
@@ -273,7 +298,9 @@ class ShardRuntime:
             timer.cancel()
         given = [answer for outcome, _ in self._uncommitted.values() for answer in outcome.answers]
         given += [answer for outcome in self._queued for answer in outcome.answers]
+        given += [(join.token, heartbeat_refused(ErrorCode.NOT_COORDINATOR)) for join in self._joining]
         self._queued.clear()
+        self._joining.clear()
         for token, response in [*given, *self.shard.waiting_members()]:
             _fail(response, ErrorCode.NOT_COORDINATOR)
             _resolve(token, response)

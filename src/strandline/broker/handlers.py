@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.base.errors import KafkaError
 from strandline.broker.connection import Answer, Outcome, RequestContext
-from strandline.broker.later import Body
+from strandline.broker.later import Body, Later
 from strandline.wire.codec import DecodeError, decode, encode
 from strandline.wire.schema import Message, Request
 
@@ -173,6 +173,8 @@ def _by_message(module: Any) -> Handle:
         response = handle(broker, context, request)
         if isinstance(response, Message):
             return (encode(response, context.api_version),)
+        if isinstance(response, Later):
+            return response if response.given is None else response.given
         if isinstance(response, CoroutineType):
             return _encoded_later(response, request, context.api_version, refuse)
         assert isinstance(response, asyncio.Future)

@@ -7,9 +7,14 @@ is written at the end of its own turn, should not leave behind them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from strandline.base.buffers import Buffer
 from strandline.storage.segment import Slice
+from strandline.wire.codec import EncodeError, encode
+
+if TYPE_CHECKING:
+    from strandline.broker.connection import RequestContext
 
 # An answer's body: bytes and regions of files, one behind the other.
 Body = Sequence[Buffer | Slice]
@@ -36,3 +41,27 @@ class Later:
     def abandon(self) -> None:
         """The client has gone."""
         self._then = None
+
+
+class MessageLater(Later):
+    """The token of a request to a coordinator: takes the message, and has its bytes for the connection."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: RequestContext) -> None:
+        super().__init__()
+        self._context = context
+
+    def done(self) -> bool:
+        return self.given is not None
+
+    def set_result(self, message: Any) -> None:
+        context = self._context
+        try:
+            body = (encode(message, context.api_version),)
+        except EncodeError as error:
+            # Whoever gives it gives others theirs too: only this client's connection ends.
+            self.given = ()
+            context.connection.cannot_answer(context, error)
+        else:
+            self.give(body)

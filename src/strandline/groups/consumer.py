@@ -7,32 +7,25 @@ not let go of partitions within its rebalance timeout, is removed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
-
-from crc32c import crc32c
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import uuid_text
 from strandline.base.moment import Moment
 from strandline.groups import consumer_records as made
-from strandline.groups.assignors import ASSIGNORS, Targets, Wish
+from strandline.groups.consumer_changes import REVOCATION, ConsumerChanges
 from strandline.groups.consumer_group import (
     LEAVE_EPOCH,
-    STABLE,
     STATIC_LEAVE_EPOCH,
     UNREVOKED,
     ConsumerGroup,
     ConsumerMember,
-    ResolvedRegex,
-    preferred_assignor,
 )
-from strandline.groups.consumer_requests import as_requested, says_nothing_new
+from strandline.groups.consumer_requests import Join, as_requested, says_nothing_new
 from strandline.groups.members import Caller
 from strandline.groups.outcome import Entry
 from strandline.groups.rebalance_times import RebalanceTimes
-from strandline.groups.reconciliation import Reported, reconcile
-from strandline.groups.regular_expressions import matching_topics
+from strandline.groups.reconciliation import Reported
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
@@ -46,7 +39,6 @@ from strandline.wire.api.k68_consumer_group_heartbeat import (
 )
 
 SESSION: Final = "consumer-session"
-REVOCATION: Final = "consumer-revocation"
 REJOIN: Final = "consumer-rejoin"  # a classic member that was told to
 SYNC: Final = "consumer-sync"  # a classic member that has joined
 DEADLINES: Final = (SESSION, REVOCATION, REJOIN, SYNC)
@@ -54,22 +46,14 @@ _MEMBER_ID_REQUIRED_SINCE: Final = 1
 _REMOVAL_RETRY_MS: Final = 500
 
 
-class Change(NamedTuple):
-    """What one member's request makes of its group."""
+class ConsumerProtocol(ConsumerChanges):
+    """The requests of the protocol; what they make of a group is `ConsumerChanges`."""
 
-    entries: list[Entry]
-    member: ConsumerMember
-    has_new_assignment: bool
-
-
-class ConsumerProtocol:
     def __init__(
         self, settings: GroupSettings, timers: Timers, random: Random, times: RebalanceTimes
     ) -> None:
-        self.settings = settings
-        self._timers = timers
+        super().__init__(settings, timers, times)
         self._random = random
-        self._times = times
         self._unconfirmed = Unconfirmed()
 
     # Heartbeats
@@ -121,31 +105,63 @@ class ConsumerProtocol:
         known, replaced = self._find(group, member_id, request.instance_id, request.member_epoch, reported)
         wanted = known if says_nothing_new(request, known, caller) else as_requested(request, known, caller)
         change = self.plan_change(group, known, replaced, wanted, reported, topics, now)
-        times = self.settings.consumer_times(group.group_id)
-        self._expect(group, change.member, times.session_timeout_ms, now)
         is_full = (
             request.rebalance_timeout_ms != -1
             and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
             and reported is not None
         )
+        is_new = request.member_epoch == 0 or is_full or change.has_new_assignment
+        return change.entries, self._answer(group.group_id, change.member, reported, is_new, now)
+
+    def can_join_together(self, group: ConsumerGroup, joins: list[Join]) -> bool:
+        names = {join.request.member_id for join in joins}
+        return (
+            len(names) == len(joins)
+            and names.isdisjoint(group.members)
+            and len(group.members) + len(names) <= self.settings.consumer_group_size_max
+            and all(join.is_plain() and self._is_sound(join) for join in joins)
+        )
+
+    def _is_sound(self, join: Join) -> bool:
+        try:
+            self.check(join.request, join.caller.api_version)
+        except KafkaError:
+            return False
+        return True
+
+    def plan_joining(
+        self, group: ConsumerGroup, joins: list[Join], topics: Topics, now: Moment
+    ) -> tuple[list[Entry], list[ConsumerGroupHeartbeatResponse]]:
+        newcomers = [
+            as_requested(request, ConsumerMember(member_id=request.member_id), caller)
+            for request, caller, _ in joins
+        ]
+        entries, placed = self.plan_joins(group, newcomers, topics, now)
+        return entries, [self._answer(group.group_id, member, {}, True, now) for member in placed]
+
+    def _answer(
+        self, group_id: str, member: ConsumerMember, reported: Reported, is_new: bool, now: Moment
+    ) -> ConsumerGroupHeartbeatResponse:
+        """To a heartbeat; from now on the next one is waited for."""
+        times = self.settings.consumer_times(group_id)
+        self._expect(group_id, member, times.session_timeout_ms, now)
         response = ConsumerGroupHeartbeatResponse(
             throttle_time_ms=0,
             error_code=ErrorCode.NONE,
-            member_id=change.member.member_id,
-            member_epoch=change.member.epoch,
+            member_id=member.member_id,
+            member_epoch=member.epoch,
             heartbeat_interval_ms=times.heartbeat_interval_ms,
         )
-        is_new = request.member_epoch == 0 or is_full or change.has_new_assignment
-        about = (group.group_id, change.member.member_id, change.member.assigned, reported)
+        about = (group_id, member.member_id, member.assigned, reported)
         if is_new or self._unconfirmed.must_tell_again(*about, now):
             self._unconfirmed.told(*about, times.heartbeat_interval_ms, now)
             response.assignment = Assignment(
                 topic_partitions=tuple(
                     ResponseTopicPartitions(topic_id=topic_id, partitions=tuple(sorted(indexes)))
-                    for topic_id, indexes in sorted(change.member.assigned.items())
+                    for topic_id, indexes in sorted(member.assigned.items())
                 )
             )
-        return change.entries, response
+        return response
 
     def _check_size(self, group: ConsumerGroup, member_id: str) -> None:
         if member_id not in group.members and len(group.members) >= self.settings.consumer_group_size_max:
@@ -193,177 +209,6 @@ class ConsumerProtocol:
         _check_epoch(old, epoch, reported)
         return old, None
 
-    # What a member's change makes of the group
-
-    def plan_change(
-        self,
-        group: ConsumerGroup,
-        known: ConsumerMember,
-        replaced: ConsumerMember | None,
-        wanted: ConsumerMember,
-        reported: Reported,
-        topics: Topics,
-        now: Moment,
-    ) -> Change:
-        group_id = group.group_id
-        entries: list[Entry] = []
-        if (
-            replaced is None
-            and group.epoch == group.assignment_epoch
-            and group.seen_topics_version == topics.version
-            and wanted.member_id in group.members
-            and wanted.described() == known.described()
-        ):
-            return self._plan_step(group, known, wanted, reported, topics, now)
-        if replaced is not None:
-            entries += made.member_tombstones(group_id, replaced.member_id)
-        is_new = wanted.member_id not in group.members
-        if is_new or wanted.described() != known.described():
-            entries.append(made.member_entry(group_id, wanted))
-        members = {m.member_id: m for m in group.members.values() if m is not replaced}
-        members[wanted.member_id] = wanted
-        regexes = self._resolve(group, members, topics, now, entries)
-        subscription_changed = (
-            wanted.topic_names != known.topic_names or wanted.topic_regex != known.topic_regex
-        )
-        epoch = self._epoch_after(group, members, regexes, subscription_changed, topics, entries)
-        targets: Targets = dict(group.targets)
-        if replaced is not None:
-            targets[wanted.member_id] = targets.pop(replaced.member_id, {})
-            entries.append(made.target_entry(group_id, wanted.member_id, targets[wanted.member_id]))
-        target_epoch = group.assignment_epoch
-        if epoch > target_epoch:
-            targets = self._new_targets(group, members, regexes, targets, topics, entries)
-            target_epoch = epoch
-            entries.append(made.target_epoch_entry(group_id, epoch, now.wall_ms))
-            self._times.begin(group_id, now)
-
-        def owner_of(topic_id: bytes, index: int) -> str | None:
-            owner = group.owners.get((topic_id, index))
-            return wanted.member_id if replaced is not None and owner == replaced.member_id else owner
-
-        subscribed = _topic_ids(_names(wanted.topic_names, wanted.topic_regex, regexes), topics)
-        placed = reconcile(
-            owner_of,
-            wanted,
-            target_epoch,
-            targets.get(wanted.member_id, {}),
-            subscribed,
-            subscription_changed,
-            reported,
-        )
-        if is_new or placed.placed() != known.placed():
-            entries.append(made.current_entry(group_id, placed))
-        self._watch_revocation(group_id, known, placed, now)
-        return Change(entries, placed, placed.assigned != known.assigned)
-
-    def _plan_step(
-        self,
-        group: ConsumerGroup,
-        known: ConsumerMember,
-        wanted: ConsumerMember,
-        reported: Reported,
-        topics: Topics,
-        now: Moment,
-    ) -> Change:
-        """Most heartbeats: nobody wants anything else than before, so only the member itself is looked at."""
-        if known is wanted and known.state == STABLE and known.epoch == group.assignment_epoch:
-            return Change([], known, False)
-        placed = reconcile(
-            lambda topic_id, index: group.owners.get((topic_id, index)),
-            wanted,
-            group.assignment_epoch,
-            group.targets.get(wanted.member_id, {}),
-            _topic_ids(group.subscribed_names(wanted), topics),
-            False,
-            reported,
-        )
-        entries = []
-        if placed.placed() != known.placed():
-            entries.append(made.current_entry(group.group_id, placed))
-        self._watch_revocation(group.group_id, known, placed, now)
-        return Change(entries, placed, placed.assigned != known.assigned)
-
-    def _resolve(
-        self,
-        group: ConsumerGroup,
-        members: Mapping[str, ConsumerMember],
-        topics: Topics,
-        now: Moment,
-        entries: list[Entry],
-    ) -> dict[str, ResolvedRegex]:
-        """Which topics each regular expression matches; looked at again when topics have changed."""
-        used = {member.topic_regex for member in members.values() if member.topic_regex}
-        resolved = {regex: found for regex, found in group.regexes.items() if regex in used}
-        for regex in group.regexes:
-            if regex not in used:
-                entries.append(made.regex_entry(group.group_id, regex, None))
-        for regex in sorted(used):
-            known = resolved.get(regex)
-            if known is not None and group.seen_topics_version == topics.version:
-                continue
-            found = matching_topics(regex, topics.names())
-            if known is None or known.topics != found:
-                resolved[regex] = ResolvedRegex(
-                    topics=found, version=topics.version, timestamp_ms=now.wall_ms
-                )
-                entries.append(made.regex_entry(group.group_id, regex, resolved[regex]))
-        return resolved
-
-    def _epoch_after(
-        self,
-        group: ConsumerGroup,
-        members: Mapping[str, ConsumerMember],
-        regexes: Mapping[str, ResolvedRegex],
-        subscription_changed: bool,
-        topics: Topics,
-        entries: list[Entry],
-    ) -> int:
-        """The group's epoch, one more if what members want or the topics they want have changed."""
-        metadata_hash = group.metadata_hash
-        if subscription_changed or group.seen_topics_version != topics.version:
-            wishes = {(member.topic_names, member.topic_regex) for member in members.values()}
-            names = frozenset[str]().union(*(_names(*wish, regexes) for wish in wishes))
-            metadata_hash = _hash_of(names, topics)
-        if not subscription_changed and metadata_hash == group.metadata_hash:
-            # Only where nothing has to be written: a change whose records are lost is found again.
-            group.seen_topics_version = topics.version
-            return group.epoch
-        entries.append(made.group_entry(group.group_id, group.epoch + 1, metadata_hash))
-        return group.epoch + 1
-
-    def _new_targets(
-        self,
-        group: ConsumerGroup,
-        members: Mapping[str, ConsumerMember],
-        regexes: Mapping[str, ResolvedRegex],
-        targets: Mapping[str, Mapping[bytes, tuple[int, ...]]],
-        topics: Topics,
-        entries: list[Entry],
-    ) -> Targets:
-        wishes = {}
-        counts: dict[bytes, int] = {}
-        # Members mostly want the same: each wish is looked up once.
-        wanted: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
-        for member_id, member in members.items():
-            wish = (member.topic_names, member.topic_regex)
-            topic_ids = wanted.get(wish)
-            if topic_ids is None:
-                names = _names(*wish, regexes)
-                topic_ids = wanted[wish] = _topic_ids(names, topics)
-                for name in names:
-                    topic_id = topics.topic_id(name)
-                    if topic_id is not None:
-                        counts[topic_id] = topics.partition_count(name)
-            wishes[member_id] = Wish(topic_ids, targets.get(member_id, {}))
-        name = preferred_assignor(members.values(), self.settings.consumer_assignors[0])
-        found = ASSIGNORS[name](wishes, counts)
-        for member_id, target in found.items():
-            known = targets.get(member_id)
-            if target is not known and target != known:
-                entries.append(made.target_entry(group.group_id, member_id, target))
-        return found
-
     # Leaving
 
     def plan_leave(
@@ -401,30 +246,21 @@ class ConsumerProtocol:
 
     # Time
 
-    def _expect(self, group: ConsumerGroup, member: ConsumerMember, timeout_ms: int, now: Moment) -> None:
-        self._timers.schedule((SESSION, group.group_id, member.member_id), now.after_ms(timeout_ms))
-
-    def _watch_revocation(
-        self, group_id: str, known: ConsumerMember, placed: ConsumerMember, now: Moment
-    ) -> None:
-        key = (REVOCATION, group_id, placed.member_id)
-        if placed.state != UNREVOKED:
-            self._timers.cancel(key)
-        elif known.placed() != placed.placed():
-            self._timers.schedule(key, now.after_ms(placed.rebalance_timeout_ms))
+    def _expect(self, group_id: str, member: ConsumerMember, timeout_ms: int, now: Moment) -> None:
+        self._timers.schedule((SESSION, group_id, member.member_id), now.after_ms(timeout_ms))
 
     def watch_again(self, group: ConsumerGroup, now: Moment) -> None:
         """A removal could not be written: members whose time is over get a little more, so that it is tried again."""
         for member in group.members.values():
             if not self._timers.has((SESSION, group.group_id, member.member_id)):
-                self._expect(group, member, _REMOVAL_RETRY_MS, now)
+                self._expect(group.group_id, member, _REMOVAL_RETRY_MS, now)
 
     def loaded(self, group: ConsumerGroup, now: Moment) -> None:
         for member in group.members.values():
             timeout_ms = self.settings.consumer_times(group.group_id).session_timeout_ms
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms
-            self._expect(group, member, timeout_ms, now)
+            self._expect(group.group_id, member, timeout_ms, now)
             if member.state == UNREVOKED:
                 key = (REVOCATION, group.group_id, member.member_id)
                 self._timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
@@ -454,27 +290,3 @@ def _is_part_of(reported: Reported, member: ConsumerMember) -> bool:
         for topic_id, indexes in reported.items()
         for index in indexes
     )
-
-
-def _names(
-    topic_names: tuple[str, ...], topic_regex: str, regexes: Mapping[str, ResolvedRegex]
-) -> frozenset[str]:
-    names = frozenset(topic_names)
-    resolved = regexes.get(topic_regex) if topic_regex else None
-    return names if resolved is None else names | resolved.topics
-
-
-def _topic_ids(names: frozenset[str], topics: Topics) -> frozenset[bytes]:
-    found = (topics.topic_id(name) for name in names)
-    return frozenset(topic_id for topic_id in found if topic_id is not None)
-
-
-def _hash_of(names: frozenset[str], topics: Topics) -> int:
-    """Another number whenever one of these topics is made, deleted, or grows; 0 for no topics, as Kafka has it."""
-    value = 0
-    for name in sorted(names):
-        topic_id = topics.topic_id(name)
-        if topic_id is not None:
-            count = topics.partition_count(name)
-            value = crc32c(f"{name} {count} ".encode() + topic_id, value)
-    return value

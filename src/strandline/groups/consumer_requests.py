@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from strandline.groups.consumer_group import ConsumerMember
 from strandline.groups.members import Caller
-from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from strandline.groups.outcome import Token
+from strandline.wire.api.k68_consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+
+class Join(NamedTuple):
+    """A first heartbeat, and who waits for its answer."""
+
+    request: ConsumerGroupHeartbeatRequest
+    caller: Caller
+    token: Token
+
+    def is_plain(self) -> bool:
+        """Neither static nor with a regular expression: nothing about it depends on members that have been there."""
+        request = self.request
+        return (
+            bool(request.member_id)
+            and bool(request.subscribed_topic_names)
+            and not request.subscribed_topic_regex
+            and request.instance_id is None
+        )
 
 
 def says_nothing_new(request: ConsumerGroupHeartbeatRequest, known: ConsumerMember, caller: Caller) -> bool:
@@ -44,4 +68,10 @@ def as_requested(
         client_id=caller.client_id,
         client_host=caller.client_host,
         classic=None,
+    )
+
+
+def heartbeat_refused(code: int, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(
+        throttle_time_ms=0, error_code=code, error_message=message, member_epoch=0, heartbeat_interval_ms=0
     )

@@ -14,7 +14,8 @@ from strandline.base.ids import uuid_text
 from strandline.base.moment import Moment
 from strandline.groups.classic_group import STABLE as CLASSIC_STABLE
 from strandline.groups.classic_group import ClassicGroup, ClassicMember
-from strandline.groups.consumer import Change, ConsumerProtocol
+from strandline.groups.consumer import ConsumerProtocol
+from strandline.groups.consumer_changes import Change
 from strandline.groups.consumer_group import (
     STABLE,
     UNRELEASED,

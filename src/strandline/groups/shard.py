@@ -18,6 +18,7 @@ from strandline.groups.classic_rebalance import join_refused
 from strandline.groups.consumer import ConsumerProtocol
 from strandline.groups.consumer_group import GROUP_STABLE as CONSUMER_STABLE
 from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.consumer_requests import Join, heartbeat_refused
 from strandline.groups.members import Caller
 from strandline.groups.mixed import Mixed
 from strandline.groups.mixed_requests import MixedRequests
@@ -222,18 +223,23 @@ class GroupShard:
             if isinstance(old, ClassicGroup):
                 self.mixed_requests.release_waiting(old, outcome)
         except KafkaError as error:
-            refused = ConsumerGroupHeartbeatResponse(
-                throttle_time_ms=0,
-                error_code=error.code,
-                error_message=error.message,
-                member_epoch=0,
-                heartbeat_interval_ms=0,
-            )
-            return Outcome().answer(token, refused)
+            return Outcome().answer(token, heartbeat_refused(error.code, error.message))
         outcome.entries += entries
         if outcome.after is None:
             outcome.after = After(HEARTBEAT, request.group_id)
         return outcome.answer(token, response)
+
+    def consumer_joins(self, joins: list[Join], now: Moment) -> Outcome | None:
+        """Several members that join one group at the same moment; None where each has to be looked at by itself."""
+        group_id = joins[0].request.group_id
+        group = self.groups.get(group_id) or ConsumerGroup(group_id)
+        if not isinstance(group, ConsumerGroup) or not self.consumer.can_join_together(group, joins):
+            return None
+        entries, responses = self.consumer.plan_joining(group, joins, self.topics, now)
+        outcome = Outcome(entries=entries, after=After(HEARTBEAT, group_id))
+        for join, response in zip(joins, responses, strict=True):
+            outcome.answer(join.token, response)
+        return outcome
 
     def _consumer_group_for(
         self, request: ConsumerGroupHeartbeatRequest, outcome: Outcome, now: Moment

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from strandline.base.moment import Moment
 from strandline.groups.classic_group import EMPTY, STABLE, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.consumer_requests import Join
 from strandline.groups.members import Caller
 from strandline.groups.offset_requests import TopicToCommit
 from strandline.groups.outcome import Entry, Outcome
@@ -140,6 +141,15 @@ class Machine:
             case _:
                 raise NotImplementedError(type(request))
         return token
+
+    def join_together(self, requests: Sequence[ConsumerGroupHeartbeatRequest]) -> list[Any] | None:
+        """The answers to members that come in one turn of the loop; None where each has to be looked at by itself."""
+        joins = [Join(request, Caller("client", "/127.0.0.1", 1), Token()) for request in requests]
+        outcome = self.shard.consumer_joins(joins, self.now())
+        if outcome is None:
+            return None
+        self.run(outcome)
+        return [join.token.answer for join in joins if isinstance(join.token, Token)]
 
     def ask(self, request: Any, version: int | None = None, client: str = "client") -> Any:
         """The answer to a request that has nothing to wait for."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import KafkaError
 from strandline.broker.connection import RequestContext
+from strandline.broker.later import MessageLater
 from strandline.groups.classic_rebalance import join_refused
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -28,24 +29,21 @@ def first_load(broker: Broker, request: JoinGroupRequest) -> asyncio.Task[None] 
 
 def handle(
     broker: Broker, context: RequestContext, request: JoinGroupRequest
-) -> JoinGroupResponse | asyncio.Future[JoinGroupResponse]:
+) -> JoinGroupResponse | MessageLater:
     try:
         runtime = broker.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         return _fitted(join_refused(request.member_id, error.code), context.api_version)
-    answer: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()
+    answer = _JoinedLater(context)
     runtime.run(runtime.shard.join(request, context.caller(), answer, runtime.now()))
-    if answer.done():
-        return _fitted(answer.result(), context.api_version)
-    if context.api_version < _NULL_PROTOCOL_FROM:
-        # It runs before the callback that encodes the answer, which is added later.
-        answer.add_done_callback(lambda done: _fit(done, context.api_version))
     return answer
 
 
-def _fit(done: asyncio.Future[JoinGroupResponse], version: int) -> None:
-    if not done.cancelled():
-        _fitted(done.result(), version)
+class _JoinedLater(MessageLater):
+    __slots__ = ()
+
+    def set_result(self, message: JoinGroupResponse) -> None:
+        super().set_result(_fitted(message, self._context.api_version))
 
 
 def _fitted(response: JoinGroupResponse, version: int) -> JoinGroupResponse:

@@ -6,11 +6,11 @@ COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
 from strandline.broker.connection import RequestContext
+from strandline.broker.later import MessageLater
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ REQUEST = LeaveGroupRequest
 
 def handle(
     broker: Broker, context: RequestContext, request: LeaveGroupRequest
-) -> LeaveGroupResponse | asyncio.Future[LeaveGroupResponse]:
+) -> LeaveGroupResponse | MessageLater:
     try:
         runtime = broker.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         return LeaveGroupResponse(error_code=error.code)
-    answer: asyncio.Future[LeaveGroupResponse] = asyncio.get_running_loop().create_future()
+    answer = MessageLater(context)
     runtime.run(runtime.shard.leave(request, context.api_version, answer, runtime.now()))
     return answer

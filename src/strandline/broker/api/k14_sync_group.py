@@ -6,11 +6,11 @@ INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE. While the group is
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.connection import RequestContext
+from strandline.broker.later import MessageLater
 from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ REQUEST = SyncGroupRequest
 
 def handle(
     broker: Broker, context: RequestContext, request: SyncGroupRequest
-) -> SyncGroupResponse | asyncio.Future[SyncGroupResponse]:
+) -> SyncGroupResponse | MessageLater:
     if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
     try:
@@ -31,6 +31,6 @@ def handle(
         return SyncGroupResponse(
             error_code=ErrorCode.REBALANCE_IN_PROGRESS if is_loading else error.code, assignment=b""
         )
-    answer: asyncio.Future[SyncGroupResponse] = asyncio.get_running_loop().create_future()
+    answer = MessageLater(context)
     runtime.run(runtime.shard.sync(request, answer, runtime.now()))
     return answer

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
 from strandline.broker.connection import RequestContext
+from strandline.broker.later import MessageLater
+from strandline.groups.consumer_requests import Join, heartbeat_refused
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -29,17 +31,15 @@ def first_load(broker: Broker, request: ConsumerGroupHeartbeatRequest) -> asynci
 
 def handle(
     broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> ConsumerGroupHeartbeatResponse | asyncio.Future[ConsumerGroupHeartbeatResponse]:
+) -> ConsumerGroupHeartbeatResponse | MessageLater:
+    if request.member_epoch == 0 and (loaded := broker.groups.loaded(request.group_id)) is not None:
+        joined = MessageLater(context)
+        loaded.join(Join(request, context.caller(), joined))
+        return joined
     try:
         runtime = broker.groups.shard_of(request.group_id)
     except KafkaError as error:
-        return ConsumerGroupHeartbeatResponse(
-            throttle_time_ms=0,
-            error_code=error.code,
-            error_message=error.message,
-            member_epoch=0,
-            heartbeat_interval_ms=0,
-        )
-    answer: asyncio.Future[ConsumerGroupHeartbeatResponse] = asyncio.get_running_loop().create_future()
+        return heartbeat_refused(error.code, error.message)
+    answer = MessageLater(context)
     runtime.run(runtime.shard.consumer_heartbeat(request, context.caller(), answer, runtime.now()))
     return answer
