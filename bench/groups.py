@@ -35,10 +35,12 @@ node; Kafka runs with the heap and options of its own scripts, after a warm-up, 
 `group.consumer.assignment.interval.ms=0`: its default would make consumer groups wait up to a second before they
 assign, which Strandline does not do. Members are connections of one process that speak the protocol on raw sockets;
 where it says so they are librdkafka's. What takes milliseconds is done five times in each round, and the middle
-counts; of librdkafka's ten members the quickest of five. Where a member joins while another's SyncGroup is waiting, which
-is refused then, librdkafka joins again only two seconds later. Whether that happens is chance, with either broker; with
-the default of three seconds for `group.initial.rebalance.delay.ms` it does not. A Strandline node is one thread; Kafka uses more than one core where many
-connections commit at once, as its CPU seconds in groups.json show."""
+counts; of librdkafka's ten members the quickest of five. Where a member joins while another waits for the answer to its
+SyncGroup, which is refused then, librdkafka joins again only two seconds later. Whether that happens is chance, with
+either broker; with the default `group.initial.rebalance.delay.ms` it does not.
+
+A Strandline node is one thread, and of an offset commit half is the kernel's: receiving it and sending the answer.
+Kafka uses more than one core where many connections commit at once, as its CPU seconds in groups.json show."""
 TOPIC = "orders"
 PARTITIONS = 200
 COMMIT_S = 2.0
