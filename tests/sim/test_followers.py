@@ -166,3 +166,32 @@ def test_the_first_answer_on_a_connection_is_taken() -> None:
         assert all(taken)
 
     run(act)
+
+
+@pytest.mark.parametrize("by_rack", [False, True])
+def test_a_follower_hears_of_a_high_watermark_within_a_tenth_of_a_second_and_by_rack_at_once(
+    by_rack: bool,
+) -> None:
+    """With no record behind it. Told at once it would ask twice for each append (KAFKA-9731); where followers are read
+    from (KIP-392), consumers wait for it."""
+    told_after: list[float] = []
+
+    async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
+        await follower.start()
+        await cluster.until(is_joined(leader))
+        await asyncio.sleep(2)
+        client = await world.connect(leader)
+        for _ in range(5):
+            await produce(client, "t", 0, [b"more"])
+            began = asyncio.get_running_loop().time()
+            replica = follower.broker.replicas.get("t", 0)
+            assert replica is not None
+            while replica.high_watermark < replica.log.log_end_offset:
+                await asyncio.sleep(0.001)
+            told_after.append(asyncio.get_running_loop().time() - began)
+            await asyncio.sleep(2)
+
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    run(act, settings={"replica.selector.class": selector} if by_rack else {})
+    assert max(told_after) < 0.1
+    assert (max(told_after) < 0.03) == by_rack
