@@ -3,6 +3,7 @@
 about = "nodes are killed while transactions are written"
 speed = "fast"                  # fast, slow or rare: how often a search should try it
 workloads = ["transactions"]    # log, transactions, loops, groups
+pauses = 1.0                    # between writes, as multiples of what is usual
 nodes = 3
 controllers = 0                 # nodes that are controllers only and are spared; 0: every node is in both roles
 
@@ -31,7 +32,9 @@ from strandline.sim.faults import KINDS, Event, FaultPlan
 
 SPEEDS: Final = ("fast", "slow", "rare")
 WORKLOADS: Final = ("log", "transactions", "loops", "groups")
-_KEYS: Final = frozenset({"about", "speed", "workloads", "nodes", "controllers", "faults", "settings"})
+_KEYS: Final = frozenset(
+    {"about", "speed", "workloads", "pauses", "nodes", "controllers", "faults", "settings"}
+)
 _FAULT_KEYS: Final = frozenset({"kinds", "count", "every_s", "seconds"})
 
 
@@ -47,6 +50,7 @@ class Plan:
     speed: str
     workloads: tuple[str, ...]
     faults: FaultPlan
+    pauses: float = 1.0
     nodes: int = 3
     controllers: int = 0
     settings: dict[str, str] = field(default_factory=dict)
@@ -139,6 +143,9 @@ def parse(name: str, text: str) -> Plan:
         raise InvalidPlan(
             f"{name}: faults.seconds must be the shortest and the longest time, such as [0.0, 3.0]"
         )
+    pauses = found.get("pauses", 1.0)
+    if not _is_time(pauses):
+        raise InvalidPlan(f"{name}: pauses must be a number such as 1.0, not {pauses!r}")
     every_s = faults.get("every_s", 3.0)
     if not _is_time(every_s):
         raise InvalidPlan(f"{name}: faults.every_s must be a number of seconds, not {every_s!r}")
@@ -148,6 +155,7 @@ def parse(name: str, text: str) -> Plan:
         about=str(found.get("about", "")),
         speed=found.get("speed", "fast"),
         workloads=tuple(found["workloads"]),
+        pauses=float(pauses),
         nodes=nodes,
         controllers=_whole_number(f"{name}: controllers", found.get("controllers", 0), at_least=0),
         settings={key: str(value) for key, value in settings.items()},

@@ -53,7 +53,7 @@ class Workload(Protocol):
     async def end(self) -> None: ...
 
 
-WORKLOADS: Final[dict[str, Callable[[World, History], Workload]]] = {
+WORKLOADS: Final[dict[str, Callable[[World, History, float], Workload]]] = {
     "log": LogWorkload,
     "transactions": TransactionWorkload,
     "loops": LoopWorkload,
@@ -143,7 +143,9 @@ class _Trial:
         else:
             world.add_cluster(self._plan.nodes, settings=settings)
         await world.start_all()
-        self._workloads = [WORKLOADS[name](world, self._history) for name in self._plan.workloads]
+        self._workloads = [
+            WORKLOADS[name](world, self._history, self._plan.pauses) for name in self._plan.workloads
+        ]
         for workload in self._workloads:
             await workload.begin()
         watching = world.start_task(self._watch())

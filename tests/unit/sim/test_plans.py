@@ -39,6 +39,7 @@ def test_shipped_scenarios_are_of_every_speed_and_use_every_workload() -> None:
         ('nodes = "three"\n' + GOOD, "nodes must be a whole number of at least 1, not 'three'"),
         ("nodes = 0\n" + GOOD, "nodes must be a whole number of at least 1, not 0"),
         ("controllers = true\n" + GOOD, "controllers must be a whole number of at least 0, not True"),
+        ('pauses = "long"\n' + GOOD, r"pauses must be a number such as 1\.0, not 'long'"),
         ('workloads = "log"', r"workloads must be a list of names, such as \[.log.\], not 'log'"),
         ("workloads = 3", "workloads must be a list of names"),
         ('workloads = ["log"]\nfaults = 3', "faults must be a table"),

@@ -28,6 +28,7 @@ MEMBERS: Final = 3
 _LIVE_S: Final = 180.0
 # How long a member stays.
 _LIFE_S: Final = (0.5, 8.0)
+_PAUSE_S: Final = 0.1
 
 
 class Member(RebalanceListener):
@@ -90,13 +91,14 @@ class Member(RebalanceListener):
 class GroupWorkload:
     topics: Final = {TOPIC: PARTITIONS}
 
-    def __init__(self, world: World, history: History) -> None:
+    def __init__(self, world: World, history: History, pauses: float) -> None:
         self._world = world
         self._history = history
         protocol = world.generator("groups").choice(("classic", "consumer"))
         self._members = [Member(world, history, number, protocol) for number in range(MEMBERS)]
         self._running: list[asyncio.Task[None]] = []
         self._is_stopping = False
+        self._pause_s = _PAUSE_S * pauses
 
     async def begin(self) -> None:
         client = await self._world.connect_any()
@@ -122,7 +124,7 @@ class GroupWorkload:
                 metadata = await writer.send_and_wait(TOPIC, send.value, partition=where.partition)
                 send.fate, send.offset = ACKNOWLEDGED, metadata.offset
                 number += 1
-                await asyncio.sleep(chance.uniform(0.0, 0.1))
+                await asyncio.sleep(chance.uniform(0.0, self._pause_s))
 
     async def end(self) -> None:
         self._is_stopping = True

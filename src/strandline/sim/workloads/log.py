@@ -28,7 +28,7 @@ PRODUCERS: Final = 3
 class LogWorkload:
     topics: Final = {"log": 2}
 
-    def __init__(self, world: World, history: History) -> None:
+    def __init__(self, world: World, history: History, pauses: float) -> None:
         self._world = world
         self._history = history
         chance = world.generator("load", "log")
@@ -40,13 +40,20 @@ class LogWorkload:
                 "log",
                 number % self.topics["log"],
                 is_idempotent=number == 0 or chance.random() < 0.6,
-                pause_seconds_max=0.2,
+                pause_seconds_max=0.2 * pauses,
             )
             for number in range(PRODUCERS)
         ]
         self.producers.append(
             Producer(
-                world, None, "log-careless", "log", 0, is_idempotent=False, acks=1, pause_seconds_max=0.5
+                world,
+                None,
+                "log-careless",
+                "log",
+                0,
+                is_idempotent=False,
+                acks=1,
+                pause_seconds_max=0.5 * pauses,
             )
         )
         self._tail = Tail(world, history, "log", self.topics["log"])

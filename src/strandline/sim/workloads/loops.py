@@ -81,7 +81,8 @@ class Application:
 class LoopWorkload:
     topics: Final = {"in": PARTITIONS, "out": PARTITIONS}
 
-    def __init__(self, world: World, history: History) -> None:
+    def __init__(self, world: World, history: History, _: float) -> None:
+        """Applications have no pauses: each reads what the others have left."""
         self._world = world
         self._history = history
         self._applications = [Application(world, number) for number in range(APPLICATIONS)]

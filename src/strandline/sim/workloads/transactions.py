@@ -42,11 +42,12 @@ def producer(world: World, name: str, **settings: Any) -> Producer:
 class Worker:
     """One transactional id: transactions one after the other."""
 
-    def __init__(self, world: World, history: History, number: int) -> None:
+    def __init__(self, world: World, history: History, number: int, pauses: float) -> None:
         self._world = world
         self._history = history
         self._chance = world.generator("transactions", str(number))
         self.name = f"w{number}"
+        self._pause_s = _PAUSE_S * pauses
         self.is_stopping = False
         self._count = 0
         self._producer: Producer | None = None
@@ -57,7 +58,7 @@ class Worker:
                 await self._one()
             except KafkaError:
                 await self._lose_producer()
-            await asyncio.sleep(self._chance.uniform(0.0, _PAUSE_S))
+            await asyncio.sleep(self._chance.uniform(0.0, self._pause_s))
         await self._lose_producer()
 
     async def _one(self) -> None:
@@ -103,9 +104,9 @@ def _note(promise: RecordPromise, send: Send) -> None:
 class TransactionWorkload:
     topics: Final = {TOPIC: PARTITIONS}
 
-    def __init__(self, world: World, history: History) -> None:
+    def __init__(self, world: World, history: History, pauses: float) -> None:
         self._world = world
-        self._workers = [Worker(world, history, number) for number in range(WORKERS)]
+        self._workers = [Worker(world, history, number, pauses) for number in range(WORKERS)]
         self._tails = [
             Tail(world, history, TOPIC, PARTITIONS),
             Tail(world, history, TOPIC, PARTITIONS, is_committed_only=False),
