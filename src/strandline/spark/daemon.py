@@ -1,6 +1,6 @@
 """Spark's daemon of Python processes with what tasks need loaded before it forks them: `spark.python.daemon.module`.
 
-PySpark's own daemon forks first, so that each process loads pandas, Arrow and the kernels again, for more than a second.
+PySpark's own daemon forks first, so that each process loads pandas, Arrow and the kernels again, for a second or more.
 It does so because libraries may start threads when they are imported, of which a fork has none. Those that are loaded
 here start none but jemalloc's, which knows of forks; a test looks at that. For sessions that are ours: somebody else's
 has the daemon that they chose.

@@ -63,7 +63,7 @@ def placed(df: DataFrame, topic: str | None, counts: Mapping[str, int]) -> DataF
     tasks = context.defaultParallelism
     if not how.together:
         return rows.repartition(1)
-    # A hash keeps partitions together too, and may give one task more of them than another. PySpark 4.0 has nothing else.
+    # A hash keeps partitions together too, and may give one task more of them: all that PySpark 4.0 has.
     if topic is None or not hasattr(rows, "repartitionById"):
         return rows.repartition(tasks, *how.together)
     return rows.repartitionById(tasks, *how.together)
