@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-_PYTHON: Final = Path(__file__).parent / "python.sh"
+PYTHON: Final = Path(__file__).parent / "python.sh"
 SETTINGS: Final = {"spark.python.daemon.module": "strandline.spark.daemon"}
 
 
@@ -24,9 +24,9 @@ def use_installed_python() -> None:
 
     home = Path(pyspark.__file__).parent
     # A Spark of somebody's own brings its own PySpark, which only its zip file may have.
-    if "SPARK_HOME" in os.environ or not (home / "jars").is_dir() or not os.access(_PYTHON, os.X_OK):
+    if "SPARK_HOME" in os.environ or not (home / "jars").is_dir() or not os.access(PYTHON, os.X_OK):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         return
     os.environ["STRANDLINE_SPARK_HOME"] = str(home)
     os.environ["STRANDLINE_SPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_PYTHON"] = str(_PYTHON)
+    os.environ["PYSPARK_PYTHON"] = str(PYTHON)
