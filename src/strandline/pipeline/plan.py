@@ -39,6 +39,7 @@ from strandline.pipeline.verdicts import (
 )
 from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
 from strandline.spark.source import StrandlineSource
+from strandline.spark.stream import HAS_ADMISSION_CONTROL, LIMITS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -159,6 +160,9 @@ class Plan:
     def _stream(self, source: Source, options: dict[str, str]) -> DataFrame:
         from pyspark.sql import functions as f
 
+        if not HAS_ADMISSION_CONTROL and any(name in options for name in LIMITS):
+            text = f"sources.{source.name}: max-records-per-batch needs PySpark 4.2 or newer: remove it, or upgrade"
+            raise self._error(source.line, text)
         if source.decode.avro is None:
             self._session.dataSource.register(_TopicSource)
             rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
@@ -47,13 +47,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+# Options that PySpark before 4.2 has no place for.
+LIMITS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger")
+
 
 class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: ReadOptions) -> None:
         if not HAS_ADMISSION_CONTROL and (options.offsets_per_trigger_max or options.offsets_per_trigger_min):
-            raise OptionError(
-                "maxOffsetsPerTrigger and minOffsetsPerTrigger need PySpark 4.2 or newer: remove them, or upgrade"
-            )
+            raise OptionError(f"{' and '.join(LIMITS)} need PySpark 4.2 or newer: remove them, or upgrade")
         self._options = options
         self._cluster: ClusterView | None = None
         self._is_available_now = False
@@ -73,9 +74,9 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
         return to_json(self._view().resolve(self._options.start, "starting"))
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        if start is None:
-            return to_json(self._latest())
         end = self._ends()
+        if start is None:
+            return to_json(end)  # PySpark before 4.2 does not say where the batch begins: `partitions` looks
         begin = self._begin(from_json(start), end)
         if isinstance(limit, ReadAllAvailable):
             return to_json(end)
@@ -107,17 +108,13 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
         self._is_available_now, self._target = True, None
 
     def _ends(self) -> Offsets:
-        """Where a query has begun: `_begin` finds what is missing, which `_latest` would only call unknown."""
+        """What is left of the partitions: `_begin` finds what is missing, where it can be said what that means."""
         if self._target is not None:
             return dict(self._target)
         ends = self._view().latest_left()
         if self._is_available_now:
             self._target = dict(ends)
         return ends
-
-    def _latest(self) -> Offsets:
-        view = self._view()
-        return view.latest(view.partitions())
 
     def _must_wait(self, available: int) -> bool:
         least = self._options.offsets_per_trigger_min
@@ -158,6 +155,8 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         begin, until = from_json(start), from_json(end)
+        if not HAS_ADMISSION_CONTROL:
+            self._begin(begin, until)
         return partitions_of(begin | self._first_of_new(begin, until), until, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
