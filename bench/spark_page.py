@@ -11,6 +11,7 @@ _FIGURES: Final = {
     "write": "krecords_per_s",
     "stream": "batch_ms",
     "parquet": "krecords_per_s",
+    "avro": "krecords_per_s",
 }
 # What is shown beside the figure where it was measured too.
 _MORE: Final = {"cpu_s": "s of CPU", "batch_ms": "ms of a micro-batch"}
@@ -25,11 +26,12 @@ _AIMS: Final = (
     ("stream", "batch_ms", "strandline, exactly once, new keys", "kafka", 1.2, False),
     ("parquet", "krecords_per_s", "strandline", "kafka", 1.0, True),
     ("parquet", "batch_ms", "strandline", "kafka", 1.0, False),
+    ("avro", "krecords_per_s", "strandline", "kafka, tuned, and from_avro", 1.0, True),
 )
 # What a run on an idle machine adds to the load by itself, at most.
 _OWN_LOAD: Final = 3
 _NOTES: Final = (
-    "CPU is that of Spark's driver, its JVM and all its Python processes, without the broker's. Not measured: Avro.",
+    "CPU is that of Spark's driver, its JVM and all its Python processes, without the broker's.",
     "",
     "## What is Spark's own part",
     "",

@@ -29,7 +29,7 @@ EVERY = (
 )
 WITH_LIMITS = ("test_in_place", "test_pipeline", "test_pipeline_retries", "test_streams")
 LAKE = "test_pipeline_lakes"
-TOOLS = ("fastavro", "pytest", "pytest-timeout", "pytest-xdist")
+TOOLS = ("fastavro", "hypothesis", "pytest", "pytest-timeout", "pytest-xdist")
 INSTALL_SECONDS_MAX = 1800
 RUN_SECONDS_MAX = 2400
 
@@ -65,7 +65,7 @@ def test_what_the_table_of_versions_says_holds(python: tuple[str, Path]) -> None
     has_limits = tuple(map(int, version.split("."))) >= (4, 2)
     names = [*EVERY, *(WITH_LIMITS if has_limits else ()), LAKE]
     files = [str(Path(__file__).with_name(f"{name}.py")) for name in names]
-    # PySpark 4.0 leaves sockets to the garbage collector, of which newer ones would be told in their tests.
+    # PySpark 4.0 leaves sockets to the garbage collector, which pytest would count as failures.
     quiet = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
     command = [executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *quiet, *files]
     environment = {
