@@ -1,4 +1,4 @@
-"""Avro values for a benchmark, and who decodes them: `format("strandline-avro")`, or Spark's connector and from_avro."""
+"""Avro values of a benchmark and who decodes them: `format("strandline-avro")`, or Spark's connector with from_avro."""
 
 from __future__ import annotations
 
