@@ -28,7 +28,8 @@ EVERY = (
     "test_writing",
 )
 WITH_LIMITS = ("test_in_place", "test_pipeline", "test_pipeline_retries", "test_streams")
-LAKE = "test_pipeline_lakes"
+# What each test in these looks for itself, whether it can run with the version.
+WHERE_POSSIBLE = ("test_declarative", "test_pipeline_lakes")
 TOOLS = ("fastavro", "hypothesis", "pytest", "pytest-timeout", "pytest-xdist")
 INSTALL_SECONDS_MAX = 1800
 RUN_SECONDS_MAX = 2400
@@ -54,7 +55,13 @@ def python(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
     limits.write_text(constraints(version))
     subprocess.run([sys.executable, "-m", "venv", home], check=True, timeout=INSTALL_SECONDS_MAX)
     command = [home / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "-c", limits]
-    subprocess.run([*command, "-e", f"{ROOT}[spark]", *TOOLS], check=True, timeout=INSTALL_SECONDS_MAX)
+    wanted = [
+        "-e",
+        f"{ROOT}[spark]",
+        *TOOLS,
+        *(() if version.startswith("4.0.") else ("pyspark[pipelines]",)),
+    ]
+    subprocess.run([*command, *wanted], check=True, timeout=INSTALL_SECONDS_MAX)
     yield version, home / "bin" / "python"
     shutil.rmtree(home)
 
@@ -63,7 +70,7 @@ def python(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
 def test_what_the_table_of_versions_says_holds(python: tuple[str, Path]) -> None:
     version, executable = python
     has_limits = tuple(map(int, version.split("."))) >= (4, 2)
-    names = [*EVERY, *(WITH_LIMITS if has_limits else ()), LAKE]
+    names = [*EVERY, *(WITH_LIMITS if has_limits else ()), *WHERE_POSSIBLE]
     files = [str(Path(__file__).with_name(f"{name}.py")) for name in names]
     # PySpark 4.0 leaves sockets to the garbage collector, which pytest would count as failures.
     quiet = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
