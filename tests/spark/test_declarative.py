@@ -1,6 +1,6 @@
 """The example of Spark Declarative Pipelines: Strandline's source works in Spark's own engine for tables.
 
-It needs more than `strandline[spark]`: `test_other_versions` installs `pyspark[pipelines]` and runs this in `make soak`.
+It needs more than `strandline[spark]`: `test_other_versions` installs `pyspark[pipelines]` and runs this in the soak.
 """
 
 from __future__ import annotations
