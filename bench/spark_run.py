@@ -300,7 +300,8 @@ def main() -> None:
         peer.start()
         try:
             more = {"spark_driver_memory": "2g", "spark_driver_extraJavaOptions": "-XX:+UseParallelGC"}
-            spark = session(scratch / "spark", [require(SPARK_KAFKA_JARS), require(SPARK_AVRO_JARS)], **more)
+            jars = [require(SPARK_KAFKA_JARS), require(SPARK_AVRO_JARS)]
+            spark = session(scratch / "spark", jars, is_python_quick=True, **more)
             Run(spark, peer, scratch, results, options.scale, options.only).everything(options.rounds)
             spark.stop()
         finally:
