@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+# How long a batch waits for its group to be told, and for how long nobody is told again where that did not work: a group's
+# coordinator may be away for long, as where its topic is to be made and a broker is missing.
+_COMMIT_SECONDS_MAX: Final = 5.0
+_COMMIT_AGAIN_SECONDS: Final = 60.0
 # Options that PySpark before 4.2 has no place for.
 LIMITS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger")
 
@@ -59,6 +63,7 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
         self._cluster: ClusterView | None = None
         self._is_available_now = False
         self._target: Offsets | None = None  # where a query with Trigger.AvailableNow ends, once it has begun
+        self._commit_from = 0.0  # when the group may be told again
         self._batch_at: float | None = None  # when the last batch was let go; the first one does not wait
 
     def _view(self) -> ClusterView:
@@ -165,13 +170,14 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
     def commit(self, end: dict[str, Any]) -> None:
         """Shows the group how far the query is; Spark's checkpoint stays what counts."""
         group = self._options.commit_group
-        if group is None:
+        if group is None or time.monotonic() < self._commit_from:
             return
         try:
-            self._view().admin.alter_group_offsets(group, from_json(end))
+            self._view().admin.alter_group_offsets(group, from_json(end), timeout=_COMMIT_SECONDS_MAX)
         except Exception as error:
-            # Progress that is not shown must not end a query that makes it; the next batch shows more.
+            # Progress that is not shown must not end a query that makes it, nor hold it up; a later batch shows more.
             _log.warning("offsets of group %s were not committed: %s", group, error)
+            self._commit_from = time.monotonic() + _COMMIT_AGAIN_SECONDS
 
     def stop(self) -> None:
         if self._cluster is not None:
