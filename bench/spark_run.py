@@ -1,10 +1,11 @@
 """Strandline's Spark source and sinks beside Spark's own connector, on one Strandline broker, in one run.
 
-    python -m bench.spark_run [--rounds N] [--scale F] [--dry]
+    python -m bench.spark_run [--rounds N] [--scale F] [--only TEXT] [--dry]
 
-Writes docs/benchmarks/spark.json and spark.md; `--dry` only prints the page. Formats alternate within each round and
-are warmed once before; a ratio is of figures of the same round, which had the same noise around them. CPU is that of
-Spark's driver, JVM and Python processes together, without the broker's.
+Writes docs/benchmarks/spark.json and spark.md; `--dry` only prints the page, as does `--only`, which runs the scenarios
+that have TEXT in their names (read-100-none … read-1000-zstd, write-100, stream-100, parquet-100, avro-53).
+Formats alternate within each round and are warmed once before; a ratio is of figures of the same round, which had the
+same noise around them. CPU is that of Spark's driver, JVM and Python processes together, without the broker's.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,7 +30,7 @@ from bench.process_tree import TreeClock
 from bench.results import DIRECTORY, Results
 from strandline.client.sync import Admin, Producer
 from strandline.spark import exactly_once, write_atomically
-from tests.oracle.fetch import JAVA, SPARK_KAFKA_JARS
+from tests.oracle.fetch import JAVA, SPARK_AVRO_JARS, SPARK_KAFKA_JARS
 from tests.oracle.require import require
 from tests.spark.sessions import session
 
@@ -45,12 +47,13 @@ PARTITIONS = 4
 SINK_RECORDS = 400_000
 STREAM_BATCHES = 8
 PARQUET_RECORDS = 800_000
+AVRO_RECORDS = 1_000_000
 QUERY_SECONDS_MAX = 600
 
 
 class Run:
     def __init__(
-        self, spark: Any, peer: StrandlinePeer, scratch: Path, results: Results, scale: float
+        self, spark: Any, peer: StrandlinePeer, scratch: Path, results: Results, scale: float, only: str
     ) -> None:
         self._spark = spark
         self._bootstrap = peer.bootstrap
@@ -58,16 +61,25 @@ class Run:
         self._scratch = scratch
         self._results = results
         self._scale = scale
+        self._only = only
         self._topics = 0
         self._checkpoints = 0
 
     def everything(self, rounds: int) -> None:
-        for size in RECORDS:
-            for codec in ("none", "zstd"):
-                self._read(size, codec, rounds)
-        self._write(rounds)
-        self._stream(rounds)
-        self._parquet(rounds)
+        scenarios: dict[str, Callable[[int], None]] = {
+            f"read-{size}-{codec}": partial(self._read, size, codec)
+            for size in RECORDS
+            for codec in ("none", "zstd")
+        }
+        scenarios |= {
+            "write-100": self._write,
+            "stream-100": self._stream,
+            "parquet-100": self._parquet,
+            "avro-53": self._avro,
+        }
+        for name, measure in scenarios.items():
+            if self._only in name:
+                measure(rounds)
 
     def _alternate(
         self, scenario: str, doc: str, peers: dict[str, Callable[[], dict[str, float]]], rounds: int
@@ -241,11 +253,36 @@ class Run:
         doc = f"stream into Parquet, {count:,} records of 100 B in {STREAM_BATCHES} micro-batches: thousand records/s"
         self._alternate("parquet-100", doc, {name: stored(name) for name in ("kafka", "strandline")}, rounds)
 
+    # Avro
+
+    def _avro(self, rounds: int) -> None:
+        from bench import avro_values
+
+        count = int(AVRO_RECORDS * self._scale)
+        topic = self._new_topic()
+        avro_values.fill(self._bootstrap, topic, count)
+        sums: list[Any] = []
+
+        def summed(rows: Callable[[], Any]) -> Callable[[], dict[str, float]]:
+            def once() -> dict[str, float]:
+                clock, began = TreeClock(without=self._not_spark), time.monotonic()
+                sums.append(rows().selectExpr(*avro_values.SUMS).collect())
+                seconds = time.monotonic() - began
+                assert sums[-1] == sums[0], f"the peers do not agree: {sums[0]}, {sums[-1]}"
+                return {"krecords_per_s": count / seconds / 1000, "cpu_s": clock.seconds()}
+
+            return once
+
+        both = avro_values.peers(self._spark, self._bootstrap, topic, TUNED)
+        doc = f"topic of Avro decoded, {count:,} records of 53 B and 8 fields: thousand records/s"
+        self._alternate("avro-53", doc, {name: summed(rows) for name, rows in both.items()}, rounds)
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--only", default="", metavar="TEXT", help="scenarios with this in their names")
     parser.add_argument("--dry", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="strandline-bench-") as directory:
@@ -263,14 +300,15 @@ def main() -> None:
         peer.start()
         try:
             more = {"spark_driver_memory": "2g", "spark_driver_extraJavaOptions": "-XX:+UseParallelGC"}
-            spark = session(scratch / "spark", require(SPARK_KAFKA_JARS), **more)
-            Run(spark, peer, scratch, results, options.scale).everything(options.rounds)
+            jars = [require(SPARK_KAFKA_JARS), require(SPARK_AVRO_JARS)]
+            spark = session(scratch / "spark", jars, is_python_quick=True, **more)
+            Run(spark, peer, scratch, results, options.scale, options.only).everything(options.rounds)
             spark.stop()
         finally:
             peer.stop()
     results.run["load_average"].append(os.getloadavg()[0])
     page = spark_page.page(results)
-    if options.dry:
+    if options.dry or options.only:
         print(page)
         return
     (DIRECTORY / "spark.json").write_text(json.dumps(asdict(results), indent=1) + "\n")

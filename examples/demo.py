@@ -40,6 +40,7 @@ RECORDS = 30_000
 PRODUCING_SECONDS = 20.0
 BATCHES = 4
 PARTITIONS = 3
+GROUP = "orders-pipeline"
 # What the pipeline makes of an order: it passes, or it is a dead letter.
 OUTPUT = ("orders.enriched", "orders.dlq")
 # Nothing here takes so long, unless something is stuck.
@@ -167,6 +168,8 @@ class Demo:
         with Admin(bootstrap_servers=self._nodes.bootstrap) as admin:
             admin.create_topic(TOPIC, partitions=PARTITIONS)
             admin.create_topic("customers", partitions=1, configs={"cleanup.policy": "compact"})
+            # The first who asks for a group's offsets has their topic made, which takes all three brokers.
+            admin.list_group_offsets(GROUP)
         self.producer.write_customers()
 
     def _drive(self, trigger: str) -> Driver:

@@ -61,7 +61,7 @@ DELTA_COORDINATES: Coordinates = (
     ("io.delta", "delta-kernel-unitycatalog", DELTA_VERSION),
     ("io.unitycatalog", "unitycatalog-client", "0.6.0"),
 )
-ICEBERG_VERSION = "1.11.0"
+ICEBERG_VERSION = "1.12.0"
 ICEBERG_COORDINATES: Coordinates = (
     ("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", ICEBERG_VERSION),
 )

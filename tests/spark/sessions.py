@@ -9,16 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from strandline.spark.java import use_java
+from strandline.spark.processes import use_installed_python
 
 _CONNECT_SECONDS = "120"
 
 
 def session(
-    directory: Path, jars: Path | Sequence[Path] | None = None, master: str = "local[2]", **more: str
+    directory: Path,
+    jars: Path | Sequence[Path] | None = None,
+    master: str = "local[2]",
+    *,
+    is_python_quick: bool = False,
+    **more: str,
 ) -> Any:
-    """A session on two cores; `jars` are directories of what Spark's own connectors need, for tests that compare."""
+    """A session on two cores; `jars` are directories of what Spark's own connectors need, for tests that compare.
+    `is_python_quick` starts Python processes as sessions of pipelines do; tests do it as users who know of nothing."""
     use_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable  # otherwise whichever python3 is first on PATH
+    if is_python_quick:
+        del os.environ["PYSPARK_PYTHON"]
+        use_installed_python()
     # How long Spark and its Python processes wait for one another; 15 s as shipped, which a busy machine exceeds.
     os.environ["SPARK_AUTH_SOCKET_TIMEOUT"] = _CONNECT_SECONDS
     from pyspark.sql import SparkSession

@@ -20,7 +20,6 @@ from strandline.spark.batch_transaction import (
 )
 from strandline.spark.lineage import LineageError, Marker
 from strandline.spark.markers import MarkerLog
-from strandline.spark.options import OptionError
 from strandline.spark.placing import PLACE, partition_counts
 from strandline.spark.shared_write import RepeatedWriteError, TaskFailedError, write_task
 from strandline.spark.sinks import ExactlyOnceSink
@@ -249,15 +248,6 @@ def test_two_queries_of_one_sink_each_have_their_own_lineage(
 
 
 # What needs no Spark
-
-
-def test_a_pyspark_that_cannot_say_which_task_gets_a_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("pyspark.sql.DataFrame.repartitionById")
-    with pytest.raises(OptionError, match=r"4\.1"):
-        ExactlyOnceSink("127.0.0.1:1", topic="x")
-    nobody: Any = None
-    with pytest.raises(OptionError, match=r"4\.1"):
-        write_atomically(nobody, "127.0.0.1:1", name="x")
 
 
 def test_a_task_that_runs_again_refuses_to_write() -> None:

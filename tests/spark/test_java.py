@@ -32,6 +32,16 @@ def test_a_java_that_spark_does_not_run_on_is_passed_over(
     assert java.java_home() != tmp_path
 
 
+def test_a_java_that_says_its_version_in_a_file_is_not_started_for_it(tmp_path: Path) -> None:
+    there = tmp_path / "bin" / "java"
+    (tmp_path / "release").write_text('IMPLEMENTOR="Somebody"\nJAVA_VERSION="17.0.15"\n')
+    assert java.version_of(there) is None
+    there.parent.mkdir()
+    there.write_text("#!/bin/sh\nexit 1\n")
+    there.chmod(0o755)
+    assert java.version_of(there) == 17
+
+
 def test_without_any_java_the_error_says_how_to_get_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

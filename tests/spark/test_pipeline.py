@@ -10,6 +10,7 @@ import pytest
 
 from strandline.client.sync import Admin, Producer
 from strandline.pipeline.decoding import decoded
+from strandline.pipeline.plan import Plan
 from strandline.pipeline.reading import load
 from strandline.pipeline.running import Runner
 from strandline.pipeline.spec import ORIGIN
@@ -59,6 +60,14 @@ def put(bootstrap: str, topic: str, values: list[bytes | None]) -> None:
     with Producer(bootstrap_servers=bootstrap) as producer:
         for number, value in enumerate(values):
             producer.send(topic, value, b"key-%d" % number, headers=[("trace", b"t-%d" % number)])
+
+
+def test_a_value_is_read_once_however_many_rules_and_fields_look_at_it(spark: Any, tmp_path: Path) -> None:
+    plan = Plan(spark, load(spec_file(tmp_path, SPEC, brokers="127.0.0.1:1", topic="any")))
+    output: Any = plan.output()
+    optimizer = output.sparkSession._jsparkSession.sessionState().optimizer()
+    text = optimizer.execute(output._jdf.queryExecution().analyzed()).toString()
+    assert text.count("from_json") == 2  # for the output, and for dead letters
 
 
 def test_records_come_out_once_and_bad_ones_are_dead_letters(

@@ -51,6 +51,18 @@ def test_keys_of_any_bytes_go_where_the_client_puts_them(
     assert all(row.partition == partition_for_key(row.key, 7) for row in rows)
 
 
+def test_a_pyspark_that_cannot_say_which_task_gets_a_row_places_them_alike(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("pyspark.sql.classic.dataframe.DataFrame.repartitionById", raising=False)
+    monkeypatch.delattr("pyspark.sql.DataFrame.repartitionById", raising=False)
+    admin.create_topic(topic, partitions=7)
+    assert write(spark.sql(KEYS), topic) == {topic: 400}
+    rows = rows_of(bootstrap, topic, 7)
+    assert sorted(int(row.value) for row in rows) == list(range(400))
+    assert all(row.partition == partition_for_key(row.key, 7) for row in rows)
+
+
 def test_partitions_that_are_added_between_two_batches_get_rows(
     spark: Any, bootstrap: str, topic: str, admin: Admin, write: Write
 ) -> None:

@@ -243,3 +243,15 @@ def test_a_cluster_that_does_not_answer_when_its_ends_are_to_be_shown_ends_no_qu
     reader = reader_of("127.0.0.1:1", "nowhere", **{"kafka.default.api.timeout.ms": "200"})
     assert reader.reportLatestOffset() is None
     reader.stop()
+
+
+def test_a_group_that_cannot_be_told_holds_up_one_batch_and_not_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("strandline.spark.stream._COMMIT_SECONDS_MAX", 0.2)
+    reader = reader_of("127.0.0.1:1", "nowhere", commitGroup="group")
+    began = time.monotonic()
+    for _ in range(20):
+        reader.commit({"nowhere": {"0": 1}})
+    assert time.monotonic() - began < 3
+    reader.stop()

@@ -13,7 +13,7 @@ from strandline.client.partitioners import partition_for_key
 from strandline.client.sync import Admin
 from strandline.spark.options import OptionError, WriteOptions
 from strandline.spark.source import StrandlineSource
-from strandline.spark.writing import write_task
+from strandline.spark.writing import tables_of, write_task
 from tests.oracle.fetch import SPARK_KAFKA_JARS
 from tests.oracle.require import require
 from tests.spark.topics import rows_of
@@ -112,3 +112,18 @@ def test_a_task_fails_if_the_broker_refuses_one_of_its_rows(bootstrap: str, topi
     options = WriteOptions(topic=topic, producer={"bootstrap.servers": bootstrap})
     with pytest.raises(RecordTooLargeError):
         write_task(iter([rows]), options)
+
+
+def test_rows_as_pyspark_4_0_gives_them_become_the_same_table() -> None:
+    headers = [("name", bytearray(b"content")), ("empty", None)]
+    rows = [("later", "k", bytearray(b"v"), headers, 3), ("later", None, None, None, None)] * 6_000
+    tables = list(tables_of(iter(rows), ("other", "key", "value", "headers", "partition")))
+    assert [table.num_rows for table in tables] == [10_000, 2_000]
+    first, second = tables[0].slice(0, 2).to_pylist()
+    assert first == {
+        "key": b"k",
+        "value": b"v",
+        "headers": [{"key": "name", "value": b"content"}, {"key": "empty", "value": None}],
+        "partition": 3,
+    }
+    assert set(second.values()) == {None}

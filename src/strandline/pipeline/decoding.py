@@ -34,13 +34,15 @@ def decoded(records: DataFrame, source: Source) -> DataFrame:
         failures.append(_failed(f.col("_value").isNull(), "the value is null: a tombstone"))
     match source.decode.format:
         case "json":
-            records = records.withColumn("_read", _from_json(source))
-            records = records.withColumn("_decoded", f.get(f"_read.{_VALUES}", f.lit(0)))
+            # Read once: behind a generator. Spark would put what it finds into each filter that looks at it, and each
+            # rule and required field would have the value read again.
+            records = records.select("*", f.inline(f.array(_from_json(source))))
+            records = records.withColumn("_decoded", f.get(_VALUES, f.lit(0)))
             columns = _fields(source, "_decoded")
             there = f.col("_value").isNotNull()
-            is_one = (f.size(f"_read.{_VALUES}") == 1) & f.col(f"_read.{_END}").isNotNull()
+            is_one = (f.size(_VALUES) == 1) & f.col(_END).isNotNull()
             # What is no object at all, such as null, gives none.
-            is_one = is_one & f.col(f"_read.{CORRUPT}").isNull() & f.col("_decoded").isNotNull()
+            is_one = is_one & f.col(CORRUPT).isNull() & f.col("_decoded").isNotNull()
             broken = ~f.coalesce(is_one, f.lit(False))
             failures.append(_failed(there & broken, "the value is no JSON object that fits the schema"))
             failures += _missing(source, "_decoded")

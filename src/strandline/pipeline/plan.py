@@ -38,6 +38,8 @@ from strandline.pipeline.verdicts import (
     why_it_changes,
 )
 from strandline.spark.avro import AVRO_OPTION, AvroTopicSource
+from strandline.spark.source import StrandlineSource
+from strandline.spark.stream import HAS_ADMISSION_CONTROL, LIMITS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -63,6 +65,15 @@ class _AvroSource(AvroTopicSource):
     @classmethod
     def name(cls) -> str:
         return "strandline-pipeline-avro"
+
+
+class _TopicSource(StrandlineSource):
+    """Registered, though Spark finds the format by itself: it would start a daemon of Python processes for what it has
+    found, and a second one for functions, each of which loads all that tasks need."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "strandline-pipeline"
 
 
 class Plan:
@@ -149,13 +160,13 @@ class Plan:
     def _stream(self, source: Source, options: dict[str, str]) -> DataFrame:
         from pyspark.sql import functions as f
 
+        if not HAS_ADMISSION_CONTROL and any(name in options for name in LIMITS):
+            text = f"sources.{source.name}: max-records-per-batch needs PySpark 4.2 or newer: remove it, or upgrade"
+            raise self._error(source.line, text)
         if source.decode.avro is None:
-            return (
-                self._session.readStream.format("strandline")
-                .options(**options)
-                .load()
-                .selectExpr(*_ORIGIN_COLUMNS)
-            )
+            self._session.dataSource.register(_TopicSource)
+            rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()
+            return rows.selectExpr(*_ORIGIN_COLUMNS)
         # Where records are read they are in Python already: decoding them there spares Spark the way to it and back.
         self._session.dataSource.register(_AvroSource)
         options = {**options, AVRO_OPTION: source.decode.avro.to_json()}

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from strandline.pipeline.spec import Spec
+from strandline.spark import processes
 from strandline.spark.java import use_java
+from strandline.spark.processes import use_installed_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +29,7 @@ _LOCAL_SETTINGS: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+    **processes.SETTINGS,
 }
 
 
@@ -40,6 +43,9 @@ def session_of(spec: Spec) -> SparkSession:
 def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkSession:
     """The settings go over ours."""
     use_java()
+    is_local = master.startswith("local")
+    if is_local:
+        use_installed_python()
     # Otherwise tasks run with whichever python3 is first on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", _CONNECT_SECONDS)
@@ -51,7 +57,7 @@ def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkS
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {
         **_SETTINGS,
-        **(_LOCAL_SETTINGS if master.startswith("local") else {}),
+        **(_LOCAL_SETTINGS if is_local else {}),
         **settings,
     }.items():
         builder = builder.config(key, value)

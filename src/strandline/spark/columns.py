@@ -23,6 +23,14 @@ _FIELDS: Final = [
     ("timestampType", pa.int32()),
 ]
 _HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+# Columns that are written.
+WRITTEN: Final = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "headers": _HEADERS,
+    "topic": pa.string(),
+    "partition": pa.int32(),
+}
 ARROW: Final = pa.schema(_FIELDS)
 ARROW_WITH_HEADERS: Final = pa.schema([*_FIELDS, ("headers", _HEADERS)])
 

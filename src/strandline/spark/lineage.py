@@ -73,12 +73,20 @@ def fingerprint_of(df: DataFrame, batch_id: int) -> str | None:
         jvm: Any = df.sparkSession._jvm
         shared: Any = df.sparkSession._jsparkSession.sharedState()
         running = shared.activeStreamingQueries().get(jvm.java.util.UUID.fromString(query_id_of(df)))
-        planned = running.offsetLog().get(batch_id).get()
-        return f"planned-at-{planned.metadataOpt().get().batchTimestampMs()}"
+        planned = _metadata(running.offsetLog().get(batch_id).get()).get()
+        return f"planned-at-{planned.batchTimestampMs()}"
     except Exception as error:
         # These are no public names of Spark; without them a batch is known by its number alone.
         _log.debug("when batch %d was planned is not known: %s", batch_id, error)
         return None
+
+
+def _metadata(offsets: Any) -> Any:
+    """Of what the checkpoint says of a batch; Spark has called it by both names."""
+    try:
+        return offsets.metadataOpt()
+    except Exception:
+        return offsets.metadata()
 
 
 def decide(

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.client.admin_calls import PartialFailureError
 from strandline.client.errors import ErrorCode, KafkaError
-from strandline.spark.options import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,17 +39,6 @@ _NOW_BITS: Final = 7
 _TOPICS_MAX: Final = 100
 
 
-def check_spark() -> None:
-    """Raises OptionError where rows cannot be placed at all."""
-    from pyspark.sql import DataFrame
-
-    if not hasattr(DataFrame, "repartitionById"):
-        raise OptionError(
-            "writing in transactions needs PySpark 4.1 or newer, which can say which task gets a row: upgrade, or "
-            'write batches at least once with format("strandline")'
-        )
-
-
 def partition_counts(admin: Admin, topic: str | None, seen: Iterable[str]) -> dict[str, int]:
     """How many partitions there are now, of the one topic or of those that were seen. Asked for each batch, so that
     partitions that are added get rows."""
@@ -73,9 +61,12 @@ def placed(df: DataFrame, topic: str | None, counts: Mapping[str, int]) -> DataF
     how = _placing(context._jvm, topic, tuple(sorted(counts.items())), frozenset(df.columns))
     rows = df.select(*how.columns)
     tasks = context.defaultParallelism
-    if topic is None:
+    if not how.together:
+        return rows.repartition(1)
+    # A hash keeps partitions together too, and may give one task more of them: all that PySpark 4.0 has.
+    if topic is None or not hasattr(rows, "repartitionById"):
         return rows.repartition(tasks, *how.together)
-    return rows.repartitionById(tasks, *how.together) if how.together else rows.repartition(1)
+    return rows.repartitionById(tasks, *how.together)
 
 
 class _Placing(NamedTuple):

@@ -25,7 +25,6 @@ from strandline.spark.in_place import ElsewhereError
 from strandline.spark.lineage import QUERY_ID_PROPERTY as QUERY_ID_PROPERTY
 from strandline.spark.lineage import Decision, LineageError, Marker, decide, fingerprint_of, query_id_of
 from strandline.spark.markers import MarkerLog
-from strandline.spark.placing import check_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,7 +78,6 @@ class ExactlyOnceSink:
         """`settings` are those of the client's producer, by Kafka's names. `new_lineage` lets this run begin anew where
         the checkpoint does not belong to what was written last. `on_commit` is told of every batch that is committed:
         its number, and how many rows each topic got; not of one that is skipped."""
-        check_spark()
         self._settings = {**(settings or {}), "bootstrap.servers": bootstrap_servers}
         self._topic = topic
         self._name = name
@@ -226,7 +224,6 @@ def write_atomically(
 ) -> int:
     """Writes a batch DataFrame into topics, all rows or none; the number of rows. `name` is the transactional id: a job
     that runs under it again aborts what a dead one left. Run twice to success it writes twice: it has no checkpoint."""
-    check_spark()
     transaction = BatchTransaction(
         {**(settings or {}), "bootstrap.servers": bootstrap_servers}, name, transaction_timeout_ms
     )

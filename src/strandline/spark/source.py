@@ -64,14 +64,10 @@ class StrandlineSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from strandline.spark.workers import leave_modules_alone
-        from strandline.spark.writing import HAS_ARROW_STREAM_WRITER, StreamWriter
+        from strandline.spark.writing import StreamWriter
 
-        if not HAS_ARROW_STREAM_WRITER:
-            raise OptionError(
-                "writing a stream needs PySpark 4.1 or newer: upgrade, or use strandline.spark.exactly_once"
-            )
         leave_modules_alone()
-        writer: DataSourceStreamWriter = StreamWriter(self._write_options(schema, overwrite))
+        writer: DataSourceStreamWriter = StreamWriter(self._write_options(schema, overwrite), schema.names)
         return writer
 
     def _write_options(self, schema: StructType, overwrite: bool) -> WriteOptions:

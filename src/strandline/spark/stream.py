@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
@@ -47,17 +47,23 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+# How long a batch waits for its group to be told, and for how long nobody is told again where that did not work: a group's
+# coordinator may be away for long, as where its topic is to be made and a broker is missing.
+_COMMIT_SECONDS_MAX: Final = 5.0
+_COMMIT_AGAIN_SECONDS: Final = 60.0
+# Options that PySpark before 4.2 has no place for.
+LIMITS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger")
+
 
 class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: ReadOptions) -> None:
         if not HAS_ADMISSION_CONTROL and (options.offsets_per_trigger_max or options.offsets_per_trigger_min):
-            raise OptionError(
-                "maxOffsetsPerTrigger and minOffsetsPerTrigger need PySpark 4.2 or newer: remove them, or upgrade"
-            )
+            raise OptionError(f"{' and '.join(LIMITS)} need PySpark 4.2 or newer: remove them, or upgrade")
         self._options = options
         self._cluster: ClusterView | None = None
         self._is_available_now = False
         self._target: Offsets | None = None  # where a query with Trigger.AvailableNow ends, once it has begun
+        self._commit_from = 0.0  # when the group may be told again
         self._batch_at: float | None = None  # when the last batch was let go; the first one does not wait
 
     def _view(self) -> ClusterView:
@@ -73,9 +79,9 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
         return to_json(self._view().resolve(self._options.start, "starting"))
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        if start is None:
-            return to_json(self._latest())
         end = self._ends()
+        if start is None:
+            return to_json(end)  # PySpark before 4.2 does not say where the batch begins: `partitions` looks
         begin = self._begin(from_json(start), end)
         if isinstance(limit, ReadAllAvailable):
             return to_json(end)
@@ -107,17 +113,13 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
         self._is_available_now, self._target = True, None
 
     def _ends(self) -> Offsets:
-        """Where a query has begun: `_begin` finds what is missing, which `_latest` would only call unknown."""
+        """What is left of the partitions: `_begin` finds what is missing, where it can be said what that means."""
         if self._target is not None:
             return dict(self._target)
         ends = self._view().latest_left()
         if self._is_available_now:
             self._target = dict(ends)
         return ends
-
-    def _latest(self) -> Offsets:
-        view = self._view()
-        return view.latest(view.partitions())
 
     def _must_wait(self, available: int) -> bool:
         least = self._options.offsets_per_trigger_min
@@ -158,6 +160,8 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         begin, until = from_json(start), from_json(end)
+        if not HAS_ADMISSION_CONTROL:
+            self._begin(begin, until)
         return partitions_of(begin | self._first_of_new(begin, until), until, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -166,13 +170,14 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
     def commit(self, end: dict[str, Any]) -> None:
         """Shows the group how far the query is; Spark's checkpoint stays what counts."""
         group = self._options.commit_group
-        if group is None:
+        if group is None or time.monotonic() < self._commit_from:
             return
         try:
-            self._view().admin.alter_group_offsets(group, from_json(end))
+            self._view().admin.alter_group_offsets(group, from_json(end), timeout=_COMMIT_SECONDS_MAX)
         except Exception as error:
-            # Progress that is not shown must not end a query that makes it; the next batch shows more.
+            # Progress that is not shown must not end a query that makes it, nor hold it up; a later batch shows more.
             _log.warning("offsets of group %s were not committed: %s", group, error)
+            self._commit_from = time.monotonic() + _COMMIT_AGAIN_SECONDS
 
     def stop(self) -> None:
         if self._cluster is not None:
