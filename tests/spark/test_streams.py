@@ -17,6 +17,7 @@ from strandline.spark.cluster import ClusterView
 from strandline.spark.options import read_options
 from strandline.spark.reading import DataLossError
 from strandline.spark.stream import StreamReader
+from strandline.testing import running_broker
 from strandline.testing.clusters import wait_until
 
 QUERY_SECONDS_MAX = 90
