@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# How long a batch waits for its group to be told, and for how long nobody is told again where that did not work: a group's
-# coordinator may be away for long, as where its topic is to be made and a broker is missing.
+# How long a batch waits for its group to be told, and for how long it is not told again where that did not work: its
+# coordinator may be away for long, as where the topic of groups is to be made and a broker is missing.
 _COMMIT_SECONDS_MAX: Final = 5.0
 _COMMIT_AGAIN_SECONDS: Final = 60.0
 # Options that PySpark before 4.2 has no place for.
