@@ -95,12 +95,11 @@ class ShardRuntime:
             self.write_queued()
 
     def join(self, join: Join) -> None:
-        """Consumers that join in one turn of the loop are planned together, if they can be."""
-        if not self._is_queueing:
-            self._is_queueing = self._broker.turns.before_answers(self._end_turn)
+        """Consumers that join in one turn of the loop are planned together, if they can be: an assignment for each
+        of them costs more, and most of it is taken back by the next."""
+        if not self._joining:
+            asyncio.get_running_loop().call_soon(self._plan_joins)
         self._joining.append(join)
-        if not self._is_queueing:
-            self._plan_joins()
 
     def _plan_joins(self) -> None:
         joining, self._joining = self._joining, []

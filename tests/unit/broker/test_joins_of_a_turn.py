@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from strandline.base.errors import ErrorCode
+from strandline.broker.turns import _TOGETHER_MAX
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.group_requests import consumer_heartbeat, consumer_join
 from tests.unit.broker.test_commits_of_a_turn import batches, under_load
@@ -25,10 +26,22 @@ async def test_joins_of_many_connections_are_one_batch_for_each_group(world: Wor
     before = batches(world)
     for number, client in enumerate(clients):
         client.ask(consumer_join(f"c{number % 2}", f"m{number}"), 1)
-    await asyncio.sleep(0)
-    assert all(client.received for client in clients), "the answers leave in the same turn"
+    for _ in range(2):
+        await asyncio.sleep(0)
+    assert all(client.received for client in clients), "the answers leave in the next turn"
     assert [await told(client) for client in clients] == [(ErrorCode.NONE, FIRST_EPOCH)] * len(clients)
     assert batches(world) == before + 2
+
+
+@in_world(offsets_topic_num_partitions="1")
+async def test_joins_of_more_connections_than_are_handled_at_a_time_are_one_batch_too(world: World) -> None:
+    await under_load(world)
+    clients = [world.connect() for _ in range(3 * _TOGETHER_MAX)]
+    before = batches(world)
+    for number, client in enumerate(clients):
+        client.ask(consumer_join("c", f"m{number}"), 1)
+    assert {await told(client) for client in clients} == {(ErrorCode.NONE, FIRST_EPOCH)}
+    assert batches(world) == before + 1
 
 
 @in_world(offsets_topic_num_partitions="1")
