@@ -5,22 +5,11 @@ from __future__ import annotations
 import pytest
 
 from strandline.sim.checker import check_files, read_partition
-from strandline.sim.disk import SimulatedDisk
+from strandline.sim.damage import LEADER_EPOCH, flip_bit
 from strandline.sim.workload import create_topic, produce
 from strandline.sim.world import DATA, World
 from strandline.wire.record_batch import HEADER_BYTES, headers_in
 from tests.sim.seeds import seeds
-
-# The CRC does not cover what a leader writes into a batch; of that the recovery checks offset, length and magic.
-LEADER_EPOCH = range(12, 16)
-
-
-def flip_bit(disk: SimulatedDisk, path: str, position: int, bit: int) -> None:
-    byte = disk.read(path)[position]
-    file = disk.open(path)
-    file.write_at(position, (bytes((byte ^ (1 << bit),)),))
-    file.sync()
-    file.close()
 
 
 @seeds(20)

@@ -10,31 +10,30 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.sim.checker import fetch_one
 from strandline.sim.checks import log
+from strandline.sim.damage import flip_bit, flip_some_bit, segments_of
+from strandline.sim.plans import shipped
 from strandline.sim.random import Generator
+from strandline.sim.trial import run
 from strandline.sim.wire_client import Disconnected
 from strandline.sim.workload import create_topic, produce
-from strandline.sim.world import DATA, SimulatedNode, World
+from strandline.sim.world import SimulatedNode, World
 from strandline.storage.segment import Segment
 from strandline.wire.api.k01_fetch import EpochEndOffset, PartitionData
 from strandline.wire.record_batch import HEADER_BYTES, BatchHeader, headers_in, records_in
 from tests.sim import cluster
 from tests.sim.load import Load
 from tests.sim.seeds import seeds
-from tests.sim.test_damage import LEADER_EPOCH, flip_bit
 
 SMALL = {"internal.segment.bytes": "3000", "index.interval.bytes": "500", "min.insync.replicas": "2"}
-BASE_OFFSET = range(8)
 LENGTH_AT = 8
+PARTITION = TopicPartition("t", 0)
 
 
-def damage(node: SimulatedNode, directory: str, chance: Generator) -> tuple[str, int, BatchHeader]:
-    """Flips a bit of a closed segment, outside of what nothing vouches for; where, and of which batch."""
-    closed = sorted(name for name in node.disk.names(directory) if name.endswith(".log"))[:-1]
-    path = f"{directory}/{chance.choice(closed)}"
-    position, header = chance.choice(list(headers_in(node.disk.read(path))))
-    inside = [at for at in range(header.size) if at not in LEADER_EPOCH and at not in BASE_OFFSET]
-    flip_bit(node.disk, path, position + chance.choice(inside), chance.randrange(8))
-    return path, position, header
+def damage(node: SimulatedNode, partition: TopicPartition, chance: Generator) -> tuple[str, int, BatchHeader]:
+    """Flips a bit of a closed segment; where, and of which batch."""
+    flipped = flip_some_bit(node.disk, segments_of(node, [partition], closed_only=True), chance)
+    assert flipped is not None
+    return flipped
 
 
 def leader_of(world: World, topic: str) -> SimulatedNode:
@@ -90,7 +89,7 @@ async def damaged_replica(world: World, *, is_leader: bool) -> None:
     leader = leader_of(world, "t")
     hurt = leader if is_leader else chance.choice([n for n in world.nodes.values() if n is not leader])
     await asyncio.sleep(6)  # until followers know the high watermark, and what was written is synced
-    path, position, _ = damage(hurt, f"{DATA}/t-0", chance)
+    path, position, _ = damage(hurt, PARTITION, chance)
     assert await read_past_errors(world, None if is_leader else hurt, "t", 30) == sent
     said = [line for line in hurt.said if "a log is damaged" in line]
     assert len(said) == 1
@@ -117,6 +116,15 @@ def test_without_the_check_damaged_bytes_are_given_out(monkeypatch: pytest.Monke
         world.run(damaged_replica(world, is_leader=True))
 
 
+def test_without_the_check_the_scenario_of_damage_ends_with_copies_that_differ(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = shipped()["damage"]
+    assert run(plan, 1).is_ok
+    monkeypatch.setattr(Segment, "sound_bytes", lambda segment, position, size, end_offset: size)
+    assert run(plan, 1).verdict != "ok"
+
+
 async def damage_under_load(world: World) -> None:
     chance = world.chance
     world.add_cluster()
@@ -128,8 +136,8 @@ async def damage_under_load(world: World) -> None:
     for _ in range(3):
         await asyncio.sleep(chance.uniform(0.3, 0.6))
         hurt = chance.choice(list(world.nodes.values()))
-        if len([n for n in hurt.disk.names(f"{DATA}/t-0") if n.endswith(".log")]) > 1:
-            damage(hurt, f"{DATA}/t-0", chance)
+        if segments_of(hurt, [PARTITION], closed_only=True):
+            damage(hurt, PARTITION, chance)
         for node in world.nodes.values():
             if node is hurt and chance.random() < 0.2:
                 node.kill()
@@ -159,7 +167,7 @@ def test_what_is_damaged_and_nowhere_else_is_an_error_and_the_rest_can_be_read(s
         await create_topic(client, "t", configs=SMALL | {"min.insync.replicas": "1"})
         for number in range(30):
             await produce(client, "t", 0, [b"%d " % number + b"x" * world.chance.randrange(600)])
-        path, _, header = damage(node, f"{DATA}/t-0", world.chance)
+        path, _, header = damage(node, PARTITION, world.chance)
         found = {}
         for offset in range(30):
             data = await fetch_one(client, "t", 0, offset, size_max=1)

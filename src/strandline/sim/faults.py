@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+from strandline.sim import damage
 from strandline.sim.life import NodeHalted
 from strandline.sim.random import Generator
 from strandline.sim.world import SimulatedNode, World
@@ -262,6 +263,27 @@ class Faults:
             self._has_recovered = await self._until_whole()
         return True
 
+    async def flip_bit(self, node: SimulatedNode, event: Event) -> bool:
+        """In a log of a node that dies, which cuts it off when it recovers, or in what a node has written long ago,
+        which is found when it is read. Either way it must be fetched from the others."""
+        async with self._losing:
+            if not await self._until_whole() or not node.is_running or node.life.is_paused:
+                return False
+            partitions = damage.partitions_on(node)
+            dies = event.number % 2 == 0
+            segments = damage.segments_of(node, partitions, closed_only=not dies)
+            chance = self._world.generator("flip-bit", event.at)
+            if not segments or damage.flip_some_bit(node.disk, segments, chance) is None:
+                return False
+            self._has_recovered = False
+            if dies:
+                node.kill()
+            await asyncio.sleep(event.seconds)
+            self._start(node)
+            is_whole = await self._until_whole() and await damage.read_copies(self._world, node, partitions)
+            self._has_recovered = is_whole and await self._until_whole()
+        return True
+
     async def _until_whole(self) -> bool:
         for _ in range(300):
             if all(node.is_running for node in self._world.nodes.values()) and self._is_whole():
@@ -291,4 +313,5 @@ KINDS: Final[dict[str, Callable[[Faults, SimulatedNode, Event], Awaitable[bool]]
     "disk-full": Faults.disk_full,
     "power-cut": Faults.power_cut,
     "sync-fails": Faults.sync_fails,
+    "flip-bit": Faults.flip_bit,
 }
