@@ -19,6 +19,8 @@ from strandline.spark.reading import DataLossError
 from strandline.spark.stream import StreamReader
 from strandline.testing import running_broker
 from strandline.testing.clusters import wait_until
+from tests.oracle.fetch import SPARK_KAFKA_JARS
+from tests.oracle.require import require
 
 QUERY_SECONDS_MAX = 90
 
@@ -83,6 +85,15 @@ def test_limited_batches_end_where_the_topic_ended_and_a_restart_goes_on_there(
     batches = run.to_end(commitGroup=f"{topic}-group")
     assert sum(batch["numInputRows"] for batch in batches) == 30
     assert run.values() == list(range(130))
+
+
+@pytest.mark.oracle
+def test_a_query_goes_on_where_the_other_format_left_it(run: Run, bootstrap: str, topic: str) -> None:
+    require(SPARK_KAFKA_JARS)
+    for at, source in enumerate(("kafka", "strandline", "kafka")):
+        produce(bootstrap, topic, range(at * 10, at * 10 + 10))
+        run.to_end(source)
+    assert run.values() == list(range(30))
 
 
 def test_records_that_retention_took_are_an_error_or_skipped(
