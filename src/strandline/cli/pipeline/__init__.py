@@ -61,6 +61,9 @@ def pipeline(options: argparse.Namespace) -> int:
         from strandline.pipeline.running import reason_of
 
         # As of a master that is none: what Spark says, without the stack of its JVM.
-        print(f"strandline: Spark says: {reason_of(error)}", file=sys.stderr)
+        cause: Any = error
+        while getattr(cause, "_cause", None) is not None:
+            cause = cause._cause
+        print(f"strandline: Spark says: {reason_of(cause)}", file=sys.stderr)
         return 1
     return status
