@@ -26,6 +26,7 @@ from strandline.pipeline.retries import (
     retry_options,
 )
 from strandline.pipeline.retry_paths import retry_mistakes, stages_read
+from strandline.pipeline.session import leave_errors_to_us
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.sql_texts import condition, query, record_bytes
 from strandline.pipeline.tables import newest, table_records
@@ -82,11 +83,7 @@ class Plan:
     """The stages of a spec in a session of their own, so that names of views meet nobody else's."""
 
     def __init__(self, spark: SparkSession, spec: Spec, *, commit_group: str | None = None) -> None:
-        from pyspark.logger import PySparkLogger
-
-        # PySpark would print every error, with its stack, before this says what is wrong.
-        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-            PySparkLogger.getLogger(name).setLevel("CRITICAL")
+        leave_errors_to_us()
         self._spec = spec
         self._session = spark.newSession()
         self._commit_group = commit_group

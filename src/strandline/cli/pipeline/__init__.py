@@ -58,12 +58,9 @@ def pipeline(options: argparse.Namespace) -> int:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
-        from strandline.pipeline.running import reason_of
+        from strandline.pipeline.running import root_reason_of
 
         # As of a master that is none: what Spark says, without the stack of its JVM.
-        cause: Any = error
-        while getattr(cause, "_cause", None) is not None:
-            cause = cause._cause
-        print(f"strandline: Spark says: {reason_of(cause)}", file=sys.stderr)
+        print(f"strandline: Spark says: {root_reason_of(error)}", file=sys.stderr)
         return 1
     return status
