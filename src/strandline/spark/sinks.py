@@ -12,13 +12,14 @@ begins a new lineage under a new name. With a name of your own a deleted checkpo
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from strandline.client.errors import ConfigError, KafkaError
+from strandline.client.errors import ConfigError, ErrorCode, KafkaError
 from strandline.spark.ahead import TransactionAhead
 from strandline.spark.batch_transaction import BatchTransaction, UnknownOutcomeError
 from strandline.spark.in_place import ElsewhereError
@@ -39,6 +40,8 @@ _log = logging.getLogger(__name__)
 TRANSACTION_TIMEOUT_MS: Final = 600_000
 # Spark runs all jobs of a query as one group, which is called like the run.
 _RUN_ID_PROPERTY: Final = "spark.jobGroup.id"
+# What a call into Spark gives when the query's thread is interrupted; a task's stack may have the like further below.
+_INTERRUPTED: Final = re.compile(r"\n: java\.(?:lang|io|nio\.channels)\.\w*Interrupt\w*")
 # How often a batch is written before the query is given up.
 _ATTEMPTS: Final = 3
 
@@ -211,7 +214,8 @@ class _Closing(StreamingQueryListener):
 
 def _is_hopeless(error: Exception) -> bool:
     """Whether the batch would fail for the same reason again: its columns or the sink's settings are wrong."""
-    return isinstance(error, OptionError | ConfigError | HopelessWriteError)
+    is_time_too_long = isinstance(error, KafkaError) and error.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    return is_time_too_long or isinstance(error, OptionError | ConfigError | HopelessWriteError)
 
 
 def _is_stopped(df: DataFrame, error: Exception) -> bool:
@@ -219,7 +223,7 @@ def _is_stopped(df: DataFrame, error: Exception) -> bool:
     text = str(error)
     run_id = df.sparkSession.sparkContext.getLocalProperty(_RUN_ID_PROPERTY)
     is_cancelled = run_id is not None and run_id in text and "cancelled" in text
-    return is_cancelled or "java.lang.InterruptedException" in text
+    return is_cancelled or _INTERRUPTED.search(text) is not None
 
 
 def _run_without_writing(df: DataFrame) -> None:
