@@ -184,6 +184,25 @@ def test_a_deleted_topic_is_an_error_unless_data_may_be_lost(
     strict.stop()
 
 
+def test_a_partition_to_assign_is_read_when_it_comes_and_missed_when_it_is_gone(
+    bootstrap: str, topic: str, admin: Admin
+) -> None:
+    stays, goes = f"{topic}-stays", f"{topic}-goes"
+    for name in (stays, goes):
+        admin.create_topic(name, partitions=1)
+    given = {"kafka.bootstrap.servers": bootstrap, "assign": json.dumps({stays: [0, 1], goes: [0]})}
+    reader = StreamReader(read_options(given, is_stream=True))
+    start = reader.initialOffset()
+    assert start == {stays: {"0": 0}, goes: {"0": 0}}
+    admin.create_partitions({stays: 2})
+    wait_until(lambda: reader.latestOffset(start, ReadAllAvailable()) != start, QUERY_SECONDS_MAX)
+    assert reader.latestOffset(start, ReadAllAvailable()) == {stays: {"0": 0, "1": 0}, goes: {"0": 0}}
+    admin.delete_topics([goes])
+    with pytest.raises(DataLossError, match=f"{goes}-0: partitions are gone"):
+        reader.latestOffset(start, ReadAllAvailable())
+    reader.stop()
+
+
 def test_a_topic_of_a_pattern_that_is_gone_in_a_moment_takes_no_other_with_it(
     bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
