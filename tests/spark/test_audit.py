@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from strandline.cli.main import main
 from strandline.client.sync import Admin, Producer
+from strandline.pipeline import session
 from strandline.pipeline.audit import Audit, AuditError, run_audit
 from strandline.pipeline.audit_report import Report
 
@@ -35,8 +37,11 @@ class Told:
             place = {"topic": told.topic, "partition": told.partition, "offset": told.offset}
             self.rows.append({"id": number, **place, "key": key, "sequence": sequence})
 
-    def audited(self, spark: Any, **more: Any) -> Report:
+    def write(self) -> None:
         self.ledger.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
+
+    def audited(self, spark: Any, **more: Any) -> Report:
+        self.write()
         record_id = "get_json_object(cast(value as string), '$.order')"
         settings = {"ledger": str(self.ledger), "record_id": record_id, **more}
         return run_audit(spark, Audit(bootstrap_servers=self.bootstrap, **settings))
@@ -147,6 +152,39 @@ def test_a_ledger_may_be_a_topic_or_parquet(spark: Any, told: Told, admin: Admin
         assert report.held
         assert report.acknowledged == report.read == 20
         assert report.has_order == ledger.startswith("topic:")
+
+
+class Kept:
+    """The tests' session, which a command does not stop."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._spark, name)
+
+    def stop(self) -> None: ...
+
+
+def test_why_an_audit_cannot_be_made_is_told_in_a_line(
+    spark: Any, told: Told, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "start_session", lambda *_: Kept(spark))
+    session.leave_errors_to_us()
+    told.write()
+    broken = tmp_path / "broken.parquet"
+    broken.write_text("this is no Parquet")
+    for ledger, more, words in (
+        (told.ledger, ["--id", "cast(valu as string)"], "`valu` cannot be resolved"),
+        (told.ledger, ["--topic", "nowhere"], "UNKNOWN_TOPIC_OR_PARTITION: topic nowhere"),
+        (broken, [], "broken.parquet"),
+        (tmp_path / "nothing", [], "Path does not exist"),
+    ):
+        server = ["--bootstrap-server", told.bootstrap]
+        assert main(["pipeline", "audit", str(ledger), *server, *more]) == 2
+        (line,) = [each for each in capfd.readouterr().err.splitlines() if "WARN" not in each]
+        assert line.startswith("strandline: the audit cannot be made: ")
+        assert words in line
 
 
 def test_an_empty_ledger_proves_nothing(spark: Any, told: Told) -> None:

@@ -20,8 +20,16 @@ from strandline.spark.batch_transaction import (
 )
 from strandline.spark.lineage import LineageError, Marker
 from strandline.spark.markers import MarkerLog
+from strandline.spark.options import OptionError
 from strandline.spark.placing import PLACE, partition_counts
-from strandline.spark.shared_write import RepeatedWriteError, TaskFailedError, write_task
+from strandline.spark.shared_write import (
+    HopelessWriteError,
+    RepeatedWriteError,
+    Report,
+    TaskFailedError,
+    check_reports,
+    write_task,
+)
 from strandline.spark.sinks import ExactlyOnceSink
 from strandline.testing.clusters import wait_until
 from tests.spark.topics import rows_of
@@ -128,6 +136,47 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_open_behind(
     assert calls == [{made: 20}] * 3
     assert admin.describe_transactions([made])[made].state != "Ongoing", "readers would wait behind it"
     assert values() == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OptionError("there is no column value"),
+        HopelessWriteError("a task could not write: topic nowhere"),
+        RuntimeError("An error occurred while calling o1.collectToPython.\n: java.lang.InterruptedException"),
+    ],
+)
+def test_a_batch_is_not_written_again_where_that_cannot_help_or_somebody_stops_the_query(
+    spark: Any, bootstrap: str, made: str, query: Any, admin: Admin, monkeypatch: Any, error: Exception
+) -> None:
+    calls = []
+
+    def fails(self: BatchTransaction, *arguments: Any) -> dict[str, int]:
+        calls.append(arguments)
+        raise error
+
+    monkeypatch.setattr(BatchTransaction, "write", fails)
+    with pytest.raises(type(error)) as raised:
+        ExactlyOnceSink(bootstrap, topic=made, name=made)(numbers(spark, 0, 20), 0)
+    assert raised.value is error
+    assert len(calls) == 1
+    assert admin.describe_transactions([made])[made].state != "Ongoing", "readers would wait behind it"
+
+
+def test_a_topic_that_rows_name_and_nobody_has_made_is_told_at_once(
+    bootstrap: str, topic: str, admin: Admin
+) -> None:
+    settings = {"bootstrap.servers": bootstrap, "max.block.ms": "100"}
+    transaction = BatchTransaction(settings, topic, 60_000)
+    transaction.begin()
+    rows = pa.record_batch(
+        {"value": [b"v"], "topic": [f"{topic}-nowhere"], PLACE: pa.array([None], pa.int32())}
+    )
+    task = {"topic": None, "shared": frozenset[str](), "stage": 1, "attempt": 0}
+    (table,) = write_task(iter([rows]), transaction.ticket, settings, **task)
+    with pytest.raises(HopelessWriteError, match=f"topic {topic}-nowhere .create the topic"):
+        check_reports([Report(**row) for row in table.to_pylist()], {})
+    transaction.close()
 
 
 def test_a_commit_whose_answer_is_lost_counts(

@@ -43,6 +43,23 @@ def written(directory: Path, text: str) -> Any:
             "sources.orders.rules.paid: ",
         ),
         ("SELECT *", "SELECT max(id) AS id", 20, "is not supported for streaming aggregations"),
+        ("SELECT *", "SELECT id, id AS ID", 20, "has the column 'id' twice"),
+        ("SELECT *", "INSERT INTO elsewhere SELECT *", 17, "no query but a statement (InsertIntoStatement)"),
+        ("SELECT *\n", "CREATE TABLE x AS SELECT *\n", 17, "no query but a statement (CreateTableAsSelect)"),
+        ("    key: id", "    key: max(id)", 22, "MISSING_GROUP_BY"),
+        ("    key: id", "    value: '*'", 22, "INVALID_USAGE_OF_STAR"),
+        (
+            "    watermark:",
+            "    rules: [{name: paid, check: sum(amount) > 0}]\n    watermark:",
+            13,
+            "sources.orders.rules.paid: [MISSING_GROUP_BY]",
+        ),
+        (
+            "    watermark:",
+            "    rules: [{name: paid, check: amount}]\n    watermark:",
+            13,
+            "sources.orders.rules.paid: this must be true or false, and is decimal(9,2)",
+        ),
         ("topic: big-orders", "delta: table", 20, "needs a package that Spark does not have"),
     ],
 )
@@ -58,6 +75,19 @@ def test_spark_judges_sql_before_anything_runs(
         validate(spec, with_brokers=False, spark=spark)
     (mistake,) = raised.value.mistakes
     assert (mistake.line, text in mistake.text) == (line, True), mistake
+
+
+def test_a_function_that_ends_everything_is_a_mistake(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "ends_all.py").write_text("def ends(rows):\n    raise SystemExit(4)\n")
+    text = SPEC.replace("sinks:", "  - {name: ended, python: ends_all:ends, inputs: [big]}\nsinks:")
+    with pytest.raises(SpecError, match=r"transforms\.ended: SystemExit 4"):
+        validate(written(tmp_path, text), with_brokers=False, spark=spark)
+
+
+def test_columns_may_be_called_anything(spark: Any, tmp_path: Path) -> None:
+    odd = "'a.b': string not null\n        'c`d e': int\n        at: timestamp"
+    text = SPEC.replace("at: timestamp", odd).replace("    key: id", "    key: '`a.b`'")
+    validate(written(tmp_path, text), with_brokers=False, spark=spark)
 
 
 def test_rules_behind_a_transform_need_to_know_where_rows_came_from(spark: Any, tmp_path: Path) -> None:

@@ -67,7 +67,9 @@ def offsets(topic: str, *numbers: int) -> str:
 QUERIES: dict[str, dict[str, str]] = {
     "several topics, with headers": {"subscribe": "{orders},{stamped}, {empty}", "includeHeaders": "true"},
     "a pattern that matches in the middle": {"subscribePattern": "orders"},
+    "a pattern in Java's words": {"subscribePattern": r"^\Qsame-\E(?<what>[\p{Lower}]{2,})\p{Alpha}*s$"},
     "partitions": {"assign": '{"{orders}":[0,2]}'},
+    "a partition that is not there": {"assign": '{"{orders}":[0,7]}'},
     "offsets": {
         "subscribe": "{orders}",
         "startingOffsets": '{"{orders}":{"0":3,"1":-2,"2":20}}',
@@ -117,6 +119,11 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         {"subscribe": "{orders}", "startingTimestamp": str(BASE_MS + 10**9)},
         "startingOffsetsByTimestampStrategy",
     ),
+    "-3 as a start": (
+        {"subscribe": "{orders}", "startingOffsets": '{"{orders}":{"0":-3,"1":0,"2":0}}'},
+        "below -2",
+    ),
+    "a topic to assign that is not there": ({"assign": '{"same-nowhere":[0]}'}, "option assign"),
     "no partitions": ({"subscribe": "{orders}", "minPartitions": "0"}, "minPartitions"),
     "a reset policy": ({"subscribe": "{orders}", "kafka.auto.offset.reset": "latest"}, "startingOffsets"),
     "a deserializer": ({"subscribe": "{orders}", "kafka.value.deserializer": "json"}, "cast"),

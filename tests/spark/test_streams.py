@@ -19,6 +19,8 @@ from strandline.spark.reading import DataLossError
 from strandline.spark.stream import StreamReader
 from strandline.testing import running_broker
 from strandline.testing.clusters import wait_until
+from tests.oracle.fetch import SPARK_KAFKA_JARS
+from tests.oracle.require import require
 
 QUERY_SECONDS_MAX = 90
 
@@ -83,6 +85,15 @@ def test_limited_batches_end_where_the_topic_ended_and_a_restart_goes_on_there(
     batches = run.to_end(commitGroup=f"{topic}-group")
     assert sum(batch["numInputRows"] for batch in batches) == 30
     assert run.values() == list(range(130))
+
+
+@pytest.mark.oracle
+def test_a_query_goes_on_where_the_other_format_left_it(run: Run, bootstrap: str, topic: str) -> None:
+    require(SPARK_KAFKA_JARS)
+    for at, source in enumerate(("kafka", "strandline", "kafka")):
+        produce(bootstrap, topic, range(at * 10, at * 10 + 10))
+        run.to_end(source)
+    assert run.values() == list(range(30))
 
 
 def test_records_that_retention_took_are_an_error_or_skipped(
@@ -171,6 +182,25 @@ def test_a_deleted_topic_is_an_error_unless_data_may_be_lost(
     with pytest.raises(KafkaError, match="create the topic first"):
         strict.initialOffset()
     strict.stop()
+
+
+def test_a_partition_to_assign_is_read_when_it_comes_and_missed_when_it_is_gone(
+    bootstrap: str, topic: str, admin: Admin
+) -> None:
+    stays, goes = f"{topic}-stays", f"{topic}-goes"
+    for name in (stays, goes):
+        admin.create_topic(name, partitions=1)
+    given = {"kafka.bootstrap.servers": bootstrap, "assign": json.dumps({stays: [0, 1], goes: [0]})}
+    reader = StreamReader(read_options(given, is_stream=True))
+    start = reader.initialOffset()
+    assert start == {stays: {"0": 0}, goes: {"0": 0}}
+    admin.create_partitions({stays: 2})
+    wait_until(lambda: reader.latestOffset(start, ReadAllAvailable()) != start, QUERY_SECONDS_MAX)
+    assert reader.latestOffset(start, ReadAllAvailable()) == {stays: {"0": 0, "1": 0}, goes: {"0": 0}}
+    admin.delete_topics([goes])
+    with pytest.raises(DataLossError, match=f"{goes}-0: partitions are gone"):
+        reader.latestOffset(start, ReadAllAvailable())
+    reader.stop()
 
 
 def test_a_topic_of_a_pattern_that_is_gone_in_a_moment_takes_no_other_with_it(

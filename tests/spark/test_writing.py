@@ -11,6 +11,7 @@ import pytest
 from strandline.client.errors import RecordTooLargeError
 from strandline.client.partitioners import partition_for_key
 from strandline.client.sync import Admin
+from strandline.spark.columns import WRITTEN
 from strandline.spark.options import OptionError, WriteOptions
 from strandline.spark.source import StrandlineSource
 from strandline.spark.writing import tables_of, write_task
@@ -82,6 +83,7 @@ def test_a_stream_goes_to_the_topics_that_its_rows_name(
         ("value int", {"topic": "x"}, "column value must be a string or binary"),
         ("value string, partition string", {"topic": "x"}, "column partition must be an int"),
         ("value string, headers array<string>", {"topic": "x"}, "column headers must be"),
+        ("value string, topic int", {}, "column topic must be a string"),
         ("value string", {"topic": "x", "kafka.value.serializer": "json"}, "cast"),
     ],
 )
@@ -103,7 +105,53 @@ def test_a_topic_is_not_overwritten(spark: Any) -> None:
         source.writer(StructType.fromDDL("value string"), overwrite=True)
 
 
+def test_the_whole_result_of_a_stream_is_appended_each_time(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path
+) -> None:
+    """The output mode complete, which Spark's format takes, too; the option topic counts, whatever the column is."""
+    admin.create_topic(topic, partitions=1)
+    rows = spark.range(4).selectExpr("id % 2 as topic", "id")
+    for at in range(2):
+        rows.coalesce(1).write.mode("append").parquet(str(tmp_path / "in"))
+        query = (
+            spark.readStream.schema(rows.schema)
+            .parquet(str(tmp_path / "in"))
+            .groupBy("topic")
+            .count()
+            .selectExpr("topic", "cast(topic as string) as key", "cast(count as string) as value")
+            .writeStream.format("strandline")
+            .options(**{"kafka.bootstrap.servers": bootstrap, "topic": topic})
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .outputMode("complete")
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(90), f"run {at} did not end"
+    found = sorted((row.key, row.value) for row in rows_of(bootstrap, topic, 1))
+    assert found == [(b"0", b"2"), (b"0", b"4"), (b"1", b"2"), (b"1", b"4")]
+
+
 # What needs no Spark
+
+
+@pytest.mark.parametrize("headers", [[{"key": None, "value": b"content"}], [None]])
+def test_a_header_without_a_name_is_refused(
+    bootstrap: str, topic: str, admin: Admin, headers: list[Any]
+) -> None:
+    admin.create_topic(topic, partitions=1)
+    rows = pa.record_batch({"value": pa.array([b"v"]), "headers": pa.array([headers], WRITTEN["headers"])})
+    options = WriteOptions(topic=topic, producer={"bootstrap.servers": bootstrap})
+    with pytest.raises(ValueError, match="null as its name"):
+        write_task(iter([rows]), options)
+
+
+def test_columns_that_a_user_has_in_mind_are_refused() -> None:
+    from pyspark.sql.types import StringType, StructType
+
+    source = StrandlineSource({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "x"})
+    for made in (source.reader, source.streamReader):
+        with pytest.raises(OptionError, match=r"leave \.schema"):
+            made(StructType().add("value", StringType()))
 
 
 def test_a_task_fails_if_the_broker_refuses_one_of_its_rows(bootstrap: str, topic: str, admin: Admin) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 # Eleven days; as milliseconds it fits an int, which is what Kafka's timeouts are.
 _SECONDS_MAX: Final = 1_000_000
+_PORT_MAX: Final = 65_535
 
 
 def seconds(text: str) -> float:
@@ -17,3 +18,9 @@ def seconds(text: str) -> float:
     if not 0 <= value <= _SECONDS_MAX:  # NaN is not, either
         raise argparse.ArgumentTypeError(f"{text} is no time: seconds from 0 to {_SECONDS_MAX}")
     return value
+
+
+def port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _PORT_MAX:
+        raise argparse.ArgumentTypeError(f"{text} is no port: a number from 0 to {_PORT_MAX}")
+    return int(text)

@@ -259,6 +259,8 @@ _ADVICE: Final[dict[int, str]] = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: "check bootstrap.servers: the address belongs to another cluster",
     ErrorCode.PRODUCER_FENCED: "close this producer; only one may use a transactional.id at a time",
     ErrorCode.INVALID_PRODUCER_EPOCH: "close this producer; only one may use a transactional.id at a time",
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: "lower transaction.timeout.ms, or raise the brokers' "
+    "transaction.max.timeout.ms",
     ErrorCode.TRANSACTION_ABORTABLE: "abort the transaction and begin it again",
     ErrorCode.OFFSET_OUT_OF_RANGE: "seek to an offset within the log, or set auto.offset.reset",
     ErrorCode.ILLEGAL_GENERATION: "poll again: the group has rebalanced and will assign partitions anew",

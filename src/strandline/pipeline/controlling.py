@@ -6,7 +6,7 @@ import time
 from typing import Any, Final
 
 from strandline.pipeline.spec import Spec
-from strandline.pipeline.state import StateDirectory
+from strandline.pipeline.state import UNKNOWN, StateDirectory
 
 _LOOK_SECONDS: Final = 0.1
 _ENDED: Final = ("stopped", "finished", "failed")
@@ -19,6 +19,8 @@ def status(spec: Spec) -> dict[str, Any]:
     found = directory.read()
     if not found:
         return {"pipeline": spec.name, "state": "running" if is_running else "never ran"}
+    if is_running and found["state"] == UNKNOWN:
+        return {**found, "state": "running"}
     if not is_running and found["state"] not in _ENDED:
         return {**found, "state": "died"}
     return found

@@ -11,6 +11,7 @@ from strandline.pipeline.files import FIELDS
 from strandline.pipeline.letters import FAILURE, FAILURE_TYPE, failure
 from strandline.pipeline.reading_stages import CORRUPT
 from strandline.pipeline.spec import ORIGIN, Source
+from strandline.pipeline.types import quoted
 from strandline.spark.avro import DECODED, ERROR, decoded_avro
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _from_json(source: Source) -> Column:
     follows unread, unless the value is inside another. The new line ends a comment, where those are allowed."""
     from pyspark.sql import functions as f
 
-    fields = [f"`{each.name}` {each.type}" for each in source.decode.columns]
+    fields = [f"{quoted(each.name)} {each.type}" for each in source.decode.columns]
     options = {
         **source.decode.options,
         "mode": "PERMISSIVE",
@@ -104,7 +105,7 @@ def avro_columns(prefix: str = "") -> list[Column]:
 def _fields(source: Source, struct: str) -> list[Column]:
     from pyspark.sql import functions as f
 
-    return [f.col(f"{struct}.`{each.name}`").alias(each.name) for each in source.decode.columns]
+    return [f.col(f"{struct}.{quoted(each.name)}").alias(each.name) for each in source.decode.columns]
 
 
 def _missing(source: Source, struct: str) -> list[Column]:
@@ -114,7 +115,7 @@ def _missing(source: Source, struct: str) -> list[Column]:
     found = []
     for each in source.decode.columns:
         if each.required:
-            absent = f.col("_value").isNotNull() & f.col(f"{struct}.`{each.name}`").isNull()
+            absent = f.col("_value").isNotNull() & f.col(f"{struct}.{quoted(each.name)}").isNull()
             found.append(_failed(absent, f"the field {each.name} is missing or null"))
     return found
 

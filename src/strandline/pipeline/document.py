@@ -141,6 +141,10 @@ def substitute(root: yaml.Node, environment: Mapping[str, str], mistakes: Mistak
             fill(value)
         if isinstance(node, yaml.ScalarNode):
             node.value = _VARIABLE.sub(lambda found: filled(found, node), str(node.value))
+            if "\0" in node.value:
+                mistakes.add(
+                    line_of(node), "there is a null character in this, which no name or path can have"
+                )
 
     def filled(found: re.Match[str], node: yaml.Node) -> str:
         name, otherwise = found[1], found[2]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from strandline.pipeline.document import Mistake, SpecError
 from strandline.pipeline.reading_stages import CORRUPT
 from strandline.pipeline.spec import Source, Spec
+from strandline.pipeline.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +36,7 @@ def file_rows(session: SparkSession, spec: Spec, source: Source) -> DataFrame:
     reader = session.readStream.options(**source.options)
     match source.decode.format:
         case "csv":
-            fields = [f"`{each.name}` {each.type}" for each in source.decode.columns]
+            fields = [f"{quoted(each.name)} {each.type}" for each in source.decode.columns]
             options = {
                 **source.decode.options,
                 "mode": "PERMISSIVE",
@@ -50,7 +51,7 @@ def file_rows(session: SparkSession, spec: Spec, source: Source) -> DataFrame:
             return rows.selectExpr(*_ORIGIN, f"{value} AS _value", f"{own} AS {FIELDS}", f"`{CORRUPT}`")
         case "parquet":
             schema: Any = ", ".join(
-                f"`{each.name}` {each.type}" for each in source.decode.columns
+                f"{quoted(each.name)} {each.type}" for each in source.decode.columns
             ) or _found_schema(session, spec, source, path)
             rows = reader.options(**source.decode.options).schema(schema).parquet(path)
             own = _struct(rows.columns)
@@ -62,7 +63,7 @@ def file_rows(session: SparkSession, spec: Spec, source: Source) -> DataFrame:
 
 
 def _struct(names: list[str]) -> str:
-    return f"struct({', '.join(f'`{name}`' for name in names)})"
+    return f"struct({', '.join(map(quoted, names))})"
 
 
 def _found_schema(session: SparkSession, spec: Spec, source: Source, path: str) -> Any:

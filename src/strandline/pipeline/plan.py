@@ -26,9 +26,12 @@ from strandline.pipeline.retries import (
     retry_options,
 )
 from strandline.pipeline.retry_paths import retry_mistakes, stages_read
+from strandline.pipeline.session import leave_errors_to_us
 from strandline.pipeline.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
+from strandline.pipeline.sql_texts import condition, query, record_bytes
 from strandline.pipeline.tables import newest, table_records
 from strandline.pipeline.topics import delays_ms
+from strandline.pipeline.types import quoted
 from strandline.pipeline.verdicts import (
     APART,
     is_computed_alike,
@@ -80,10 +83,7 @@ class Plan:
     """The stages of a spec in a session of their own, so that names of views meet nobody else's."""
 
     def __init__(self, spark: SparkSession, spec: Spec, *, commit_group: str | None = None) -> None:
-        from pyspark.logger import PySparkLogger
-
-        # PySpark would print every error, with its stack, before this says what is wrong.
-        PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
+        leave_errors_to_us()
         self._spec = spec
         self._session = spark.newSession()
         self._commit_group = commit_group
@@ -176,7 +176,7 @@ class Plan:
     def _transform(self, transform: Transform) -> DataFrame:
         if transform.sql is not None:
             with self._blaming(transform.sql, f"transforms.{transform.name}"):
-                rows = self._session.sql(str(transform.sql))
+                rows = query(self._session, str(transform.sql))
             self._reads[transform.name] = stages_read(rows)
         else:
             rows = self._called(transform)
@@ -206,8 +206,7 @@ class Plan:
             failures = [f.col(FAILURE)] if FAILURE in rows.columns else []
             for rule in finish.rules:
                 with self._blaming(rule.check, f"{where}.rules.{rule.name}"):
-                    failures.append(_failure_of(rule))
-                    rows.select(failures[-1])
+                    failures.append(_failure_of(rule, condition(rows, rule.check)))
             rows = rows.withColumn(FAILURE, f.coalesce(*failures))
             why = why_it_changes(rows, finish)
             stage = where.partition(".")[2]
@@ -255,23 +254,23 @@ class Plan:
         key = value = None
         if sink.key is not None:
             with self._blaming(sink.key, f"sink {sink.target}: key"):
-                key = _bytes(rows, sink.key)
+                key = record_bytes(rows, sink.key)
         if sink.value is not None:
             with self._blaming(sink.value, f"sink {sink.target}: value"):
-                value = _bytes(rows, sink.value)
+                value = record_bytes(rows, sink.value)
         columns = {
             "topic": f.lit(sink.target),
             "key": f.lit(None).cast("binary") if key is None else key,
-            "value": f.to_json(f.struct(*own)).cast("binary") if value is None else value,
+            "value": f.to_json(f.struct(*map(quoted, own))).cast("binary") if value is None else value,
             "headers": f.lit(None).cast(OUTPUT.rpartition("headers ")[2]),
         }
         return rows.select(*(column.alias(name) for name, column in columns.items()))
 
     # Mistakes
 
-    def check_expression(self, rows: DataFrame, text: Text, where: str) -> None:
+    def check_condition(self, rows: DataFrame, text: Text, where: str) -> None:
         with self._blaming(text, where):
-            rows.selectExpr(text)
+            condition(rows, text)
 
     def _error(self, line: int, text: str) -> SpecError:
         return SpecError([Mistake(file=self._spec.file, line=line, text=text)])
@@ -283,11 +282,16 @@ class Plan:
             yield
         except SpecError:
             raise
-        except Exception as error:
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # A function of the user's may end everything, and say nothing.
             message = str(error).strip()
             found = _LINE.search(message)
             line = text.line + (int(found[1]) - 1 if found else 0)
-            reason = _SQLSTATE.sub("", message.splitlines()[0]) if message else type(error).__name__
+            reason = _SQLSTATE.sub("", message.splitlines()[0]) if message else ""
+            if not reason or isinstance(error, KeyError | SystemExit):  # what these say is no sentence
+                reason = f"{type(error).__name__} {reason}".strip()
             table = _NO_TABLE.search(message)
             if table is not None:
                 reason = f"there is no stage {table[1]!r} before this{nearest(table[1], self.stages)}"
@@ -300,21 +304,13 @@ def _counted(records: DataFrame, name: str) -> DataFrame:
     return records.observe(name, f.count(f.lit(1)).alias("records"))
 
 
-def _failure_of(rule: Rule) -> Column:
+def _failure_of(rule: Rule, check: Column) -> Column:
     """Null where the check is true; a check that is null has failed."""
     from pyspark.sql import functions as f
 
     text = f"rule {rule.name} is not met: {' '.join(rule.check.split())}"
     refused = failure(f"rule {rule.name}", text, is_retried=rule.is_retried)
-    return f.when(~f.coalesce(f.expr(rule.check), f.lit(False)), refused)
-
-
-def _bytes(rows: DataFrame, text: Text) -> Column:
-    from pyspark.sql import functions as f
-
-    column = f.expr(text)
-    is_binary = rows.select(column).schema[0].dataType.simpleString() == "binary"
-    return column if is_binary else column.cast("string").cast("binary")
+    return f.when(~f.coalesce(check, f.lit(False)), refused)
 
 
 def load_function(spec: Spec, reference: Text) -> object:
@@ -324,7 +320,7 @@ def load_function(spec: Spec, reference: Text) -> object:
         sys.path.insert(0, str(spec.directory))
     try:
         found = getattr(importlib.import_module(module), name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = f"{reference} cannot be imported: {type(error).__name__}: {error}"
         raise SpecError([Mistake(file=spec.file, line=reference.line, text=text)]) from error
     if not callable(found):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from strandline.base.topics import INTERNAL_TOPICS
 from strandline.client.config import ClientConfig
 from strandline.client.config_common import SECURITY_PREFIXES
 from strandline.client.config_producer import PRODUCER_KEYS
@@ -18,12 +19,14 @@ from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nea
 from strandline.pipeline.reading_retry import read_retry
 from strandline.pipeline.reading_stages import INTERVAL, check_topic_name, read_source, read_transform
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Source, Spec, Transform, Trigger
+from strandline.spark.markers import TOPIC as MARKERS_TOPIC
 
 SINK_KINDS: Final = (TOPIC_SINK, TABLE_SINK, "parquet", "console", "delta", "iceberg")
 MODES: Final = ("append", "update")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EVERY: Final = re.compile(rf"every\s+({INTERVAL.pattern})")
 _DIRECTORY_SINKS: Final = (TABLE_SINK, "parquet", "delta")
+_MASTER: Final = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
 DEFAULT_MASTER: Final = "local[*]"
 
 
@@ -72,6 +75,10 @@ def _read(root: Section, file: str) -> Spec | None:
     master = spark.text("master") if spark else None
     settings = spark.pairs("settings") if spark else {}
     if spark:
+        if master is not None and not _MASTER.fullmatch(master):
+            spark.wrong(
+                "master", f"cannot be {master!r}: use local[*], spark://HOST:PORT, k8s://URL, or yarn"
+            )
         spark.done()
     sources = _sources(root)
     stages = {source.name for source in sources}
@@ -82,6 +89,7 @@ def _read(root: Section, file: str) -> Spec | None:
     dead_letters = root.text("dead-letters")
     if dead_letters is not None:
         check_topic_name(root, "dead-letters", dead_letters)
+    _check_written_topics(root, sources, sinks, dead_letters)
     for source in sources:
         if source.files is not None and source.can_fail(transforms) and dead_letters is None:
             root.mistakes.add(
@@ -152,10 +160,15 @@ def _sources(root: Section) -> list[Source]:
     if section is None:
         root.wrong("sources", "are missing: without one nothing would be read")
         return []
-    found = []
+    found: list[Source] = []
     for name in section.names:
         inner = section.section(name)
         _check_name(section, name, set())
+        if name.lower() in {each.name.lower() for each in found}:
+            text = (
+                f"sources.{name}: there is a source of that name already, and Spark does not tell them apart"
+            )
+            section.mistakes.add(section.line_at(name), text)
         if inner is not None:
             found.append(read_source(name, section.line_at(name), inner))
     return found
@@ -180,7 +193,7 @@ def _check_name(section: Section, name: str, taken: set[str]) -> None:
     if not _NAME.fullmatch(name):
         text = f"{name!r} cannot be a stage's name: SQL needs letters, digits and underscores"
         section.mistakes.add(section.line_at(name), text)
-    elif name in taken:
+    elif name.lower() in {each.lower() for each in taken}:  # Spark does not tell them apart
         section.wrong("name", f"is {name!r}, and there is a stage of that name already")
 
 
@@ -188,6 +201,26 @@ def _check_stage(section: Section, stage: Text, stages: set[str]) -> None:
     if stage not in stages:
         known = nearest(stage, sorted(stages))
         section.mistakes.add(stage.line, f"{section.where}: there is no stage {stage!r} before this{known}")
+
+
+def _check_written_topics(
+    root: Section, sources: Sequence[Source], sinks: Sequence[Sink | None], dead_letters: Text | None
+) -> None:
+    """None of them is somebody's own, and none is read by the pipeline itself: what it wrote it would read for ever."""
+    read = {topic: source.name for source in sources if not source.is_table for topic in source.topics}
+    written = [
+        (sink.target, sink.line, "the sink") for sink in sinks if sink is not None and sink.kind == TOPIC_SINK
+    ]
+    if dead_letters is not None:
+        written.append((dead_letters, dead_letters.line, "dead-letters"))
+    for topic, line, who in written:
+        if topic in INTERNAL_TOPICS or topic == MARKERS_TOPIC:
+            root.mistakes.add(
+                line, f"{who}: {topic} has what brokers or sinks keep for themselves: choose another topic"
+            )
+        elif topic in read:
+            text = f"{who}: {topic} is read by sources.{read[topic]}, so that the pipeline would read what it writes"
+            root.mistakes.add(line, f"{text}, and write it again, without end: choose another topic")
 
 
 def _check_directories(spec: Spec, mistakes: Mistakes) -> None:

@@ -22,6 +22,15 @@ TOMBSTONES: Final = ("dead-letter", "drop", "keep")
 # The column in which Spark notes what it could not read.
 CORRUPT: Final = "_corrupt"
 _FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+# Options of the source format that a spec says in another place, by their names in lower case.
+_ELSEWHERE: Final = {
+    "subscribe": "say topic: in the source",
+    "subscribepattern": "say topic: in the source, with a list of topics",
+    "assign": "say topic: in the source; all its partitions are read",
+    "includeheaders": "the column _headers is always there",
+    "commitgroup": "say commit-group: in the pipeline",
+    "kafka.bootstrap.servers": "say brokers: in the pipeline",
+}
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 _TEXT_COLUMNS: Final = (Column(name="value", type="string", required=False),)
 _RAW_COLUMNS: Final = tuple(Column(name=name, type="binary", required=False) for name in ("key", "value"))
@@ -72,7 +81,11 @@ def _options(section: Section, topics: Sequence[str]) -> dict[str, str]:
     most = section.positive("max-records-per-batch")
     if most is not None:
         options["maxOffsetsPerTrigger"] = str(most)
-    options |= {key: str(value) for key, value in section.pairs("options").items()}
+    for key, value in section.pairs("options").items():
+        instead = _ELSEWHERE.get(key.lower())
+        if instead is not None:
+            section.mistakes.add(value.line, f"{section.where}.options.{key} cannot be said here: {instead}")
+        options[key] = str(value)
     try:
         read = read_options(
             {**options, "subscribe": ",".join(topics) or "any", "kafka.bootstrap.servers": "any:1"},
@@ -144,7 +157,15 @@ def _columns(section: Section, *, is_required: bool) -> tuple[Column, ...]:
 
 
 def _check_names(section: Section, lines: Iterable[tuple[str, int]]) -> None:
+    taken: dict[str, str] = {}
     for name, line in lines:
+        if name.lower() in taken:
+            other = taken[name.lower()]
+            section.mistakes.add(
+                line,
+                f"{section.where}.schema.{name}: there is {other} already, and Spark does not tell them apart",
+            )
+        taken[name.lower()] = name
         if name in ORIGIN or name == CORRUPT:
             section.mistakes.add(
                 line, f"{section.where}.schema.{name}: the name is taken by the pipeline itself"
@@ -175,11 +196,13 @@ def read_transform(section: Section) -> Transform | None:
 
 def _finish(section: Section, columns: Sequence[Column] | None) -> Finish:
     """`columns` are what is known of the stage's columns without Spark; None: nothing is."""
-    rules = []
+    rules: list[Rule] = []
     for inner in section.sections("rules"):
         name, check = inner.text("name", required=True), inner.text("check", required=True)
         is_retried = inner.choice("retry", ("true", "false"), "false") == "true"
         inner.done()
+        if name is not None and name in [rule.name for rule in rules]:
+            inner.wrong("name", f"is {name!r}, and a rule of this stage has that name already")
         if name is not None and check is not None:
             rules.append(Rule(name=str(name), check=check, is_retried=is_retried))
     watermark = None

@@ -8,6 +8,7 @@ and `finished`, `stopped` or `failed` with the totals. The same totals are in th
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 _LOOK_SECONDS: Final = 0.2
+# How py4j begins, before it says what Java has said.
+_CALLING: Final = re.compile(r"\AAn error occurred while calling [^\n]*\n: (?:[\w.$]+: )?")
 
 
 class PipelineFailedError(RuntimeError):
@@ -162,6 +165,15 @@ def _now() -> str:
 
 def reason_of(error: BaseException) -> str:
     """The part of a streaming query's error that a person needs: of a Python error its last line, else the first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = _CALLING.sub("", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     python = [line for line in lines if "Error: " in line and not line.startswith(("at ", "File "))]
     return (python or lines or [type(error).__name__])[-1 if python else 0]
+
+
+def root_reason_of(error: BaseException) -> str:
+    """The same of what is at the bottom of it, where Spark wraps one error into another."""
+    cause: Any = error
+    while getattr(cause, "_cause", None) is not None:
+        cause = cause._cause
+    return reason_of(cause)

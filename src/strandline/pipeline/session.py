@@ -54,6 +54,7 @@ def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkS
         os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")
     from pyspark.sql import SparkSession
 
+    leave_errors_to_us()
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {
         **_SETTINGS,
@@ -62,3 +63,11 @@ def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkS
     }.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def leave_errors_to_us() -> None:
+    """PySpark would print every error, with two stacks, before we say what is wrong."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel("CRITICAL")

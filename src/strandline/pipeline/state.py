@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from strandline.pipeline.spec import Spec
 
 _FOLDER: Final = "pipeline"
+UNKNOWN: Final = "unknown"
 _LOCK_ATTEMPTS: Final = 10
 _LOCK_PAUSE_SECONDS: Final = 0.1
 
@@ -39,6 +40,7 @@ class StateDirectory:
                 "in it: use a directory"
             )
         self.path = Path(checkpoint.path) / _FOLDER
+        self._name = spec.name
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -70,11 +72,19 @@ class StateDirectory:
         return False
 
     def read(self) -> dict[str, Any]:
-        """What was written last; empty if nothing was."""
+        """What was written last; empty if nothing was. A file that is damaged, as a power cut leaves it, is no reason
+        not to say whether the pipeline runs."""
+        file = self.path / "state.json"
+        found: Any = None
         try:
-            found: dict[str, Any] = json.loads((self.path / "state.json").read_text())
+            found = json.loads(file.read_text())
         except FileNotFoundError:
             return {}
+        except ValueError:  # no JSON, or no UTF-8
+            pass
+        if not isinstance(found, dict) or not {"pipeline", "state"} <= found.keys():
+            error = f"{file} is damaged: how far the pipeline was is not known, its checkpoint knows"
+            return {"pipeline": self._name, "state": UNKNOWN, "error": error}
         return found
 
     def write(self, state: Mapping[str, Any]) -> None:

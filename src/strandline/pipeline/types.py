@@ -49,6 +49,11 @@ class Column:
     required: bool
 
 
+def quoted(name: str) -> str:
+    """A column's name in SQL, whatever characters it has."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def column(name: str, text: str) -> Column:
     found = _NOT_NULL.search(text)
     plain = text[: found.start()] if found else text

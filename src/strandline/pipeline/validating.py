@@ -6,6 +6,7 @@ asked for SQL, expressions, columns, and whether the output mode fits: they need
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from strandline.pipeline.document import Mistake, SpecError, nearest
@@ -54,16 +55,29 @@ def analyse(spark: SparkSession, spec: Spec) -> Plan:
             raise _mistake(
                 spec, sink, f"stage {sink.stage} has no stream in it: a pipeline needs a source that is none"
             )
+        twice = _twice(rows.columns) if sink.value is None and sink.kind != "console" else None
+        if twice is not None:
+            text = (
+                f"stage {sink.stage} has the column {twice!r} twice, for Spark: give one of them another name"
+            )
+            raise _mistake(spec, sink, text)
         for name in (*sink.columns, *(PLACE if sink.kind == TABLE_SINK else ())):
             if name not in rows.columns:
                 text = f"stage {sink.stage} has no column {name!r}{nearest(name, rows.columns)}"
                 raise _mistake(spec, sink, text)
         if sink.deleted is not None:
-            plan.check_expression(rows, sink.deleted, f"sink {sink.target}: delete-when")
+            plan.check_condition(rows, sink.deleted, f"sink {sink.target}: delete-when")
         is_append = sink.kind not in (TOPIC_SINK, "console")
         _check_mode(plan.records(sink) if sink.kind == TOPIC_SINK else rows, spec, sink, is_append)
     plan.output()
     return plan
+
+
+def _twice(names: Sequence[str]) -> str | None:
+    """A name that is there twice, without regard to case. Those of the pipeline's own columns may be, as behind a join:
+    they are not written."""
+    own = [name.lower() for name in names if not name.startswith("_")]
+    return next((name for name in own if own.count(name) > 1), None)
 
 
 def _check_mode(rows: DataFrame, spec: Spec, sink: Sink, is_append: bool) -> None:

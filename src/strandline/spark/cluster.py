@@ -91,32 +91,37 @@ class ClusterView:
     def partitions(self) -> list[TopicPartition]:
         """What the subscription stands for now. Topics of a pattern come and go; those that are named must exist."""
         wanted: Subscription = self._options.subscription
-        if wanted.partitions is not None or wanted.pattern is not None:
+        if wanted.pattern is not None:
             return self.partitions_left()
+        option = "subscribe" if wanted.partitions is None else "assign"
         try:
-            return self._partitions_of(list(wanted.topics or ()))
+            return self._assigned(self._partitions_of(_names(wanted)))
         except KafkaError as error:
             if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                error.advice = "create the topic first, or correct the option subscribe"
+                error.advice = f"create the topic first, or correct the option {option}"
             raise
 
     def partitions_left(self) -> list[TopicPartition]:
         """The same where named topics may have been deleted: what is left of them."""
         wanted: Subscription = self._options.subscription
-        if wanted.partitions is not None:
-            return list(wanted.partitions)
-        names = list(wanted.topics or ())
+        names = _names(wanted)
         if wanted.pattern is not None:
             pattern = re.compile(wanted.pattern)
             # Anywhere in the name, as Spark's format does.
             names = [name for name in self.admin.list_topics() if pattern.search(name)]
         try:
-            return self._partitions_of(names)
+            return self._assigned(self._partitions_of(names))
         except KafkaError as error:
             if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
         # One that is gone says nothing about the others.
-        return [where for name in names for where in self._partitions_if_there(name)]
+        return self._assigned([where for name in names for where in self._partitions_if_there(name)])
+
+    def _assigned(self, found: list[TopicPartition]) -> list[TopicPartition]:
+        """Those that the option assign names, where it is given. What it names and the topic does not have is not read,
+        as in Spark's format: a stream reads it when it comes."""
+        wanted = self._options.subscription.partitions
+        return found if wanted is None else [where for where in found if where in wanted]
 
     def _partitions_if_there(self, name: str) -> list[TopicPartition]:
         try:
@@ -191,6 +196,13 @@ class ClusterView:
             )
         ends = self.latest(missing) if missing else {}
         return {where: ends[where] if each is None else each.offset for where, each in found.items()}
+
+
+def _names(wanted: Subscription) -> list[str]:
+    """The topics that a subscription names."""
+    if wanted.partitions is not None:
+        return sorted({where.topic for where in wanted.partitions})
+    return list(wanted.topics or ())
 
 
 def _check_complete(

@@ -230,13 +230,12 @@ def _subscription(options: _Given) -> Subscription:
     if name == "subscribePattern":
         if not text:
             raise OptionError("subscribePattern is empty: it should be a regular expression")
-        try:
-            re.compile(text)
-        except re.error as error:
-            raise OptionError(f"subscribePattern {text!r} is no regular expression: {error}") from error
-        return Subscription(pattern=text)
+        return Subscription(pattern=_pattern(text))
     found = _json_object(name, text, '{"orders":[0,1]}')
-    if not all(isinstance(numbers, list) and all(_is_int(n) for n in numbers) for numbers in found.values()):
+    if not all(
+        isinstance(numbers, list) and all(_is_int(n) and n >= 0 for n in numbers)
+        for numbers in found.values()
+    ):
         raise OptionError(
             f'assign should be lists of partitions by topic, such as {{"orders":[0,1]}}, not {text}'
         )
@@ -246,6 +245,17 @@ def _subscription(options: _Given) -> Subscription:
     if not partitions:
         raise OptionError(f"assign names no partition: it is {text}")
     return Subscription(partitions=partitions)
+
+
+def _pattern(text: str) -> str:
+    from strandline.spark.java_pattern import python_pattern  # Few queries have one.
+
+    try:
+        found = python_pattern(text)
+        re.compile(found)
+    except (re.error, ValueError) as error:
+        raise OptionError(f"subscribePattern {text!r} is no regular expression: {error}") from error
+    return found
 
 
 def _bound(options: _Given, which: str, default: int) -> Bound:
@@ -267,7 +277,10 @@ def _bound(options: _Given, which: str, default: int) -> Bound:
         return Bound(offset=default)
     if text.lower() in ("earliest", "latest"):
         return Bound(offset=EARLIEST if text.lower() == "earliest" else LATEST)
-    return Bound(offsets=by_partition(name, text))
+    offsets = by_partition(name, text)
+    if any(offset < EARLIEST for offset in offsets.values()):
+        raise OptionError(f"{name} has an offset below -2: -1 stands for latest and -2 for earliest")
+    return Bound(offsets=offsets)
 
 
 def _check_bounds(options: _Given, start: Bound, end: Bound, is_stream: bool) -> None:

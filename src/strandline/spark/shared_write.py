@@ -33,6 +33,8 @@ _TYPES: Final = ("string", "int32", "int64", "int32", "string")  # the same for 
 # Instead of a partition's number: the task was given all rows of the topic; or it has rows that it must not write.
 WHOLE_TOPIC: Final = -1
 ELSEWHERE: Final = -2
+# The same for a task that could not write, and could not if it were repeated.
+HOPELESS: Final = -3
 # How long Spark's own listeners may be behind with what has happened; usually it is milliseconds.
 _LISTENERS_MS_MAX: Final = 60_000
 
@@ -49,6 +51,10 @@ class Report(NamedTuple):
 
 class TaskFailedError(RuntimeError):
     """A task could not write its rows; the text has its error."""
+
+
+class HopelessWriteError(TaskFailedError):
+    """The same, where writing the rows again would not help: a topic that is not there, a setting that is none."""
 
 
 class RepeatedWriteError(RuntimeError):
@@ -103,7 +109,8 @@ def check_reports(reports: Sequence[Report], attempts: Mapping[int, int | None])
             raise ElsewhereError(report.error)
     for report in reports:
         if report.error is not None:
-            raise TaskFailedError(f"a task could not write: {report.error}")
+            kind = HopelessWriteError if report.partition == HOPELESS else TaskFailedError
+            raise kind(f"a task could not write: {report.error}")
     for stage, attempt in sorted(attempts.items()):
         if attempt is None:
             raise RepeatedWriteError(f"Spark does not say whether it ran stage {stage} again")
@@ -159,6 +166,7 @@ def write_task(
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from strandline.client.errors import ConfigError, UnknownTopicError
     from strandline.client.sync import TransactionMember
     from strandline.spark.quick_answers import acknowledge_now
     from strandline.spark.rows import by_topic
@@ -189,6 +197,9 @@ def write_task(
         reports = [Report(name, partition, rows, stage) for (name, partition), rows in counts.items()]
     except ElsewhereError as error:
         reports = [Report("", ELSEWHERE, 0, stage, str(error))]
+    except (UnknownTopicError, ConfigError) as error:
+        # For the topic it has waited as long as max.block.ms says.
+        reports = [Report("", HOPELESS, 0, stage, str(error))]
     except Exception:
         reports = [Report("", WHOLE_TOPIC, 0, stage, traceback.format_exc())]
     if reports:

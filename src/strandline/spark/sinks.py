@@ -12,19 +12,22 @@ begins a new lineage under a new name. With a name of your own a deleted checkpo
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from strandline.client.errors import KafkaError
+from strandline.client.errors import ConfigError, ErrorCode, KafkaError
 from strandline.spark.ahead import TransactionAhead
 from strandline.spark.batch_transaction import BatchTransaction, UnknownOutcomeError
 from strandline.spark.in_place import ElsewhereError
 from strandline.spark.lineage import QUERY_ID_PROPERTY as QUERY_ID_PROPERTY
 from strandline.spark.lineage import Decision, LineageError, Marker, decide, fingerprint_of, query_id_of
 from strandline.spark.markers import MarkerLog
+from strandline.spark.options import OptionError
+from strandline.spark.shared_write import HopelessWriteError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,6 +40,8 @@ _log = logging.getLogger(__name__)
 TRANSACTION_TIMEOUT_MS: Final = 600_000
 # Spark runs all jobs of a query as one group, which is called like the run.
 _RUN_ID_PROPERTY: Final = "spark.jobGroup.id"
+# What a call into Spark gives when the query's thread is interrupted; a task's stack may have the like further below.
+_INTERRUPTED: Final = re.compile(r"\n: java\.(?:lang|io|nio\.channels)\.\w*Interrupt\w*")
 # How often a batch is written before the query is given up.
 _ATTEMPTS: Final = 3
 
@@ -125,10 +130,10 @@ class ExactlyOnceSink:
                 if final is not None:
                     raise final from error
                 transaction.abort()
+                if attempt == _ATTEMPTS or _is_hopeless(error) or _is_stopped(df, error):
+                    raise
                 # Whatever it was: with a shuffle a task that cannot read is not the one that must not run twice.
                 run.in_place = False
-                if attempt == _ATTEMPTS:
-                    raise
                 level = logging.INFO if isinstance(error, ElsewhereError) else logging.WARNING
                 _log.log(level, "batch %d of %s is aborted and written again: %s", batch_id, name, error)
             finally:
@@ -205,6 +210,20 @@ class _Closing(StreamingQueryListener):
         if str(event.runId) == self._run_id:
             self._sink.close_run(self._run_id)
             self._sink.queries.removeListener(self)
+
+
+def _is_hopeless(error: Exception) -> bool:
+    """Whether the batch would fail for the same reason again: its columns or the sink's settings are wrong."""
+    is_time_too_long = isinstance(error, KafkaError) and error.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    return is_time_too_long or isinstance(error, OptionError | ConfigError | HopelessWriteError)
+
+
+def _is_stopped(df: DataFrame, error: Exception) -> bool:
+    """Whether somebody stops the query: Spark interrupts its thread and cancels its jobs, and waits for both."""
+    text = str(error)
+    run_id = df.sparkSession.sparkContext.getLocalProperty(_RUN_ID_PROPERTY)
+    is_cancelled = run_id is not None and run_id in text and "cancelled" in text
+    return is_cancelled or _INTERRUPTED.search(text) is not None
 
 
 def _run_without_writing(df: DataFrame) -> None:

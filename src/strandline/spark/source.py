@@ -48,11 +48,13 @@ class StrandlineSource(DataSource):
         from strandline.spark.workers import leave_modules_alone
 
         leave_modules_alone()
+        self._check_schema(schema)
         return BatchReader(read_options(self.options, is_stream=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from strandline.spark.stream import StreamReader
 
+        self._check_schema(schema)
         return StreamReader(read_options(self.options, is_stream=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -67,8 +69,18 @@ class StrandlineSource(DataSource):
         from strandline.spark.writing import StreamWriter
 
         leave_modules_alone()
-        writer: DataSourceStreamWriter = StreamWriter(self._write_options(schema, overwrite), schema.names)
+        # Spark says "overwrite" for the output mode complete. Its own format appends the whole result each time, too.
+        writer: DataSourceStreamWriter = StreamWriter(self._write_options(schema, False), schema.names)
         return writer
+
+    def _check_schema(self, schema: StructType) -> None:
+        """A user may give one with `.schema(…)`, and Spark would complain of each task's rows instead."""
+        own = StrandlineSource.schema(self)
+        given = ",".join(f"{field.name}{field.dataType.simpleString()}" for field in schema.fields)
+        if not given.startswith(own.replace(" ", "")):  # Those of `strandline-avro` follow.
+            raise OptionError(
+                f"the columns are always {own}: leave .schema(…) out, and cast or decode them in the DataFrame"
+            )
 
     def _write_options(self, schema: StructType, overwrite: bool) -> WriteOptions:
         from strandline.spark.rows import check_columns

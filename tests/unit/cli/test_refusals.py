@@ -114,6 +114,30 @@ def test_a_port_for_metrics_that_is_in_use_is_told(
     assert f"--metrics-port {taken_port}: Address already in use" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", ["70000", "-1", "http", "9.5"])
+def test_a_port_for_metrics_that_is_none_is_told(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["pipeline", "run", "spec.yaml", f"--metrics-port={given}"])
+    assert f"{given} is no port: a number from 0 to 65535" in capsys.readouterr().err
+
+
+def test_what_spark_says_is_told_without_its_stack(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.errors import PySparkRuntimeError
+
+    def refuse(spec: object) -> None:
+        error = PySparkRuntimeError("no session was made:\n\tat org.apache.spark.Somewhere")
+        error._cause = PySparkRuntimeError("shuffle.partitions is no number\n\tat org.apache.spark.Deeper")  # type: ignore[attr-defined]
+        raise error
+
+    monkeypatch.setattr(validating, "session_of", refuse)
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    assert main(["pipeline", "validate", str(path), "--no-brokers"]) == 1
+    assert capsys.readouterr().err == "strandline: Spark says: shuffle.partitions is no number\n"
+
+
 def test_what_a_pipeline_cannot_do_without_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

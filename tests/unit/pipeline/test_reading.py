@@ -43,6 +43,38 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "text"),
     [
+        (
+            "amount: decimal(9, 2)",
+            "ID: string",
+            11,
+            "there is id already, and Spark does not tell them apart",
+        ),
+        ("name: big", "name: ORDERS", 15, "there is a stage of that name already"),
+        (
+            "transforms:",
+            "  Orders: {topic: o, decode: {format: raw}}\ntransforms:",
+            14,
+            "a source of that name",
+        ),
+        (
+            "    watermark:",
+            "    rules: [{name: paid, check: id > 0}, {name: paid, check: id > 1}]\n    watermark:",
+            13,
+            "a rule of this stage has that name already",
+        ),
+        ("topic: big-orders", "topic: orders", 20, "without end: choose another topic"),
+        ("topic: big-orders", "topic: __consumer_offsets", 20, "keep for themselves"),
+        ("topic: big-orders", "topic: strandline-spark-batches", 20, "keep for themselves"),
+        ("sinks:", "dead-letters: orders\nsinks:", 19, "dead-letters: orders is read by sources.orders"),
+        ("    watermark:", "    options: {Subscribe: o}\n    watermark:", 13, "say topic: in the source"),
+        (
+            "    watermark:",
+            "    options: {includeHeaders: no}\n    watermark:",
+            13,
+            "_headers is always there",
+        ),
+        ("sources:", "spark: {master: nowhere}\nsources:", 4, "use local[*], spark://HOST:PORT"),
+        ("checkpoint: checkpoint", 'checkpoint: "a\\0b"', 3, "a null character"),
         ("checkpoint:", "checkpont:", 3, "checkpont is not known: did you mean checkpoint?"),
         ("      format: json", "      format: jsn", 8, "cannot be 'jsn': did you mean json?"),
         (

@@ -38,6 +38,19 @@ def test_a_run_that_ended_without_a_word_has_died(spec: Spec) -> None:
     assert status(spec)["state"] == "died"
 
 
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"state": 5}', b"\xff\xfe"])
+def test_a_state_that_is_damaged_is_told_and_does_not_hide_whether_it_runs(
+    spec: Spec, content: bytes
+) -> None:
+    directory = StateDirectory(spec)
+    with directory.locked():
+        (directory.path / "state.json").write_bytes(content)
+        assert status(spec)["state"] == "running"
+    found = status(spec)
+    assert (found["pipeline"], found["state"]) == ("orders", "died")
+    assert "state.json is damaged" in found["error"]
+
+
 def test_a_stop_waits_for_the_end_and_is_forgotten_by_the_next_run(spec: Spec) -> None:
     assert stop(spec, 0) is None
     directory = StateDirectory(spec)

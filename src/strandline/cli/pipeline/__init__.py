@@ -55,4 +55,12 @@ def pipeline(options: argparse.Namespace) -> int:
         # What brokers refuse, a directory that cannot be made, no Java: a sentence says it, and no action needs more.
         print(f"strandline: {error}", file=sys.stderr)
         return 1
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        from strandline.pipeline.running import root_reason_of
+
+        # As of a master that is none: what Spark says, without the stack of its JVM.
+        print(f"strandline: Spark says: {root_reason_of(error)}", file=sys.stderr)
+        return 1
     return status

@@ -69,6 +69,7 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 def call(options: argparse.Namespace) -> int:
     from strandline.pipeline.audit import Audit, run_audit
+    from strandline.pipeline.running import root_reason_of
     from strandline.pipeline.session import start_session
 
     audit = Audit(
@@ -88,8 +89,8 @@ def call(options: argparse.Namespace) -> int:
         finally:
             spark.stop()
     except Exception as error:
-        # Spark's errors carry the whole stack of a JVM; the first lines say what is wrong.
-        print(f"strandline: the audit cannot be made: {str(error)[:2000]}", file=sys.stderr)
+        # Spark's errors carry the whole stack of a JVM, and that of Python too.
+        print(f"strandline: the audit cannot be made: {root_reason_of(error)}", file=sys.stderr)
         return _CANNOT
     print(json.dumps(report.as_json()) if options.json else report.as_text())
     return 0 if report.held else 1

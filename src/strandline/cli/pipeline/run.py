@@ -9,6 +9,8 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
+from strandline.cli.arguments import port
+
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -24,7 +26,7 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
     parser.add_argument("--json", action="store_true", help="print a JSON object for each event to stdout")
     parser.add_argument(
         "--metrics-port",
-        type=int,
+        type=port,
         metavar="PORT",
         help="offer metrics for Prometheus there; 0 takes a free port",
     )
@@ -56,7 +58,7 @@ def call(options: argparse.Namespace) -> int:
         with ExitStack() as stack:
             if options.metrics_port is not None:
                 try:
-                    port = stack.enter_context(serving(metrics, options.metrics_port))
+                    found = stack.enter_context(serving(metrics, options.metrics_port))
                 except OSError as error:
                     print(
                         f"strandline: --metrics-port {options.metrics_port}: {error.strerror}; choose another, or 0 "
@@ -64,7 +66,7 @@ def call(options: argparse.Namespace) -> int:
                         file=sys.stderr,
                     )
                     return 1
-                print(f"metrics are at port {port}, /metrics", file=sys.stderr)
+                print(f"metrics are at port {found}, /metrics", file=sys.stderr)
             runner.run()
     except (SpecError, PipelineFailedError, AlreadyRunningError, NotLocalError) as error:
         print(error if isinstance(error, SpecError) else f"strandline: {error}", file=sys.stderr)

@@ -119,6 +119,8 @@ class _Headers:
         np.cumsum(counts, out=ends[1:])
         self.ends = _read_only(ends)
         items = array.flatten()
+        if items.null_count or items.field(0).null_count:
+            raise ValueError("a header has null as its name: every header has one, and its value may be null")
         self.name = _Binary(items.field(0), len(items))
         self.value = _Binary(items.field(1), len(items))
 
@@ -185,7 +187,11 @@ def _partitions(
         given = given.cast(pa.int32())
         limits = pc.min_max(given).as_py()
         if not 0 <= limits["min"] <= limits["max"] < partition_count:
-            raise ValueError(f"partitions must be from 0 to {partition_count - 1}")
+            wrong = limits["min"] if limits["min"] < 0 else limits["max"]
+            raise ValueError(
+                f"a row names partition {wrong}: partitions must be from 0 to {partition_count - 1}, for the topic has "
+                f"{partition_count}"
+            )
         if not given.null_count:
             return _read_only(np.ascontiguousarray(given.to_numpy(zero_copy_only=False)))
     else:

@@ -1,0 +1,80 @@
+"""Regular expressions of Java in Python's words, for `subscribePattern`: Spark's format takes Java's.
+
+Most are the same in both. Names of topics are ASCII letters, digits, dots, underscores and dashes, so that Java's
+classes of characters (`\\p{Alpha}`, `\\p{Lu}`) are few here. What has no counterpart is refused: Python reads
+`[a-z&&[^x]]` as something else and says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_LOWER: Final = "a-z"
+_UPPER: Final = "A-Z"
+_DIGIT: Final = "0-9"
+_PUNCTUATION: Final = "._\\-"
+# Of Java's classes: what a topic's name can have of them.
+_CLASSES: Final = {
+    **dict.fromkeys(("Lower", "Ll", "IsLl", "IsLowercase", "javaLowerCase"), _LOWER),
+    **dict.fromkeys(("Upper", "Lu", "IsLu", "IsUppercase", "javaUpperCase"), _UPPER),
+    **dict.fromkeys(("Alpha", "L", "IsL", "IsAlphabetic", "IsLetter", "IsLatin"), _LOWER + _UPPER),
+    **dict.fromkeys(("Digit", "N", "Nd", "IsN", "IsNd", "IsDigit"), _DIGIT),
+    **dict.fromkeys(("Alnum",), _LOWER + _UPPER + _DIGIT),
+    **dict.fromkeys(("XDigit",), "a-fA-F" + _DIGIT),
+    **dict.fromkeys(("Punct", "P", "IsP", "IsPunctuation"), _PUNCTUATION),
+    **dict.fromkeys(("ASCII", "Graph", "Print"), _LOWER + _UPPER + _DIGIT + _PUNCTUATION),
+}
+# What is to be looked at, from the left: a quotation, a class, an escape, a name of a group, brackets.
+_PART: Final = re.compile(
+    r"\\Q(?P<quoted>.*?)(?:\\E|$)"
+    r"|\\(?P<which>[pP])(?:\{(?P<name>\w+)\}|(?P<letter>\w))"
+    r"|\\k<(?P<back>\w+)>"
+    r"|(?P<end>\\z)"
+    r"|(?P<escape>\\.)"
+    r"|\(\?<(?P<group>[A-Za-z]\w*)>"
+    r"|(?P<bracket>\[|\]|&&)",
+    re.DOTALL,
+)
+
+
+def python_pattern(text: str) -> str:
+    """The same pattern for `re`. Raises ValueError for what only Java has."""
+    in_class = False
+
+    def translated(part: re.Match[str]) -> str:
+        nonlocal in_class
+        if part["quoted"] is not None:
+            return re.escape(part["quoted"])
+        if part["which"] is not None:
+            return _class(part["name"] or part["letter"], is_negated=part["which"] == "P", in_class=in_class)
+        if part["back"] is not None:
+            return f"(?P={part['back']})"
+        if part["end"] is not None:
+            return r"\Z"
+        if part["group"] is not None and not in_class:
+            return f"(?P<{part['group']}>"
+        if part["bracket"] is not None:
+            in_class = _is_in_class(part["bracket"], in_class)
+        return part[0]
+
+    return _PART.sub(translated, text)
+
+
+def _is_in_class(bracket: str, in_class: bool) -> bool:
+    """Behind this bracket."""
+    if bracket == "&&" or bracket.startswith("["):
+        if in_class:
+            raise ValueError("classes of characters inside one another, as Java has them, are not known here")
+        return bracket != "&&"
+    return False
+
+
+def _class(name: str, *, is_negated: bool, in_class: bool) -> str:
+    if name not in _CLASSES:
+        raise ValueError(f"the class \\p{{{name}}} is not known: write its characters in brackets")
+    if not in_class:
+        return f"[{'^' if is_negated else ''}{_CLASSES[name]}]"
+    if is_negated:
+        raise ValueError(f"\\P{{{name}}} inside brackets is not known here: write its characters")
+    return _CLASSES[name]
