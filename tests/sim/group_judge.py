@@ -34,7 +34,8 @@ from tests.sim.led_partition import LedPartition
 from tests.unit.groups.machine import topic_id
 
 _AWAY = -2
-_GONE = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH)
+_REMOVED = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND)
+_GONE = (*_REMOVED, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH)
 
 
 @dataclass(slots=True)
@@ -54,6 +55,8 @@ class Known:
     holds: set[Held] = field(default_factory=set)
     revoking_since: float | None = None
     is_gone: bool = False
+    gone_at: float = -1.0
+    is_leaving: bool = False  # it has said that it goes, or another comes in its place
     joined: Call | None = None  # its last JoinGroup
 
 
@@ -205,6 +208,8 @@ class GroupJudge:
             call.twin = self._static.get(call.instance_id)
             current = self.written.current.get((self._group_id, call.twin or ""))
             call.is_twin_away = current is not None and current.member_epoch == _AWAY
+            if call.twin is not None and call.twin != call.member_id:
+                self.known[call.twin].is_leaving = True  # its place may be taken from now on
         member = self.known.get(call.member_id)
         request = call.request
         if isinstance(request, JoinGroupRequest):
@@ -217,7 +222,11 @@ class GroupJudge:
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and member is not None:
             if request.topic_partitions is not None:
                 member.holds &= held_in(request.topic_partitions)  # type: ignore[arg-type]
-            if request.member_epoch == -1:
+            if request.member_epoch == _AWAY and call.current is not None:
+                # Its place is kept for who comes after it, without what it was about to give up.
+                member.holds &= held_in(call.current.assigned_partitions)
+                member.is_leaving = True
+            elif request.member_epoch < 0:
                 self._forget(member)
         elif isinstance(request, LeaveGroupRequest) and member is not None:
             self._forget(member)
@@ -241,6 +250,7 @@ class GroupJudge:
     def _forget(self, member: Known) -> None:
         """It is not in the group any more, or need not be."""
         member.is_gone = True
+        member.gone_at = self.now
         member.holds.clear()
 
     def _hear(self, call: Call) -> None:
@@ -258,7 +268,8 @@ class GroupJudge:
         is_superseded = isinstance(call.request, JoinGroupRequest) and member and member.joined is not call
         if member is None or member.is_gone or is_superseded:
             return
-        if code == ErrorCode.UNKNOWN_MEMBER_ID and call.is_prompt and self._is_alive(member):
+        is_judged = call.is_prompt and not member.is_leaving
+        if code in _REMOVED and is_judged and self._is_alive(member):
             raise Violation(
                 "removed-early",
                 f"{member.member_id} was heard of {self.now - member.heard_at:.1f} s ago, did all that it was told "
@@ -304,6 +315,8 @@ class GroupJudge:
             other = self.known.get(each.member_id)
             joining = self._joining.get(each.group_instance_id or "")
             offered = joining.offers if joining else other.offers if other else None
+            if joining and joining.before and not joining.is_given:
+                offered = (*joining.offers, *joining.before.offers)  # the answer may be older than what came last
             if offered is not None and response.protocol_name not in offered:
                 raise Violation(
                     "protocol-not-shared", f"{response.protocol_name} was not offered by {each.member_id}"
@@ -346,7 +359,7 @@ class GroupJudge:
 
     def _gained(self, member_id: str, assigned: set[Held]) -> None:
         member = self.known.get(member_id)
-        if member is None:
+        if member is None or member.is_gone:
             return
         for other in self.known.values():
             both = other.holds & (assigned - member.holds)
@@ -359,6 +372,8 @@ class GroupJudge:
     def _beaten(self, call: Call, response: Any) -> None:
         self._hear(call)
         member = self.known.get(call.member_id)
+        if member is not None:
+            member.is_leaving = False
         if member is not None and member.synced == call.request.generation_id:
             member.standing_at = max(member.standing_at, call.arrived_at)
 
@@ -377,7 +392,9 @@ class GroupJudge:
                 member_id, request.instance_id, False, self._session_s, rebalance_s, call.arrived_at, 0.0
             )
             self.known[member_id] = member
-        member.is_gone = member.is_classic = False
+        if call.arrived_at <= member.gone_at:
+            return  # the answer to what it had said before it left
+        member.is_gone = member.is_classic = member.is_leaving = False
         self._hear(call)
         if request.member_epoch == 0:
             self._took_instance(request.instance_id, member_id)

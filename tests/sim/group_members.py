@@ -14,7 +14,7 @@ from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartb
 from tests import group_requests as ask
 from tests.sim.group_judge import partitions_in
 from tests.sim.group_records import Held, held_in
-from tests.sim.group_storm import GROUP, TOPICS, GroupStorm
+from tests.sim.group_storm import GROUP, TOPICS, GroupStorm, start
 from tests.unit.groups.machine import topic_id
 
 PROMPT, SLOW, STUCK = "prompt", "slow", "stuck"
@@ -23,6 +23,11 @@ _PAUSE_S = 0.2
 _CALL_S = 2.0
 _NAMES = {topic_id(name): name for name in TOPICS}
 ALL_PARTITIONS = [(topic_id(name), index) for name, count in TOPICS.items() for index in range(count)]
+_NO_LONGER_A_MEMBER = (
+    ErrorCode.FENCED_MEMBER_EPOCH,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.GROUP_ID_NOT_FOUND,
+)
 
 
 class Process:
@@ -72,8 +77,7 @@ class Process:
             return
         kind = self.chance.choice(("commit", "commit", "fetch", "late", "transaction"))
         if kind == "fetch":
-            topic, index = self.chance.choice(ALL_PARTITIONS)
-            await self.send(ask.fetch_offsets(GROUP, partitions=(index,), topic=_NAMES[topic]), 8)
+            await self._look_at(self.chance.choice(ALL_PARTITIONS))
         elif kind == "late":
             generation, held = self._before
             if generation >= 0 and held:
@@ -92,10 +96,19 @@ class Process:
             instance=self.instance_id,
             topic=_NAMES[topic],
         )
+        if self.chance.random() < 0.3:
+            start(self._look_at(held))
         await self.send(request, 9, producer_id=producer_id)
         if producer_id >= 0:
             await asyncio.sleep(self.chance.random())
             self.storm.end_transaction(producer_id, self.chance.random() < 0.7)
+
+    async def _look_at(self, held: Held) -> None:
+        """As a tool that shows how far a group is."""
+        await asyncio.sleep(self.chance.uniform(0.0, 0.1))
+        topic, index = held
+        request = ask.fetch_offsets(GROUP, partitions=(index,), topic=_NAMES[topic])
+        await self.storm.ask(request, 8, _CALL_S)
 
     def remember(self) -> None:
         """Before a generation is over; what was sent in it may be sent again."""
@@ -252,7 +265,7 @@ class ConsumerProcess(Process):
         elif response.error_code == ErrorCode.FENCED_INSTANCE_ID:
             self.die()
         else:
-            if response.error_code in (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID):
+            if response.error_code in _NO_LONGER_A_MEMBER:
                 self.remember()
                 self.generation, self.held, self._target = 0, set(), set()
                 if self.habit == STUCK and self.storm.is_calm:

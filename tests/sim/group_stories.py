@@ -7,7 +7,6 @@ stuck must be out, every request must be answered, and a coordinator that is mad
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from strandline.sim.history import Violation
 from strandline.sim.loop import simulated_loop
@@ -22,7 +21,7 @@ from tests.sim.group_members import (
     Process,
 )
 from tests.sim.group_records import held_in
-from tests.sim.group_storm import GROUP, GroupStorm
+from tests.sim.group_storm import GROUP, GroupStorm, start
 from tests.unit.groups.machine import durable
 
 _ACTS = 40
@@ -175,17 +174,6 @@ class Weather:
         assert self._storm.runtime is not None
         if durable(self._storm.runtime.shard) != durable(self._storm.rebuilt()):
             raise Violation("rebuilt-differs", "a coordinator made from the log does not know the same")
-
-
-def start(work: Any) -> None:
-    """A task whose failure ends the run."""
-    loop: Any = asyncio.get_running_loop()
-
-    def ended(done: asyncio.Task[Any]) -> None:
-        if not done.cancelled() and (error := done.exception()) is not None:
-            loop.fail(error)
-
-    loop.create_task(work).add_done_callback(ended)
 
 
 async def _story(seed: int) -> GroupStorm:

@@ -267,6 +267,17 @@ class GroupStorm:
         call.set_result(Fetched(-1 if found is None else found.offset))
 
 
+def start(work: Any) -> None:
+    """A task whose failure ends the run."""
+    loop: Any = asyncio.get_running_loop()
+
+    def ended(done: asyncio.Task[Any]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            loop.fail(error)
+
+    loop.create_task(work).add_done_callback(ended)
+
+
 def refusal(request: Any, code: int) -> Any:
     match request:
         case JoinGroupRequest():
