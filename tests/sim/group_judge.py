@@ -34,6 +34,7 @@ from tests.sim.led_partition import LedPartition
 from tests.unit.groups.machine import topic_id
 
 _AWAY = -2
+_UNDISTURBED_S = 1.5  # less than the shortest session or rebalance timeout of a member
 _REMOVED = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND)
 _GONE = (*_REMOVED, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH)
 
@@ -92,6 +93,7 @@ class Call:
         self.since: dict[Held, int] = {}
         self.twin: str | None = None  # who has its instance id
         self.is_twin_away = False
+        self.is_undisturbed = False  # nobody came or went since the generation began
         self.before: Call | None = None  # the JoinGroup under its instance id before this one
 
     @property
@@ -134,7 +136,8 @@ class GroupJudge:
         self._static: dict[str, str] = {}  # instance id to the member id that was given to it last
         self._joining: dict[str, Call | None] = {}  # the last JoinGroup by instance id that was not refused
         self._told_generation = -1
-        self._unassigned: dict[int, None] = {}  # generations whose assignment could not be written
+        self._told_at = 0.0  # when its first member was told
+        self._disturbed_at = -1.0  # when somebody last came or went
         self.calls: list[Call] = []
         self._rules: dict[type, Callable[[Call, Any], None]] = {
             JoinGroupRequest: self._joined,
@@ -207,11 +210,14 @@ class GroupJudge:
         if call.instance_id is not None:
             call.twin = self._static.get(call.instance_id)
             current = self.written.current.get((self._group_id, call.twin or ""))
-            call.is_twin_away = current is not None and current.member_epoch == _AWAY
+            call.is_twin_away = current is None or current.member_epoch == _AWAY
             if call.twin is not None and call.twin != call.member_id:
                 self.known[call.twin].is_leaving = True  # its place may be taken from now on
         member = self.known.get(call.member_id)
         request = call.request
+        call.is_undisturbed = self._disturbed_at < self._told_at > self.now - _UNDISTURBED_S
+        if isinstance(request, JoinGroupRequest | LeaveGroupRequest | ConsumerGroupHeartbeatRequest):
+            self._disturbed_at = self.now
         if isinstance(request, JoinGroupRequest):
             if request.group_instance_id is not None:
                 call.before = self._joining.get(request.group_instance_id)
@@ -243,7 +249,7 @@ class GroupJudge:
             if self._joining[call.instance_id] is call:
                 self._joining[call.instance_id] = call.before
         elif isinstance(call.request, SyncGroupRequest):
-            self._unassigned[call.request.generation_id] = None
+            self._disturbed_at = self.now
         if code in _GONE:
             self._sent_away(call, code)
 
@@ -293,11 +299,14 @@ class GroupJudge:
         request, member_id = call.request, response.member_id
         member = self.known.get(member_id)
         if member is None:
+            # Whoever comes back has the session of the one before until its first heartbeat, as in Kafka.
+            sessions = [m.session_s for m in self.known.values() if m.instance_id == request.group_instance_id]
+            own_s = request.session_timeout_ms / 1000
             member = Known(
                 member_id,
                 request.group_instance_id,
                 True,
-                request.session_timeout_ms / 1000,
+                own_s if request.group_instance_id is None else min(own_s, *sessions, own_s),
                 request.rebalance_timeout_ms / 1000,
                 self.now,
                 call.arrived_at,
@@ -310,7 +319,8 @@ class GroupJudge:
         self._took_instance(request.group_instance_id, member_id)
         if call.is_of_consumer_group:
             return
-        self._told_generation = max(self._told_generation, response.generation_id)
+        if response.generation_id > self._told_generation:
+            self._told_generation, self._told_at = response.generation_id, self.now
         for each in response.members:
             other = self.known.get(each.member_id)
             joining = self._joining.get(each.group_instance_id or "")
@@ -459,7 +469,7 @@ class GroupJudge:
             raise Violation("zombie-commit", f"{member_id} commits in {generation} of {call.told_generation}")
         if call.twin not in (None, member_id):
             raise Violation("zombie-commit", f"{member_id} commits, whose place {call.twin} has")
-        is_early = generation > call.written_generation and generation not in self._unassigned
+        is_early = generation > call.written_generation and call.is_undisturbed
         if is_early and call.producer_id < 0:
             raise Violation("early-commit", f"{member_id} commits in {generation}, which has no assignment")
 
@@ -476,7 +486,6 @@ class GroupJudge:
     def _fetched(self, call: Call, response: Any) -> None:
         (topic,) = call.request.groups[0].topics
         place = (self._group_id, topic.name, topic.partition_indexes[0])
-        low, high = self._log.replica.high_watermark, self._log.committed_end
-        found = [-1 if o is None else o for o in self.committed.offsets_between(place, low, high)]
-        if response.offset not in found:
+        found = self.committed.offset_of(place)
+        if response.offset != found:
             raise Violation("uncommitted-read", f"{place} is said to be at {response.offset}, not {found}")

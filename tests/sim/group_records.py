@@ -28,8 +28,7 @@ class GroupRecords:
         # Where each offset was written, which decides between one that waits for its marker and one that came later.
         self._written_at: dict[Place, int] = {}
         self._pending: dict[int, dict[Place, tuple[int, int]]] = {}
-        # Each place's offsets, None where one was deleted, with the end of the batch that says so.
-        self._changes: dict[Place, list[tuple[int, int | None]]] = {}
+        self._changes: dict[Place, list[int | None]] = {}  # None where an offset was deleted
         self._end = 0
         self.classic: dict[str, made.GroupMetadataValue] = {}
         self.epochs: dict[str, int] = {}  # of consumer groups
@@ -63,20 +62,14 @@ class GroupRecords:
 
     def _commit(self, place: Place, offset: int | None, written_at: int) -> None:
         self._written_at[place] = written_at
-        self._changes.setdefault(place, [(0, None)]).append((self._end, offset))
+        self._changes.setdefault(place, []).append(offset)
 
     def has_had(self, place: Place, offset: int) -> bool:
-        return any(offset == each for _, each in self._changes.get(place, ()))
+        return offset in self._changes.get(place, ())
 
-    def offsets_between(self, place: Place, low: int, high: int) -> list[int | None]:
-        """What the place had at `low` or at any time until `high`."""
-        found: list[int | None] = [None]
-        for end, offset in self._changes.get(place, ()):
-            if end <= low:
-                found = [offset]
-            elif end <= high:
-                found.append(offset)
-        return found
+    def offset_of(self, place: Place) -> int:
+        offset = self._changes[place][-1] if place in self._changes else None
+        return -1 if offset is None else offset
 
     def _entry(self, key: Message, value: Message | None, producer_id: int) -> None:
         match key, value:

@@ -260,10 +260,11 @@ class GroupStorm:
         (topic,) = group.topics
         try:
             runtime.shard.offset_requests.check_fetch(group.group_id, group.member_id, group.member_epoch)
+            committed = runtime.committed()
         except KafkaError as error:
             call.set_result(Committed(error.code))
             return
-        found = runtime.committed().get(group.group_id, topic.name, topic.partition_indexes[0])
+        found = committed.get(group.group_id, topic.name, topic.partition_indexes[0])
         call.set_result(Fetched(-1 if found is None else found.offset))
 
 
