@@ -35,6 +35,7 @@ from tests.unit.groups.machine import topic_id
 
 _AWAY = -2
 _UNDISTURBED_S = 1.5  # less than the shortest session or rebalance timeout of a member
+_READ_S = 0.1  # what is written is seen a moment later
 _REMOVED = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND)
 _GONE = (*_REMOVED, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH)
 
@@ -252,6 +253,8 @@ class GroupJudge:
             self._disturbed_at = self.now
         if code in _GONE:
             self._sent_away(call, code)
+        elif code == ErrorCode.ILLEGAL_GENERATION and call.member_id in self.known:
+            self.known[call.member_id].holds.clear()  # it is told that what it has is of the past
 
     def _forget(self, member: Known) -> None:
         """It is not in the group any more, or need not be."""
@@ -289,7 +292,7 @@ class GroupJudge:
         """Whether the coordinator has no reason to have removed it."""
         if member.is_gone or self.now - member.heard_at >= member.session_s:
             return False
-        if member.revoking_since is not None and self.now - member.revoking_since >= member.rebalance_s:
+        if member.revoking_since is not None and self.now - member.revoking_since >= member.rebalance_s - _READ_S:
             return False
         return not member.is_classic or self.now - member.standing_at < member.rebalance_s
 

@@ -150,6 +150,7 @@ class GroupStorm:
         while True:
             await asyncio.sleep(_REPLICATION_S * self.chance.random())
             self.log.replicate()
+            self.judge.read()
             if self.runtime is not None:
                 self.runtime.shard.check_invariants()
 

@@ -20,6 +20,7 @@ from strandline.sim.plans import Plan, shipped
 from strandline.sim.trial import run
 from tests.sim import (
     alone,
+    group_stories,
     partition_stories,
     quorum_stories,
     scenarios,
@@ -59,7 +60,11 @@ STORIES: dict[Any, int] = {
     voters.joining_and_leaving: 1,
     voters.replaced_disk: 1,
 }
-STORMS: dict[Callable[[int], object], int] = {quorum_stories.run: 50, partition_stories.run: 250}
+STORMS: dict[Callable[[int], object], int] = {
+    quorum_stories.run: 50,
+    partition_stories.run: 250,
+    group_stories.run: 40,
+}
 # Scenarios of one node are tried so many times for each of a cluster.
 ALONE_PER_TURN = 3
 
