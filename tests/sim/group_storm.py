@@ -269,7 +269,7 @@ class GroupStorm:
         call.set_result(Fetched(-1 if found is None else found.offset))
 
 
-def start(work: Any) -> None:
+def start(work: Any) -> asyncio.Task[Any]:
     """A task whose failure ends the run."""
     loop: Any = asyncio.get_running_loop()
 
@@ -277,7 +277,9 @@ def start(work: Any) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
             loop.fail(error)
 
-    loop.create_task(work).add_done_callback(ended)
+    task: asyncio.Task[Any] = loop.create_task(work)
+    task.add_done_callback(ended)
+    return task
 
 
 def refusal(request: Any, code: int) -> Any:

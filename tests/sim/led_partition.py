@@ -7,6 +7,7 @@ The storm says when it fetches, when it falls out of the in-sync set, and when i
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,8 +34,9 @@ def wall_ms() -> int:
 class MemoryLog:
     """As much of a log as appending takes."""
 
-    def __init__(self, batches: list[Batch]) -> None:
+    def __init__(self, batches: list[Batch], seen: Callable[[BatchHeader, bytes], None]) -> None:
         self.batches = batches
+        self._seen = seen
         self.config = _CONFIG
         self.log_start_offset = 0
         self.log_end_offset = batches[-1][0].next_offset if batches else 0
@@ -55,10 +57,18 @@ class MemoryLog:
         placed = header._replace(base_offset=base_offset, leader_epoch=leader_epoch)
         self.batches.append((placed, bytes(batch)))
         self.log_end_offset = placed.next_offset
+        self._seen(placed, bytes(batch))
 
 
 class LedPartition:
-    def __init__(self, topic: str, index: int = 0) -> None:
+    def __init__(
+        self,
+        topic: str,
+        index: int = 0,
+        seen: Callable[[BatchHeader, bytes], None] = lambda header, batch: None,
+    ) -> None:
+        """`seen` is told of everything that a leader appends."""
+        self._seen = seen
         self.partition = TopicPartition(topic, index)
         self._committed_end = 0
         self._epoch = 0
@@ -78,7 +88,7 @@ class LedPartition:
         return self._committed_end
 
     def _lead(self, batches: list[Batch], high_watermark: int) -> Replica:
-        log: Any = MemoryLog(batches)
+        log: Any = MemoryLog(batches, self._seen)
         role = Leader(
             node_id=LEADER,
             epoch=self._epoch,
