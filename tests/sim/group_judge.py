@@ -292,7 +292,10 @@ class GroupJudge:
         """Whether the coordinator has no reason to have removed it."""
         if member.is_gone or self.now - member.heard_at >= member.session_s:
             return False
-        if member.revoking_since is not None and self.now - member.revoking_since >= member.rebalance_s - _READ_S:
+        if (
+            member.revoking_since is not None
+            and self.now - member.revoking_since >= member.rebalance_s - _READ_S
+        ):
             return False
         return not member.is_classic or self.now - member.standing_at < member.rebalance_s
 
@@ -303,7 +306,9 @@ class GroupJudge:
         member = self.known.get(member_id)
         if member is None:
             # Whoever comes back has the session of the one before until its first heartbeat, as in Kafka.
-            sessions = [m.session_s for m in self.known.values() if m.instance_id == request.group_instance_id]
+            sessions = [
+                m.session_s for m in self.known.values() if m.instance_id == request.group_instance_id
+            ]
             own_s = request.session_timeout_ms / 1000
             member = Known(
                 member_id,
@@ -329,14 +334,17 @@ class GroupJudge:
             joining = self._joining.get(each.group_instance_id or "")
             offered = joining.offers if joining else other.offers if other else None
             if joining and joining.before and not joining.is_given:
-                offered = (*joining.offers, *joining.before.offers)  # the answer may be older than what came last
+                offered = (
+                    *joining.offers,
+                    *joining.before.offers,
+                )  # the answer may be older than what came last
             if offered is not None and response.protocol_name not in offered:
                 raise Violation(
                     "protocol-not-shared", f"{response.protocol_name} was not offered by {each.member_id}"
                 )
-        if response.members and response.generation_id == call.assigned_generation:
-            if not response.skip_assignment:
-                raise Violation("assigned-twice", f"generation {response.generation_id} has an assignment")
+        is_assigned = response.generation_id == call.assigned_generation
+        if response.members and is_assigned and not response.skip_assignment:
+            raise Violation("assigned-twice", f"generation {response.generation_id} has an assignment")
 
     def _took_instance(self, instance_id: str | None, member_id: str) -> None:
         if instance_id is None:
@@ -418,7 +426,9 @@ class GroupJudge:
         ]
         assigned = None if response.assignment is None else held_in(response.assignment.topic_partitions)
         if not any(assigned in (None, held_in(value.assigned_partitions)) for value in said):
-            raise Violation("told-unwritten", f"{member_id} is told epoch {response.member_epoch}, {assigned}")
+            raise Violation(
+                "told-unwritten", f"{member_id} is told epoch {response.member_epoch}, {assigned}"
+            )
         if assigned is not None:
             self._gained(member_id, assigned)
 

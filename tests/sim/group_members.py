@@ -45,9 +45,14 @@ class Process:
         self.rebalance_s = self.chance.choice((2.0, 6.0, 15.0))
         self.held: set[Held] = set()
         self._sent = 0
-        self._before: tuple[int, tuple[Held, ...]] = (-1, ())  # an earlier generation, and what was held in it
+        self._before: tuple[int, tuple[Held, ...]] = (
+            -1,
+            (),
+        )  # an earlier generation, and what was held in it
 
-    async def send(self, request: Any, version: int, timeout_s: float = _CALL_S, producer_id: int = -1) -> Any:
+    async def send(
+        self, request: Any, version: int, timeout_s: float = _CALL_S, producer_id: int = -1
+    ) -> Any:
         """A member has one connection: what it has given up does not come after what it sends next."""
         self._sent += 1
         number = self._sent

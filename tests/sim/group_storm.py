@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -251,10 +252,8 @@ class GroupStorm:
 
     def end_transaction(self, producer_id: int, is_commit: bool) -> None:
         if self.runtime is not None:
-            try:
+            with suppress(KafkaError):  # too few replicas: the coordinator of transactions would come again
                 self.runtime.end_transaction(producer_id, 0, Marker(is_commit, 0), 0)
-            except KafkaError:
-                pass  # too few replicas: the coordinator of transactions would come again
 
     def _fetch(self, runtime: ShardRuntime, call: Call) -> None:
         (group,) = call.request.groups

@@ -26,6 +26,7 @@ from tests.sim import (
     scenarios,
     test_mutants,
     test_transaction_mutants,
+    transaction_stories,
     voters,
 )
 from tests.spec import test_cluster_mutants, test_group_mutants
@@ -64,6 +65,7 @@ STORMS: dict[Callable[[int], object], int] = {
     quorum_stories.run: 50,
     partition_stories.run: 250,
     group_stories.run: 40,
+    transaction_stories.run: 40,
 }
 # Scenarios of one node are tried so many times for each of a cluster.
 ALONE_PER_TURN = 3

@@ -69,7 +69,9 @@ class TransactionJudge:
         self._owner: dict[Identity, str] = {}
         self._began: dict[str, tuple[float, list[str]]] = {}  # when the last process did, and all so far
         self._names: dict[int, str] = {}  # of producer ids
-        self._last: dict[tuple[int, int], tuple[int, int]] = {}  # epoch and sequence, by partition and producer
+        self._last: dict[
+            tuple[int, int], tuple[int, int]
+        ] = {}  # epoch and sequence, by partition and producer
         self._open: dict[tuple[int, int], None] = {}
         self._lost_state: dict[tuple[int, int], None] = {}
         self._sent: dict[tuple[int, int], None] = {}
@@ -105,7 +107,7 @@ class TransactionJudge:
     def given(self, process: str, request: Any, answer: Any, arrived_at: float) -> None:
         if isinstance(request, InitProducerIdRequest):
             if answer.error_code == ErrorCode.NONE and request.transactional_id is not None:
-                self._begun(process, request.transactional_id, answer)
+                self._begun(process, request.transactional_id, answer, request.producer_id < 0)
             return
         if isinstance(request, EndTxnRequest):
             name, identity = request.transactional_id, Identity(request.producer_id, request.producer_epoch)
@@ -127,7 +129,9 @@ class TransactionJudge:
             return
         began_at, processes = self._began[name]
         if process != processes[-1] and arrived_at > began_at:
-            self.fail("zombie-answered", f"{process} is told that all is well, after {processes[-1]} has begun")
+            self.fail(
+                "zombie-answered", f"{process} is told that all is well, after {processes[-1]} has begun"
+            )
 
     def _own(self, process: str, name: str, identity: Identity) -> None:
         owner = self._owner.setdefault(identity, process)
@@ -135,13 +139,13 @@ class TransactionJudge:
         if owner != process:
             self.fail("identity-twice", f"{process} is {identity}, as {owner} was")
 
-    def _begun(self, process: str, name: str, answer: Any) -> None:
+    def _begun(self, process: str, name: str, answer: Any, is_anew: bool) -> None:
         identity = Identity(answer.producer_id, answer.producer_epoch)
         self._own(process, name, identity)
         if not self._has_said(name, identity, tuple(range(8))):
             self.fail("told-uncommitted", f"{process} is told to be {identity}")
         _, processes = self._began.get(name, (0.0, []))
-        if process not in processes:
+        if is_anew:
             self._began[name] = (asyncio.get_running_loop().time(), [*processes, process])
 
     def _ended(self, process: str, name: str, identity: Identity, is_commit: bool, answer: Any) -> None:
@@ -228,7 +232,11 @@ class TransactionJudge:
             batch.attempt.numbers.append(batch.number)
 
     def acknowledged(self, batch: Batch, partition: LedPartition) -> None:
-        committed = [data for header, data in partition.batches if header.last_offset < partition.committed_end]
+        if batch.name is not None and not batch.is_transactional:
+            return  # its sequence is not its own
+        committed = [
+            data for header, data in partition.batches if header.last_offset < partition.committed_end
+        ]
         if batch.data not in committed:
             self.fail("lost-write", f"number {batch.number} is acknowledged and not committed")
         if batch.attempt is not None and batch.is_transactional:

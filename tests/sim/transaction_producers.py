@@ -151,7 +151,9 @@ class TransactionalProducer(Producer):
         attempt = Attempt(process=self.process)
         self.storm.judge.attempts.append(attempt)
         indexes = [self.chance.randrange(PARTITIONS) for _ in range(self.chance.randint(1, 4))]
-        is_written = (self.version_two or await self._add(indexes)) and await self._write_all(indexes, attempt)
+        is_written = (self.version_two or await self._add(indexes)) and await self._write_all(
+            indexes, attempt
+        )
         if not self.is_alive:
             return
         is_commit = is_written and self.chance.random() < 0.8

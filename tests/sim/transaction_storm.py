@@ -40,7 +40,7 @@ from strandline.wire.records.transaction_log import (
 from tests.sim.group_storm import start
 from tests.sim.led_partition import LedPartition, wall_ms
 from tests.sim.storm import DELAY_S
-from tests.sim.transaction_judge import Batch, TransactionJudge
+from tests.sim.transaction_judge import VERSION_TWO, Batch, TransactionJudge
 
 TOPIC = "data"
 PARTITIONS = 2
@@ -51,6 +51,7 @@ _LATE = 0.05
 _LATE_S = 4.0
 _LOST = 0.03
 _TWICE = 0.05
+_PATIENCE_S = 2.5  # of clients
 _SETTINGS = {
     "request.timeout.ms": REQUEST_TIMEOUT_MS,
     "add.partitions.to.txn.retry.backoff.max.ms": 100,
@@ -221,18 +222,23 @@ class TransactionStorm:
                 raise TimeoutError
             await asyncio.sleep(self._delay())
             answer = await marker_handler.handle(
-                self.broker, SimpleNamespace(api_version=version), request  # type: ignore[arg-type]
+                self.broker,
+                SimpleNamespace(api_version=version),
+                request,  # type: ignore[arg-type]
             )
         await asyncio.sleep(self._delay())
         return answer
 
     async def send(self, process: str, request: Any, version: int) -> Any:
         """A request to the coordinator; None if there is no answer in time."""
-        return await self._in_time(self._coordinate(process, request, version))
+        until = self.now + _PATIENCE_S
+        return await self._in_time(self._coordinate(process, request, version, until))
 
-    async def _coordinate(self, process: str, request: Any, version: int) -> Any:
+    async def _coordinate(self, process: str, request: Any, version: int, until: float) -> Any:
         await asyncio.sleep(self._delay())
-        if self._is_lost():
+        # Version 1 cannot tell a late EndTxn from one of the next transaction (KIP-890): there it must not come.
+        is_harmful = isinstance(request, EndTxnRequest) and version < VERSION_TWO and self.now >= until
+        if is_harmful or self._is_lost():
             return None
         arrived_at = self.now
         context: Any = SimpleNamespace(api_version=version)
@@ -247,8 +253,11 @@ class TransactionStorm:
         place = (batch.index, batch.identity.producer_id)
         arrives_at = max(self._arrives_at.get(place, 0.0) + 1e-6, self.now + self._delay())
         self._arrives_at[place] = arrives_at
+        is_stray = batch.name is not None and not batch.is_transactional
+        if is_stray and arrives_at >= self.now + _PATIENCE_S:
+            return None  # it would come after its transaction, and take the sequence of a batch of the next
         self.judge.sent(batch)
-        if not self.is_calm and self.chance.random() < _TWICE:
+        if not self.is_calm and not is_stray and self.chance.random() < _TWICE:
             start(self._append(batch, version, arrives_at + self.chance.uniform(0.0, _LATE_S)))
         return await self._in_time(self._append(batch, version, arrives_at))  # type: ignore[no-any-return]
 
@@ -280,6 +289,6 @@ class TransactionStorm:
 
     async def _in_time(self, work: Any) -> Any:
         try:
-            return await asyncio.wait_for(asyncio.shield(start(work)), 2.5)
+            return await asyncio.wait_for(asyncio.shield(start(work)), _PATIENCE_S)
         except TimeoutError:
             return None
