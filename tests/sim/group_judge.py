@@ -95,6 +95,7 @@ class Call:
         self.twin: str | None = None  # who has its instance id
         self.is_twin_away = False
         self.is_undisturbed = False  # nobody came or went since the generation began
+        self.is_refused = False
         self.before: Call | None = None  # the JoinGroup under its instance id before this one
 
     @property
@@ -247,8 +248,11 @@ class GroupJudge:
         if code == ErrorCode.REBALANCE_IN_PROGRESS and isinstance(call.request, HeartbeatRequest):
             self._hear(call)
         elif isinstance(call.request, JoinGroupRequest) and call.instance_id is not None:
-            if self._joining[call.instance_id] is call:
-                self._joining[call.instance_id] = call.before
+            call.is_refused = True
+            last = self._joining[call.instance_id]
+            while last is not None and last.is_refused:
+                last = last.before
+            self._joining[call.instance_id] = last
         elif isinstance(call.request, SyncGroupRequest):
             self._disturbed_at = self.now
         if code in _GONE:

@@ -11,6 +11,7 @@ import asyncio
 from strandline.sim.history import Violation
 from strandline.sim.loop import simulated_loop
 from strandline.sim.trace import Trace
+from tests.sim.group_judge import partitions_in
 from tests.sim.group_members import (
     ALL_PARTITIONS,
     PROMPT,
@@ -158,7 +159,7 @@ class Weather:
             if record is None:
                 return "there is no group"
             members = {m.member_id: m for m in record.members}
-            shares = [set(each.held) for each in self.living if each.generation == record.generation]
+            shares = [partitions_in(m.assignment) for m in record.members]
         if sorted(members) != living:
             return f"the group has {sorted(members)}, alive are {living}"
         if sorted(each for share in shares for each in share) != sorted(ALL_PARTITIONS):
