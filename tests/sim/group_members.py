@@ -12,7 +12,7 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests import group_requests as ask
-from tests.sim.group_judge import partitions_in
+from tests.sim.group_calls import partitions_in
 from tests.sim.group_records import Held, held_in
 from tests.sim.group_storm import GROUP, TOPICS, GroupStorm, start
 from tests.unit.groups.machine import topic_id

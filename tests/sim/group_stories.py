@@ -11,7 +11,7 @@ import asyncio
 from strandline.sim.history import Violation
 from strandline.sim.loop import simulated_loop
 from strandline.sim.trace import Trace
-from tests.sim.group_judge import partitions_in
+from tests.sim.group_calls import partitions_in
 from tests.sim.group_members import (
     ALL_PARTITIONS,
     PROMPT,

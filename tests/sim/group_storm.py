@@ -35,7 +35,8 @@ from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartb
 from strandline.wire.record_batch import records_in
 from strandline.wire.records.markers import Marker, read_marker
 from strandline.wire.records.offsets_framing import decode_entry
-from tests.sim.group_judge import Call, GroupJudge
+from tests.sim.group_calls import Call
+from tests.sim.group_judge import GroupJudge
 from tests.sim.led_partition import LedPartition, wall_ms
 from tests.sim.storm import DELAY_S
 from tests.unit.groups.machine import FakeTopics, topic_id
