@@ -54,7 +54,7 @@ test: $(VENV)/.dev
 # make sim SIM_SECONDS=3600 searches for an hour; SIM_FIRST=1000 begins with other seeds.
 SIM_SECONDS ?= 120
 SIM_FIRST ?= 0
-SIM_MUTANT_SECONDS ?= 15
+SIM_MUTANT_SECONDS ?= 10
 sim: $(VENV)/.dev
 	@$(BIN)/strandline sim run --seeds 1000000 --first $(SIM_FIRST) --seconds $(SIM_SECONDS) --workers $(WORKERS)
 	@echo "switched-off safety rules that the same search finds:"

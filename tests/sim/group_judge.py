@@ -48,6 +48,7 @@ class GroupJudge:
         self._static: dict[str, str] = {}  # instance id to the member id that was given to it last
         self._joining: dict[str, Call | None] = {}  # the last JoinGroup by instance id that was not refused
         self._told_generation = -1
+        self.found_generation = -1  # that the present coordinator found in the log
         self._told_at = 0.0  # when its first member was told
         self._disturbed_at = -1.0  # when somebody last came or went
         self.calls: list[Call] = []
@@ -86,7 +87,7 @@ class GroupJudge:
         self.read()
         classic = self.written.classic.get(self._group_id)
         committed = self.committed.classic.get(self._group_id)
-        self._told_generation = -1 if classic is None else classic.generation
+        self._told_generation = self.found_generation = -1 if classic is None else classic.generation
         kept = [m.member_id for m in classic.members] if classic is not None else []
         certain = [m.member_id for m in committed.members] if committed is not None else []
         for member_id, member in self.known.items():

@@ -11,6 +11,7 @@ import asyncio
 from strandline.sim.history import Violation
 from strandline.sim.loop import simulated_loop
 from strandline.sim.trace import Trace
+from strandline.wire.records.offsets_topic import GroupMetadataValue
 from tests.sim.group_calls import partitions_in
 from tests.sim.group_members import (
     ALL_PARTITIONS,
@@ -159,12 +160,28 @@ class Weather:
             if record is None:
                 return "there is no group"
             members = {m.member_id: m for m in record.members}
+            if late := self._unsynced(record):
+                return f"{late} has not asked for what it is assigned"
             shares = [partitions_in(m.assignment) for m in record.members]
         if sorted(members) != living:
             return f"the group has {sorted(members)}, alive are {living}"
         if sorted(each for share in shares for each in share) != sorted(ALL_PARTITIONS):
             return f"partitions are shared as {shares}"
         return "" if len({each.generation for each in self.living}) == 1 else "members differ in their epoch"
+
+    def _unsynced(self, record: GroupMetadataValue) -> str | None:
+        """A member that is in the group and does not know its share: it has to ask in time, or go.
+
+        Who comes back to a generation that has its assignment is not waited for: a static one, or any after a failover.
+        """
+        shares = {m.member_id: partitions_in(m.assignment) for m in record.members}
+        for each in self.living:
+            is_waited_for = (
+                each.instance_id is None and record.generation != self._storm.judge.found_generation
+            )
+            if is_waited_for and each.held != shares.get(each.member_id):
+                return each.member_id
+        return None
 
     def _check_end(self) -> None:
         now = self._storm.now
