@@ -12,7 +12,7 @@ from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
 from strandline.groups.outcome import Outcome
-from tests.group_requests import consumer_heartbeat, consumer_join, heartbeat, join, leave, sync
+from tests.group_requests import assignment, consumer_heartbeat, consumer_join, heartbeat, join, leave, sync
 from tests.spec.groups import Classic, Consumers
 from tests.unit.groups.machine import SETTINGS, Machine, Token
 
@@ -229,3 +229,16 @@ def test_one_that_does_not_let_go_is_removed_though_the_first_try_could_not_be_w
         machine.pass_time(200)
         group.machine.send(consumer_heartbeat("c", "a", group.epochs["a"]))
     assert set(group.record.members) == {"b"}
+
+
+def test_a_consumer_that_comes_right_after_a_downgrade_is_not_given_what_a_classic_member_holds() -> None:
+    old = Classic()
+    old.joined("a", old.send_join("a"))
+    old.sync("a", {"a": assignment({"orders": range(4)})})
+    new = Consumers(old.machine, "g")
+    new.join("first")
+    new.leave("first")
+    assert old.state == "PreparingRebalance"
+    new.join("second")
+    new.beat("second", report=True)
+    assert new.held["second"] == set()
