@@ -20,11 +20,13 @@ from strandline.sim.plans import Plan, shipped
 from strandline.sim.trial import run
 from tests.sim import (
     alone,
+    group_stories,
     partition_stories,
     quorum_stories,
     scenarios,
     test_mutants,
     test_transaction_mutants,
+    transaction_stories,
     voters,
 )
 from tests.spec import test_cluster_mutants, test_group_mutants
@@ -33,15 +35,15 @@ from tests.spec import test_transaction_mutants as test_producer_mutants
 Patch = pytest.MonkeyPatch
 
 
-def mutants(*, with_clients: bool = False) -> dict[str, Callable[[Patch], Any]]:
-    """By name. Those of single producers and groups are asked for apart: few of them are found in a short time."""
+def mutants(*, of_clients: bool) -> dict[str, Callable[[Patch], Any]]:
+    """By name: of the cluster, or of producers, transactions and groups."""
     found: list[Callable[[Patch], Any]] = [
         *test_cluster_mutants.MUTANTS,
         *test_mutants.MUTANTS,
         *test_transaction_mutants.MUTANTS,
     ]
-    if with_clients:
-        found += [*test_producer_mutants.MUTANTS, *test_group_mutants.MUTANTS]
+    if of_clients:
+        found = [*test_producer_mutants.MUTANTS, *test_group_mutants.MUTANTS]
     return {each.__name__: each for each in found}
 
 
@@ -60,6 +62,8 @@ STORIES: dict[Any, int] = {
     voters.replaced_disk: 1,
 }
 STORMS: dict[Callable[[int], object], int] = {quorum_stories.run: 50, partition_stories.run: 250}
+# These are the first in a turn where rules of clients are looked for, and else the last.
+STORMS_OF_CLIENTS: dict[Callable[[int], object], int] = {group_stories.run: 20, transaction_stories.run: 20}
 # Scenarios of one node are tried so many times for each of a cluster.
 ALONE_PER_TURN = 3
 
@@ -89,29 +93,40 @@ def _turns(plans: list[Plan]) -> Iterator[tuple[Plan, int]]:
     return ((plan, seed) for seed in itertools.count() for plan in plans)
 
 
-def attempts() -> Iterator[tuple[str, int, Callable[[int], str | None]]]:
+Attempt = tuple[str, int, Callable[[int], str | None]]
+
+
+def _storms(storms: dict[Callable[[int], object], int], turn: int) -> Iterator[Attempt]:
+    for storm, count in storms.items():
+        for seed in range(turn * count, (turn + 1) * count):
+            yield storm.__module__.rpartition(".")[2], seed, partial(noticed, storm)
+
+
+def attempts(*, of_clients: bool) -> Iterator[Attempt]:
     by_name = sorted(shipped().values(), key=lambda plan: plan.name, reverse=True)
     clusters = _turns(sorted(by_name, key=lambda plan: ("fast", "slow", "rare").index(plan.speed)))
     single_nodes = _turns(alone.plans())
     for turn in itertools.count():
+        if of_clients:
+            yield from _storms(STORMS_OF_CLIENTS, turn)
         for plan, seed in itertools.islice(single_nodes, ALONE_PER_TURN):
             yield plan.name, seed, partial(tried, plan)
         for story, count in STORIES.items():
             for seed in range(turn * count, (turn + 1) * count):
                 yield story.__name__, seed, partial(told, story)
-        for storm, count in STORMS.items():
-            for seed in range(turn * count, (turn + 1) * count):
-                yield storm.__module__.rpartition(".")[2], seed, partial(noticed, storm)
+        yield from _storms(STORMS, turn)
         plan, seed = next(clusters)
         yield plan.name, seed, partial(tried, plan)
+        if not of_clients:
+            yield from _storms(STORMS_OF_CLIENTS, turn)
 
 
-def search(mutate: Callable[[Patch], Any], seconds: float) -> str | None:
+def search(mutate: Callable[[Patch], Any], seconds: float, *, of_clients: bool) -> str | None:
     """What noticed, if anything did in this much time of one core."""
     deadline = time.process_time() + seconds
     with Patch.context() as patch:
         mutate(patch)
-        for name, seed, attempt in attempts():
+        for name, seed, attempt in attempts(of_clients=of_clients):
             if time.process_time() > deadline:
                 return None
             found = attempt(seed)
@@ -127,14 +142,14 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", help="only mutants whose name has this in it")
     parser.add_argument(
-        "--clients", action="store_true", help="also mutants of producers, transactions and groups"
+        "--clients", action="store_true", help="mutants of producers, transactions and groups instead"
     )
     options = parser.parse_args()
-    known = mutants(with_clients=options.clients)
+    known = mutants(of_clients=options.clients)
     chosen = {name: mutate for name, mutate in known.items() if options.only in name}
     count = 0
     for name, mutate in chosen.items():
-        found = search(mutate, options.seconds)
+        found = search(mutate, options.seconds, of_clients=options.clients)
         count += found is not None
         print(f"{name:<60} {found or 'not found'}", flush=True)
     print(f"{count} of {len(chosen)} mutants found")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.sim import partition_stories, quorum_stories
+from tests.sim import group_stories, partition_stories, quorum_stories, transaction_stories
 from tests.sim.seeds import seeds
 
 
@@ -14,3 +14,13 @@ def test_committed_metadata_stays_whoever_votes_dies_or_leaves(seed: int) -> Non
 @seeds(60)
 def test_what_readers_were_shown_stays_whoever_leads_dies_or_comes_back(seed: int) -> None:
     assert partition_stories.run(seed).committed
+
+
+@seeds(20)
+def test_members_share_what_there_is_whoever_dies_hangs_or_coordinates(seed: int) -> None:
+    assert group_stories.run(seed).judge.committed.count > 0
+
+
+@seeds(20)
+def test_a_transaction_ends_as_its_producer_was_told_whoever_leads_or_is_late(seed: int) -> None:
+    assert transaction_stories.run(seed).judge.attempts

@@ -1,6 +1,6 @@
 """Each of these takes one rule of producers, transactions or acknowledgements away; the test of the rule notices.
 
-Scenarios of the simulator do not notice within a few seeds, but for one (docs/internals/simulator.md).
+The random search finds them too, most of them by storms of coordinators (docs/internals/simulator.md).
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@
 2. An answer without records of its own may rest on records that are not committed yet: it waits for them too, or a
    failover could take back what a member was told.
 3. Whoever waits longer than `offsets.commit.timeout.ms` is told COORDINATOR_NOT_AVAILABLE.
-4. Offsets that are committed in a transaction are a batch of its producer; the marker that ends it decides about them.
+4. What a new coordinator finds above the high watermark may be there alone, or may have been acknowledged. Until that
+   is known no offset is shown: neither one that could be taken back nor one that is older than what was acknowledged.
+5. Offsets that are committed in a transaction are a batch of its producer; the marker that ends it decides about them.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ class ShardRuntime:
         self._end_offset = (
             replica.log.log_end_offset
         )  # of what was appended last, or found when it was loaded
+        self._found_end = self._end_offset
         self._commit_timeout_s = broker.config.int("offsets.commit.timeout.ms") / 1000
         self.epoch = replica.epoch
 
@@ -138,7 +141,11 @@ class ShardRuntime:
         return self._replica.high_watermark >= self._end_offset
 
     def committed(self) -> CommittedView:
-        """Offsets that no failover takes back."""
+        """Offsets that no failover takes back; raises COORDINATOR_LOAD_IN_PROGRESS while that is not known of all."""
+        if self._replica.high_watermark < self._found_end:
+            raise KafkaError(
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "What was found is not known to be committed."
+            )
         self._committed.advance(self._replica.high_watermark)
         return self._committed
 

@@ -250,10 +250,16 @@ class ConsumerProtocol(ConsumerChanges):
         self._timers.schedule((SESSION, group_id, member.member_id), now.after_ms(timeout_ms))
 
     def watch_again(self, group: ConsumerGroup, now: Moment) -> None:
-        """A removal could not be written: members whose time is over get a little more, so that it is tried again."""
+        """A removal could not be written: members whose time is over get a little more, so that it is tried again.
+
+        Heartbeats save one from that, but not one that was to let go of partitions and does not.
+        """
         for member in group.members.values():
             if not self._timers.has((SESSION, group.group_id, member.member_id)):
                 self._expect(group.group_id, member, _REMOVAL_RETRY_MS, now)
+                if member.state == UNREVOKED:
+                    key = (REVOCATION, group.group_id, member.member_id)
+                    self._timers.schedule(key, now.after_ms(_REMOVAL_RETRY_MS))
 
     def loaded(self, group: ConsumerGroup, now: Moment) -> None:
         for member in group.members.values():

@@ -134,7 +134,8 @@ class Mixed:
                     rebalance_timeout_ms=member.rebalance_timeout_ms,
                     session_timeout_ms=member.classic.session_timeout_ms,
                     protocols=tuple((p.name, p.metadata) for p in member.classic.supported_protocols),
-                    assignment=_assignment_bytes(member, group.targets.get(member.member_id, {}), topics),
+                    # Not its target: if a consumer comes before it rejoins, what it holds is not given away.
+                    assignment=_assignment_bytes(member, _held_by(member), topics),
                 )
             )
         classic.protocol = classic.select_protocol()
@@ -264,6 +265,14 @@ def _owned_by(subscription: ConsumerProtocolSubscription, topics: Topics) -> dic
         if topic_id is not None:
             owned[topic_id] = topic.partitions
     return owned
+
+
+def _held_by(member: ConsumerMember) -> dict[bytes, tuple[int, ...]]:
+    """What it has or has not let go of yet."""
+    return {
+        topic_id: tuple(sorted({*member.assigned.get(topic_id, {}), *member.revoking.get(topic_id, {})}))
+        for topic_id in {**member.assigned, **member.revoking}
+    }
 
 
 def _assignment_bytes(member: ConsumerMember, target: dict[bytes, tuple[int, ...]], topics: Topics) -> bytes:

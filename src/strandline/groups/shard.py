@@ -308,6 +308,9 @@ class GroupShard:
                 # It is in the log, and only nobody has confirmed it in time.
                 return self._rebalance_downgraded(group, now)
         if isinstance(group, ConsumerGroup):
+            if after.what == UPGRADED:
+                # It is in the log here too: its members have their sessions, as if it were confirmed.
+                self.consumer.loaded(group, now)
             self.consumer.watch_again(group, now)
         return Outcome()
 

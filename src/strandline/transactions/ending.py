@@ -92,7 +92,9 @@ def _plan_version_two(
         and identity.epoch == EPOCH_MAX - 1
         and transaction.epoch == 0
     )
-    is_retry = transaction.epoch == identity.epoch + 1 or is_overflow
+    # An epoch that an old client has ended a transaction with is another producer's, not the one before bumped.
+    has_bumped = transaction.client_version >= EPOCH_PER_TRANSACTION_FROM
+    is_retry = has_bumped and (transaction.epoch == identity.epoch + 1 or is_overflow)
     is_current = transaction.epoch == identity.epoch
     if transaction.producer_id != identity.producer_id and not is_overflow:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)

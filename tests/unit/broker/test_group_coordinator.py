@@ -277,6 +277,24 @@ async def test_an_answer_that_rests_on_what_was_found_and_is_not_committed_waits
 
 
 @in_world(offsets_topic_num_partitions="1")
+async def test_an_offset_that_was_found_is_shown_when_it_is_known_to_be_committed(world: World) -> None:
+    """Before, it could be taken back; and the one before it may be older than what was acknowledged."""
+    client, other = await ready(world), world.connect()
+    await call(client, commit("g", {0: 5}), 9)
+    groups = world.broker.groups
+    with high_watermark_stands(world, OFFSETS_TOPIC) as replica:
+        committing = asyncio.ensure_future(call(client, commit("g", {0: 6}), 9))
+        while replica.log.log_end_offset == replica.high_watermark:
+            await asyncio.sleep(0)
+        groups._shards.pop(0).stop()
+        await groups._start_loading(0)
+        answer = await call(other, fetch_offsets("g"), 8)
+        assert answer.groups[0].error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert (await offsets(other))[0] == 6
+    assert code_of(await committing) == ErrorCode.NOT_COORDINATOR
+
+
+@in_world(offsets_topic_num_partitions="1")
 async def test_rebalances_are_counted(world: World) -> None:
     client = await ready(world)
     await formed(client)

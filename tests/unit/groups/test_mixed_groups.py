@@ -12,7 +12,7 @@ from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
 from strandline.groups.outcome import Outcome
-from tests.group_requests import consumer_heartbeat, heartbeat, join, leave, sync
+from tests.group_requests import assignment, consumer_heartbeat, consumer_join, heartbeat, join, leave, sync
 from tests.spec.groups import Classic, Consumers
 from tests.unit.groups.machine import SETTINGS, Machine, Token
 
@@ -197,3 +197,48 @@ def test_a_static_member_that_goes_away_while_it_revokes_keeps_its_place_for_its
     group.leave("slow", -2, instance_id="i")
     group.machine.pass_time(SESSION_MS - 1)
     assert "slow" in group.record.members
+
+
+def test_an_upgrade_that_is_written_but_not_confirmed_leaves_members_their_sessions() -> None:
+    old = Classic()
+    old.form("a", session_ms=60_000, rebalance_ms=20_000)
+    machine = old.machine
+    caller = Caller("client", "/127.0.0.1", 1)
+    outcome = machine.shard.consumer_heartbeat(consumer_join("g", "new"), caller, Token(), machine.now())
+    for entry in outcome.entries:
+        machine.shard.apply(*entry)
+    assert outcome.after is not None
+    machine.run(machine.shard.write_failed(outcome.after, FAILED, machine.now()))
+    machine.pass_time(10_000)
+    group = machine.shard.groups["g"]
+    assert isinstance(group, ConsumerGroup)
+    assert old.ids["a"] in group.members
+
+
+def test_one_that_does_not_let_go_is_removed_though_the_first_try_could_not_be_written() -> None:
+    group = Consumers()
+    group.join("a", rebalance_timeout_ms=5000)
+    group.join("b")
+    group.beat("a")
+    machine = group.machine
+    machine.ms += 5000
+    (outcome,) = machine.shard.expire(machine.now())
+    assert outcome.after is not None
+    machine.run(machine.shard.write_failed(outcome.after, FAILED, machine.now()))
+    for _ in range(4):
+        machine.pass_time(200)
+        group.machine.send(consumer_heartbeat("c", "a", group.epochs["a"]))
+    assert set(group.record.members) == {"b"}
+
+
+def test_a_consumer_that_comes_right_after_a_downgrade_is_not_given_what_a_classic_member_holds() -> None:
+    old = Classic()
+    old.joined("a", old.send_join("a"))
+    old.sync("a", {"a": assignment({"orders": range(4)})})
+    new = Consumers(old.machine, "g")
+    new.join("first")
+    new.leave("first")
+    assert old.state == "PreparingRebalance"
+    new.join("second")
+    new.beat("second", report=True)
+    assert new.held["second"] == set()

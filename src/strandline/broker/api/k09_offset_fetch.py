@@ -89,6 +89,7 @@ def _group(
     try:
         runtime = broker.groups.shard_of(asked.group_id)
         runtime.shard.offset_requests.check_fetch(asked.group_id, asked.member_id, asked.member_epoch)
+        committed = runtime.committed()
     except KafkaError as error:
         by_partition = context.api_version < _GROUP_ERRORS_FROM
         return OffsetFetchResponseGroup(
@@ -96,7 +97,7 @@ def _group(
             error_code=error.code,
             topics=_refused(asked, error.code) if by_partition else (),
         )
-    offsets = _Visible(runtime.committed(), asked.group_id, require_stable)
+    offsets = _Visible(committed, asked.group_id, require_stable)
     if asked.topics is None:
         topics = tuple(
             _topic(broker, offsets, name, tuple(partitions))

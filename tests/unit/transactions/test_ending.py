@@ -1,0 +1,56 @@
+"""How the end of a transaction is told from the retry of another."""
+
+from __future__ import annotations
+
+import pytest
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.base.moment import Moment
+from strandline.transactions.planned import Identity, Planned
+from strandline.transactions.shard import TransactionSettings, TransactionShard
+
+NOW = Moment(1.0, 1_700_000_000_000)
+PARTITION = TopicPartition("t", 0)
+
+
+class Coordinator:
+    """Whatever is planned is done at once, for one transactional id."""
+
+    def __init__(self) -> None:
+        self.shard = TransactionShard(TransactionSettings(60_000, 10**9))
+
+    def _apply(self, planned: Planned) -> Planned:
+        if planned.change is not None:
+            self.shard.apply(planned.change, NOW)
+        return planned
+
+    def begin(self) -> Identity:
+        return self._apply(self.shard.plan_init("x", 10_000, None, 7, 2, NOW)).identity
+
+    def transact(self, identity: Identity, version: int) -> Identity:
+        """A transaction that is added to, aborted and completed; who the producer is then."""
+        self._apply(self.shard.plan_add("x", identity, [PARTITION], version, NOW))
+        self.end(identity, version)
+        self.shard.apply(self.shard.plan_complete("x", NOW), NOW)
+        transaction = self.shard.transactions["x"]
+        return Identity(transaction.producer_id, transaction.epoch)
+
+    def end(self, identity: Identity, version: int) -> Planned:
+        return self._apply(self.shard.plan_end("x", identity, False, version, None, NOW))
+
+
+def test_a_retried_end_is_told_the_epoch_that_it_has_bumped() -> None:
+    coordinator = Coordinator()
+    first = coordinator.begin()
+    second = coordinator.transact(first, 2)
+    assert coordinator.end(first, 2).identity == second == first._replace(epoch=first.epoch + 1)
+
+
+def test_one_whose_place_an_old_client_has_taken_is_fenced_and_not_told_that_one_s_epoch() -> None:
+    coordinator = Coordinator()
+    fenced = coordinator.transact(coordinator.begin(), 2)
+    coordinator.transact(coordinator.begin(), 0)
+    with pytest.raises(KafkaError) as refused:
+        coordinator.end(fenced, 2)
+    assert refused.value.code == ErrorCode.PRODUCER_FENCED
