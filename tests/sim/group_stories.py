@@ -165,9 +165,6 @@ class Weather:
             if late := self._unsynced(record):
                 return f"{late} has not asked for what it is assigned"
             shares = [partitions_in(m.assignment) for m in record.members]
-            if record.generation == judge.found_generation and sorted(members_of(record)) == living:
-                # Whoever finds a group that had just become classic again does not know that it was to rebalance.
-                return ""
         if sorted(members) != living:
             return f"the group has {sorted(members)}, alive are {living}"
         if sorted(each for share in shares for each in share) != sorted(ALL_PARTITIONS):

@@ -139,6 +139,8 @@ class Mixed:
                 )
             )
         classic.protocol = classic.select_protocol()
+        # So that whoever finds the group in the log knows that it is still to rebalance.
+        classic.leader = None
         classic.move_to(CLASSIC_STABLE, now.wall_ms)
         return classic
 

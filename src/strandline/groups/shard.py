@@ -131,10 +131,15 @@ class GroupShard:
                 # Committed without members, or by members that left no other trace: still a group for those who list.
                 self.groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
         for group in self.groups.values():
-            if isinstance(group, ClassicGroup):
-                self.classic.loaded(group, now)
-            else:
+            if not isinstance(group, ClassicGroup):
                 self.consumer.loaded(group, now)
+                continue
+            self.classic.loaded(group, now)
+            if group.members and group.leader is None:
+                # It was a consumer group just before: some of its partitions may be nobody's.
+                outcome = self.classic.rebalance(group, now)
+                assert not outcome.has_records, "nobody has rejoined yet"
+                assert not outcome.answers
 
     # Requests of the classic protocol
 

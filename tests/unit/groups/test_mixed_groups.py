@@ -107,6 +107,16 @@ def test_a_downgrade_that_is_written_but_not_confirmed_rebalances() -> None:
     assert old.members == set(), "whoever does not rejoin is gone"
 
 
+def test_a_coordinator_that_finds_a_downgrade_in_the_log_rebalances() -> None:
+    old, outcome = downgrade_decided()
+    machine = old.machine
+    machine.log += outcome.entries  # and then its coordinator is gone
+    machine.fail_over()
+    assert old.state == "PreparingRebalance"
+    machine.pass_time(59_000)
+    assert old.members == set(), "whoever does not rejoin is gone"
+
+
 def test_a_downgrade_that_is_not_written_costs_no_other_member_its_place() -> None:
     old, outcome = downgrade_decided()
     machine = old.machine
