@@ -59,6 +59,7 @@ sim: $(VENV)/.dev
 	@$(BIN)/strandline sim run --seeds 1000000 --first $(SIM_FIRST) --seconds $(SIM_SECONDS) --workers $(WORKERS)
 	@echo "switched-off safety rules that the same search finds:"
 	@$(BIN)/python -m tests.sim.search_mutants --seconds $(SIM_MUTANT_SECONDS)
+	@$(BIN)/python -m tests.sim.search_mutants --clients --seconds $(SIM_MUTANT_SECONDS)
 
 soak: $(VENV)/.dev
 	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim \

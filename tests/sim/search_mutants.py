@@ -62,7 +62,7 @@ STORIES: dict[Any, int] = {
     voters.replaced_disk: 1,
 }
 STORMS: dict[Callable[[int], object], int] = {quorum_stories.run: 50, partition_stories.run: 250}
-# These are the first in a turn where rules of clients are looked for, and else the last.
+# The first in a turn where rules of clients are looked for. Others have nothing to do with coordinators.
 STORMS_OF_CLIENTS: dict[Callable[[int], object], int] = {group_stories.run: 20, transaction_stories.run: 20}
 # Scenarios of one node are tried so many times for each of a cluster.
 ALONE_PER_TURN = 3
@@ -117,8 +117,6 @@ def attempts(*, of_clients: bool) -> Iterator[Attempt]:
         yield from _storms(STORMS, turn)
         plan, seed = next(clusters)
         yield plan.name, seed, partial(tried, plan)
-        if not of_clients:
-            yield from _storms(STORMS_OF_CLIENTS, turn)
 
 
 def search(mutate: Callable[[Patch], Any], seconds: float, *, of_clients: bool) -> str | None:
