@@ -73,6 +73,8 @@ class Call:
         self.is_undisturbed = False  # nobody came or went since the generation began
         self.is_refused = False
         self.before: Call | None = None  # the JoinGroup under its instance id before this one
+        self.inhabitant: str | None = None  # a member that is alive, if what is asked must not find any
+        self.written_end = 0  # where the log ended when what was asked for had been written
 
     @property
     def member_id(self) -> str:

@@ -24,8 +24,11 @@ from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest
 from strandline.wire.api.k14_sync_group import SyncGroupRequest
+from strandline.wire.api.k42_delete_groups import DeleteGroupsRequest
+from strandline.wire.api.k47_offset_delete import OffsetDeleteRequest
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.sim.group_calls import Call, Known, partitions_in
+from tests.sim.group_deletions import DeletionJudge
 from tests.sim.group_records import GroupRecords, Held, held_in
 from tests.sim.led_partition import LedPartition
 from tests.unit.groups.machine import topic_id
@@ -38,8 +41,9 @@ _GONE = (*_REMOVED, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH)
 
 
 class GroupJudge:
-    def __init__(self, log: LedPartition, session_s: float, group_id: str = "g") -> None:
+    def __init__(self, log: LedPartition, session_s: float, retention_s: float, group_id: str = "g") -> None:
         self._log = log
+        self.deletions = DeletionJudge(log, group_id, retention_s, self._is_known_alive)
         self._session_s = session_s
         self._group_id = group_id
         self.committed = GroupRecords()
@@ -48,9 +52,11 @@ class GroupJudge:
         self._static: dict[str, str] = {}  # instance id to the member id that was given to it last
         self._joining: dict[str, Call | None] = {}  # the last JoinGroup by instance id that was not refused
         self._told_generation = -1
+        self._deletions = 0
         self.found_generation = -1  # that the present coordinator found in the log
         self._told_at = 0.0  # when its first member was told
         self._disturbed_at = -1.0  # when somebody last came or went
+        self._unsettled_at = -1.0  # when something was last written and not committed: answers wait for that
         self.calls: list[Call] = []
         self._rules: dict[type, Callable[[Call, Any], None]] = {
             JoinGroupRequest: self._joined,
@@ -60,6 +66,8 @@ class GroupJudge:
             ConsumerGroupHeartbeatRequest: self._consumer_beaten,
             OffsetCommitRequest: self._commit_accepted,
             OffsetFetchRequest: self._fetched,
+            DeleteGroupsRequest: self.deletions.given,
+            OffsetDeleteRequest: self.deletions.given,
         }
 
     @property
@@ -67,10 +75,15 @@ class GroupJudge:
         return asyncio.get_running_loop().time()
 
     def read(self) -> None:
+        self.deletions.read()
         self.committed.read_to(self._log.batches, self._log.committed_end)
         self.written.read_to(self._log.batches, self._log.replica.log.log_end_offset)
-        if self._group_id in self.written.epochs:
-            self._told_generation = -1  # what is a classic group after this counts from where this ends
+        if self._log.replica.high_watermark < self._log.replica.log.log_end_offset:
+            self._unsettled_at = self.now
+        if self._group_id in self.written.epochs or self.written.deletions != self._deletions:
+            # What is a classic group after this counts from where the consumer group ends, or from the start.
+            self._told_generation = -1
+        self._deletions = self.written.deletions
         for member in self.known.values():
             current = self.written.current.get((self._group_id, member.member_id))
             if current is None:
@@ -129,9 +142,15 @@ class GroupJudge:
                 self.known[call.twin].is_leaving = True  # its place may be taken from now on
         member = self.known.get(call.member_id)
         request = call.request
-        call.is_undisturbed = self._disturbed_at < self._told_at > self.now - _UNDISTURBED_S
+        call.is_undisturbed = (
+            self._disturbed_at < self._told_at > self.now - _UNDISTURBED_S
+            and self._unsettled_at < self._disturbed_at
+        )
         if isinstance(request, JoinGroupRequest | LeaveGroupRequest | ConsumerGroupHeartbeatRequest):
             self._disturbed_at = self.now
+        elif isinstance(request, DeleteGroupsRequest | OffsetDeleteRequest):
+            living = (each.member_id for each in self.known.values() if self._is_alive(each))
+            call.inhabitant = next(living, None)
         if isinstance(request, JoinGroupRequest):
             if request.group_instance_id is not None:
                 call.before = self._joining.get(request.group_instance_id)
@@ -214,6 +233,9 @@ class GroupJudge:
         ):
             return False
         return not member.is_classic or self.now - member.standing_at < member.rebalance_s
+
+    def _is_known_alive(self, member_id: str) -> bool:
+        return member_id in self.known and self._is_alive(self.known[member_id])
 
     # Classic members
 

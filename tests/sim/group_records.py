@@ -27,10 +27,12 @@ class GroupRecords:
         self.count = 0  # of batches
         # Where each offset was written, which decides between one that waits for its marker and one that came later.
         self._written_at: dict[Place, int] = {}
-        self._pending: dict[int, dict[Place, tuple[int, int]]] = {}
+        self._pending: dict[int, dict[Place, tuple[int, made.OffsetCommitValue]]] = {}
+        self.committed_ms: dict[Place, int] = {}  # when the offset that counts was committed
         self._changes: dict[Place, list[int | None]] = {}  # None where an offset was deleted
         self._end = 0
         self.classic: dict[str, made.GroupMetadataValue] = {}
+        self.deletions = 0  # of classic groups
         self.epochs: dict[str, int] = {}  # of consumer groups
         self.members: dict[Member, made.ConsumerGroupMemberMetadataValue] = {}
         self.current: dict[Member, made.ConsumerGroupCurrentMemberAssignmentValue] = {}
@@ -51,18 +53,20 @@ class GroupRecords:
             marker = read_marker(batch)
             pending = self._pending.pop(header.producer_id, {})
             if marker is not None and marker.is_commit:
-                for place, (written_at, offset) in pending.items():
+                for place, (written_at, value) in pending.items():
                     if self._written_at.get(place, -1) < written_at:
-                        self._commit(place, offset, written_at)
+                        self._commit(place, value, written_at)
             return
         for record in records_in(batch):
             entry = decode_entry(record.key or b"", record.value)
             assert entry is not None
             self._entry(*entry, header.producer_id)
 
-    def _commit(self, place: Place, offset: int | None, written_at: int) -> None:
+    def _commit(self, place: Place, value: made.OffsetCommitValue | None, written_at: int) -> None:
         self._written_at[place] = written_at
-        self._changes.setdefault(place, []).append(offset)
+        self._changes.setdefault(place, []).append(None if value is None else value.offset)
+        if value is not None:
+            self.committed_ms[place] = value.commit_timestamp
 
     def has_had(self, place: Place, offset: int) -> bool:
         return offset in self._changes.get(place, ())
@@ -80,14 +84,15 @@ class GroupRecords:
                     for pending in self._pending.values():
                         pending.pop(place, None)
                 elif producer_id >= 0:
-                    self._pending.setdefault(producer_id, {})[place] = (self._end, value.offset)
+                    self._pending.setdefault(producer_id, {})[place] = (self._end, value)
                 else:
-                    self._commit(place, value.offset, self._end)
+                    self._commit(place, value, self._end)
             case made.GroupMetadataKey(), made.GroupMetadataValue():
                 self.classic[key.group] = value
                 self.classic_ever.setdefault(key.group, []).append(value)
             case made.GroupMetadataKey(), None:
                 self.classic.pop(key.group, None)
+                self.deletions += 1
             case made.ConsumerGroupMetadataKey(), made.ConsumerGroupMetadataValue():
                 self.epochs[key.group_id] = value.epoch
             case made.ConsumerGroupMetadataKey(), None:

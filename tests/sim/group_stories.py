@@ -12,7 +12,9 @@ from typing import Any
 from strandline.sim.history import Violation
 from strandline.sim.loop import simulated_loop
 from strandline.sim.trace import Trace
+from strandline.wire.api.k42_delete_groups import DeleteGroupsRequest
 from strandline.wire.records.offsets_topic import GroupMetadataValue
+from tests import group_requests as ask
 from tests.sim.group_calls import partitions_in
 from tests.sim.group_members import (
     ALL_PARTITIONS,
@@ -24,20 +26,22 @@ from tests.sim.group_members import (
     Process,
 )
 from tests.sim.group_records import held_in
-from tests.sim.group_storm import GROUP, GroupStorm, start
+from tests.sim.group_storm import GROUP, TOPICS, GroupStorm, start
 from tests.unit.groups.machine import durable
 
 _ACTS = 40
 _LIVE_S = 90.0
 _STEP_S = 1.0
+_CALL_S = 2.0
 _PROCESSES_MAX = 6
 _OFFERS = (("range",), ("range", "sticky"), ("sticky", "range"), ("sticky", "range", "other"), ("other",))
-_KINDS = (
-    ("start",) * 5
-    + ("kill", "kill", "restart", "restart", "twin", "leave", "leave", "pause", "pause")
-    + ("stall", "stall", "shrink", "fail-over", "fail-over", "stall-and-fail-over", "stall-and-fail-over")
-    + ("flow", "flow", "wrong-epoch")
-)
+_DELETIONS = ("delete-group", "delete-offset")
+_TO_THE_COORDINATOR = ("stall", "fail-over", "stall-and-fail-over", "flow") * 2 + ("shrink",)
+_TO_MEMBERS = ("kill", "restart", "leave", "pause") * 2 + ("twin", "wrong-epoch")
+_KINDS = (*("start",) * 5, *_TO_MEMBERS, *_TO_THE_COORDINATOR)
+# Where groups become empty now and then, and nobody comes for a while.
+_WITH_QUIET = (*_KINDS, *_DELETIONS, *("empty",) * 5)
+_IN_QUIET = (*_TO_THE_COORDINATOR, *_DELETIONS * 4)
 
 
 class Weather:
@@ -49,8 +53,10 @@ class Weather:
         self._habits = self._chance.choice(
             ((PROMPT,), (PROMPT, SLOW), (PROMPT, PROMPT, STUCK), (PROMPT, SLOW, STUCK))
         )
+        self._kinds = self._chance.choice((_KINDS, _KINDS, _WITH_QUIET))
         self._offers = self._chance.choice((_OFFERS[:1], _OFFERS[:4], _OFFERS[1:]))
         self.processes: list[Process] = []
+        self._quiet_until = 0.0  # nobody comes before
 
     @property
     def living(self) -> list[Process]:
@@ -75,12 +81,18 @@ class Weather:
         self.start(self._chance.choice(free) if free and self._chance.random() < 0.5 else None)
 
     def act(self) -> None:
-        chance, storm = self._chance, self._storm
-        kind = chance.choice(_KINDS)
-        if kind == "start" or not self.living:
+        is_quiet = self._storm.now < self._quiet_until
+        kind = self._chance.choice(_IN_QUIET if is_quiet else self._kinds)
+        if kind in _IN_QUIET:
+            self._disturb_coordinator(kind)
+        elif kind == "start" or not self.living:
             self.start_any()
-            return
-        process = chance.choice(self.living)
+        elif kind == "empty":
+            self._empty()
+        else:
+            self._disturb(self._chance.choice(self.living), kind)
+
+    def _disturb(self, process: Process, kind: str) -> None:
         match kind:
             case "kill":
                 process.die()
@@ -92,7 +104,14 @@ class Weather:
             case "leave":
                 start(process.leave())
             case "pause":
-                process.paused_until = storm.now + chance.choice((1.0, 4.0, 8.0))
+                process.paused_until = self._storm.now + self._chance.choice((1.0, 4.0, 8.0))
+            case "wrong-epoch":
+                if isinstance(process, ConsumerProcess):
+                    start(process.say_a_wrong_epoch())
+
+    def _disturb_coordinator(self, kind: str) -> None:
+        chance, storm = self._chance, self._storm
+        match kind:
             case "stall":
                 storm.log.is_stalled = True
             case "shrink":
@@ -104,9 +123,18 @@ class Weather:
                 asyncio.get_running_loop().call_later(chance.uniform(0.0, 2.0), storm.fail_over)
             case "flow":
                 self._flow()
-            case "wrong-epoch":
-                if isinstance(process, ConsumerProcess):
-                    start(process.say_a_wrong_epoch())
+            case "delete-group":
+                start(storm.ask(DeleteGroupsRequest(groups_names=(GROUP,)), 2, _CALL_S))
+            case "delete-offset":
+                topic = chance.choice(sorted(TOPICS))
+                request = ask.delete_offsets(GROUP, [chance.randrange(TOPICS[topic])], topic)
+                start(storm.ask(request, 0, _CALL_S))
+
+    def _empty(self) -> None:
+        """All members leave. Before others come the group may be deleted, or its offsets may expire."""
+        self._quiet_until = self._storm.now + self._chance.uniform(0.0, 12.0)
+        for process in self.living:
+            start(process.leave())
 
     def _flow(self) -> None:
         self._storm.log.is_stalled = False
@@ -208,6 +236,7 @@ async def _story(seed: int) -> GroupStorm:
     storm.start()
     weather = Weather(storm)
     start(storm.replicate())
+    start(storm.expire())
     for _ in range(storm.chance.randint(1, 3)):
         weather.start_any()
     await asyncio.sleep(3.0)

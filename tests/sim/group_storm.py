@@ -31,11 +31,14 @@ from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse
 from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
+from strandline.wire.api.k42_delete_groups import DeleteGroupsRequest
+from strandline.wire.api.k47_offset_delete import OffsetDeleteRequest
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from strandline.wire.record_batch import records_in
 from strandline.wire.records.markers import Marker, read_marker
 from strandline.wire.records.offsets_framing import decode_entry
 from tests.sim.group_calls import Call
+from tests.sim.group_deletions import delete_group, delete_offset
 from tests.sim.group_judge import GroupJudge
 from tests.sim.led_partition import LedPartition, wall_ms
 from tests.sim.storm import DELAY_S
@@ -49,6 +52,9 @@ _REPLICATION_S = 0.02
 _LOST = 0.02
 _LATE = 0.02
 
+_EXPIRY_S = 0.7
+RETENTION_S = 4.0
+
 SETTINGS = GroupSettings(
     session_timeout_min_ms=100,
     session_timeout_max_ms=60_000,
@@ -56,7 +62,7 @@ SETTINGS = GroupSettings(
     group_size_max=100,
     new_member_join_timeout_ms=300_000,
     offset_metadata_size_max=100,
-    offsets_retention_ms=3_600_000,
+    offsets_retention_ms=int(RETENTION_S * 1000),
     consumer_times=lambda group: ConsumerTimes(int(SESSION_S * 1000), 500),
     consumer_group_size_max=100,
     consumer_assignors=("uniform", "range"),
@@ -84,7 +90,7 @@ class GroupStorm:
         self.chance: Generator = generator(seed, "group storm")
         self.log = LedPartition("__consumer_offsets")
         self.topics = FakeTopics(**TOPICS)
-        self.judge = GroupJudge(self.log, SESSION_S)
+        self.judge = GroupJudge(self.log, SESSION_S, RETENTION_S)
         self.is_calm = False
         self._keys = 0
         self._number = 0
@@ -156,6 +162,14 @@ class GroupStorm:
             if self.runtime is not None:
                 self.runtime.shard.check_invariants()
 
+    async def expire(self) -> None:
+        """As the broker does every `offsets.retention.check.interval.ms`."""
+        while True:
+            await asyncio.sleep(_EXPIRY_S)
+            if self.runtime is not None:
+                self.runtime.write_queued()
+                self.runtime.run(self.runtime.shard.expire_offsets(self.runtime.now()))
+
     # Requests
 
     async def ask(
@@ -218,6 +232,12 @@ class GroupStorm:
                 self._commit(runtime, call)
             case OffsetFetchRequest():
                 self._fetch(runtime, call)
+            case DeleteGroupsRequest():
+                with self.judge.deletions.asked(call):
+                    delete_group(runtime, call)
+            case OffsetDeleteRequest():
+                with self.judge.deletions.asked(call):
+                    delete_offset(runtime, call)
             case _:
                 raise NotImplementedError(type(request))
 

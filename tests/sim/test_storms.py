@@ -16,7 +16,7 @@ def test_what_readers_were_shown_stays_whoever_leads_dies_or_comes_back(seed: in
     assert partition_stories.run(seed).committed
 
 
-@seeds(20)
+@seeds(30)
 def test_members_share_what_there_is_whoever_dies_hangs_or_coordinates(seed: int) -> None:
     assert group_stories.run(seed).judge.committed.count > 0
 

@@ -17,7 +17,8 @@ from strandline.groups.consumer import ConsumerProtocol
 from strandline.groups.mixed import Mixed
 from strandline.groups.mixed_requests import MixedRequests
 from strandline.groups.offset_requests import OffsetRequests
-from strandline.groups.outcome import Outcome
+from strandline.groups.offsets import Offsets
+from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.shard import GroupShard
 from tests.spec import test_kip_62_heartbeats_and_rebalance_timeout as kip_62
 from tests.spec import test_kip_345_static_membership as kip_345
@@ -25,6 +26,7 @@ from tests.spec import test_kip_429_cooperative_rebalancing as kip_429
 from tests.spec import test_kip_848_consumer_protocol as kip_848
 from tests.unit.groups import test_assignment_is_written_first as written_first
 from tests.unit.groups import test_committed_view as committed_view
+from tests.unit.groups import test_what_is_kept as kept
 
 Patch = pytest.MonkeyPatch
 Test = Callable[[], None]
@@ -198,6 +200,26 @@ def uncommitted_offsets_are_shown(patch: Patch) -> Test:
     return committed_view.test_an_offset_is_shown_when_its_record_is_committed_and_not_before
 
 
+def groups_are_deleted_with_their_members(patch: Patch) -> Test:
+    patch.setattr(GroupShard, "_is_empty", lambda *_: True)
+    return kept.test_a_group_that_has_a_member_is_not_deleted_nor_are_offsets_of_what_it_subscribes_to
+
+
+def subscriptions_keep_no_offsets(patch: Patch) -> Test:
+    patch.setattr(OffsetRequests, "_subscribed", lambda *_: set())
+    return kept.test_offsets_of_what_a_member_subscribes_to_are_kept_however_old_they_are
+
+
+def offsets_expire_by_their_commit_alone(patch: Patch) -> Test:
+    original = Offsets.expired
+
+    def expired(self: Offsets, group_id: str, **how: Any) -> list[Entry]:
+        return original(self, group_id, **{**how, "since_ms": lambda committed: committed.commit_ms})
+
+    patch.setattr(Offsets, "expired", expired)
+    return kept.test_when_everyone_has_left_offsets_are_kept_for_their_time_from_then_on
+
+
 MUTANTS = [
     silent_members_stay,
     rebalances_wait_for_ever,
@@ -222,6 +244,9 @@ MUTANTS = [
     classic_members_are_not_told_to_rejoin,
     upgrades_forget_what_members_own,
     uncommitted_offsets_are_shown,
+    groups_are_deleted_with_their_members,
+    subscriptions_keep_no_offsets,
+    offsets_expire_by_their_commit_alone,
 ]
 
 

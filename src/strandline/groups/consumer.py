@@ -267,7 +267,7 @@ class ConsumerProtocol(ConsumerChanges):
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms
             self._expect(group.group_id, member, timeout_ms, now)
-            if member.state == UNREVOKED:
+            if member.state == UNREVOKED and member.epoch != STATIC_LEAVE_EPOCH:  # who is away has let go
                 key = (REVOCATION, group.group_id, member.member_id)
                 self._timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
-from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, ClassicGroup
+from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, STABLE, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
 from strandline.groups.offsets import NEVER, CommittedOffset, OffsetChanges
 from strandline.groups.outcome import Entry, Outcome
@@ -257,6 +257,8 @@ class OffsetRequests:
                 retention_ms=shard.settings.offsets_retention_ms,
                 now_ms=now.wall_ms,
             )
+        if isinstance(group, ClassicGroup) and group.state not in (EMPTY, STABLE):
+            return []  # who will subscribe to what is not known yet, also where everyone has left to come back
         subscribed = self._subscribed(group)
         is_empty = group.state == EMPTY
         empty_since_ms = group.state_since_ms if isinstance(group, ClassicGroup) else -1
