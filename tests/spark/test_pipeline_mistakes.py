@@ -178,6 +178,12 @@ def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Adm
         validate(written(tmp_path, away), with_spark=False)
 
 
+def test_brokers_without_an_address_are_told_at_once(tmp_path: Path) -> None:
+    text = SPEC.replace("localhost:9092", "nowhere.invalid:9092\nclient: {default.api.timeout.ms: 300000}")
+    with pytest.raises(SpecError, match=r"spec.yaml:2: brokers: .*no address is known for nowhere\.invalid"):
+        validate(written(tmp_path, text), with_spark=False)
+
+
 def test_what_brokers_refuse_of_a_sinks_topic_has_its_line(
     bootstrap: str, topic: str, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from strandline.client.errors import ConfigError, ErrorCode, KafkaError
 from strandline.spark.ahead import TransactionAhead
 from strandline.spark.batch_transaction import BatchTransaction, UnknownOutcomeError
+from strandline.spark.cluster import PATIENCE
 from strandline.spark.in_place import ElsewhereError
 from strandline.spark.lineage import QUERY_ID_PROPERTY as QUERY_ID_PROPERTY
 from strandline.spark.lineage import Decision, LineageError, Marker, decide, fingerprint_of, query_id_of
@@ -165,7 +166,9 @@ class ExactlyOnceSink:
                     before.ahead.settle()
             markers = MarkerLog(self._settings, name)
             ahead = TransactionAhead(
-                lambda: BatchTransaction(self._settings, name, self._timeout_ms, markers.admin)
+                lambda: BatchTransaction(
+                    {**PATIENCE, **self._settings}, name, self._timeout_ms, markers.admin
+                )
             )
             self._runs[run_id] = _Run(name, markers, ahead)
             self._opened(run_id)
