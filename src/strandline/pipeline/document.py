@@ -238,7 +238,7 @@ class Section:
         found = self.text(name)
         if found is None:
             return None
-        if not found.isdigit() or int(found) == 0:
+        if not (found.isascii() and found.isdecimal()) or int(found) == 0:
             self.wrong(name, f"must be a positive number, not {found!r}")
             return None
         return int(found)
@@ -262,7 +262,9 @@ class Section:
             return {}
         pairs = {}
         for key, value in found.value:
-            if isinstance(value, yaml.ScalarNode):
+            if is_null(value):
+                self.mistakes.add(line_of(key), f"{self.named(name)}.{key.value} has no value")
+            elif isinstance(value, yaml.ScalarNode):
                 pairs[str(key.value)] = scalar(value)
             else:
                 self.mistakes.add(line_of(key), f"{self.named(name)}.{key.value} must be text")

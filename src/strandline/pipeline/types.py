@@ -136,7 +136,7 @@ class _Reader:
 
     def _number(self) -> int:
         word = self._take("a number")
-        if not word.isdigit():
+        if not (word.isascii() and word.isdecimal()):
             raise TypeTextError(f"{self._text!r} is no type: {word!r} should be a number")
         return int(word)
 

@@ -73,7 +73,7 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
             13,
             "_headers is always there",
         ),
-        ("sources:", "spark: {master: nowhere}\nsources:", 4, "use local[*], spark://HOST:PORT"),
+        ("sources:", "spark: {master: nowhere}\nsources:", 4, "use local[*], local[N], spark://HOST:PORT"),
         ("checkpoint: checkpoint", 'checkpoint: "a\\0b"', 3, "a null character"),
         ("checkpoint:", "checkpont:", 3, "checkpont is not known: did you mean checkpoint?"),
         ("      format: json", "      format: jsn", 8, "cannot be 'jsn': did you mean json?"),
