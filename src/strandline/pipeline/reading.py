@@ -15,7 +15,16 @@ from strandline.client.config_common import SECURITY_PREFIXES
 from strandline.client.config_producer import PRODUCER_KEYS
 from strandline.client.deadletter_letters import REQUEST_BYTES_MAX
 from strandline.client.errors import ConfigError
-from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nearest, parse, substitute
+from strandline.pipeline.document import (
+    INT_MAX,
+    Mistakes,
+    Section,
+    SpecError,
+    Text,
+    nearest,
+    parse,
+    substitute,
+)
 from strandline.pipeline.intervals import interval_ms
 from strandline.pipeline.reading_retry import read_retry
 from strandline.pipeline.reading_spark import is_legacy_time_parser, read_spark
@@ -79,6 +88,9 @@ def _read(root: Section, file: str) -> Spec | None:
             **_settings(root, "producer", shared, check_in_transaction),
         }
     checkpoint = root.text("checkpoint", required=True)
+    why = None if checkpoint is None else _why_no_checkpoint(file, checkpoint)
+    if why is not None:
+        root.wrong("checkpoint", why)
     master, settings = read_spark(root)
     sources = _sources(root, is_legacy_time_parser(settings))
     stages = {source.name for source in sources}
@@ -145,6 +157,16 @@ def _settings(
 
 def _plain(text: Text | None) -> str | None:
     return None if text is None else str(text)
+
+
+def _why_no_checkpoint(file: str, given: str) -> str | None:
+    """A pipeline keeps its lock in it, which is one of this machine's files."""
+    url = urlsplit(given)
+    if url.scheme not in ("", "file"):
+        return f"must be a directory of this machine, and {given} is not: the pipeline's lock and state are in it"
+    path = Path(file).resolve().parent / (url.path if url.scheme else given)
+    taken = next((each for each in (path, *path.parents) if each.is_file()), None)
+    return None if taken is None else f"cannot be {given}: {taken.name} is a file, and no directory"
 
 
 def _trigger(root: Section) -> Trigger:
@@ -299,7 +321,7 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
         if target is not None:
             check_topic_name(section, kind, target)
         key, value = section.text("key"), section.text("value")
-        partitions, configs = section.positive("partitions"), section.pairs("configs")
+        partitions, configs = section.positive("partitions", INT_MAX), section.pairs("configs")
     elif kind == TABLE_SINK:
         columns, deleted = section.texts("key"), section.text("delete-when")
         if not columns:

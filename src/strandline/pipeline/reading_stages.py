@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -9,12 +10,12 @@ from typing import Final
 from strandline.base.topics import invalid_topic_name
 from strandline.client.config import ClientConfig
 from strandline.client.errors import ConfigError
-from strandline.pipeline.document import Section, Text, nearest
+from strandline.pipeline.document import INT_MAX, Section, Text, nearest
 from strandline.pipeline.intervals import interval_ms
 from strandline.pipeline.reading_avro import read_avro
 from strandline.pipeline.spec import ORIGIN, Decode, Finish, Rule, Source, Transform
 from strandline.pipeline.time_patterns import PATTERN_OPTIONS, why_no_pattern
-from strandline.pipeline.types import Column, TypeTextError, column
+from strandline.pipeline.types import Column, TypeTextError, column, why_not_in
 from strandline.spark.options import OptionError, read_options
 
 FORMATS: Final = ("json", "avro", "text", "raw")
@@ -37,6 +38,26 @@ _DECODES_ITSELF: Final = {
     "mode": "a value that cannot be read is a dead letter, and nothing else can be chosen",
     "columnnameofcorruptrecord": "a value that cannot be read is a dead letter, which has it whole",
     "columnpruning": "every column of a line is looked at, so that a bad one makes a dead letter",
+}
+# Those of Spark's readers of JSON, CSV and files. A name that is none of them is left to Spark, which passes over what
+# it does not know, unless it is this similar to one: then it is a slip.
+_SIMILAR: Final = 0.85
+_SPARKS_OPTIONS: Final = {
+    name.lower(): name
+    for name in (
+        *("primitivesAsString", "prefersDecimal", "allowComments", "allowUnquotedFieldNames"),
+        *("allowSingleQuotes", "allowNumericLeadingZeros", "allowNonNumericNumbers", "dropFieldIfAllNull"),
+        *("allowBackslashEscapingAnyCharacter", "allowUnquotedControlChars", "singleVariantColumn"),
+        *("dateFormat", "timestampFormat", "timestampNTZFormat", "enableDateTimeParsingFallback"),
+        *("timeZone", "locale", "encoding", "charset", "lineSep", "multiLine", "samplingRatio"),
+        *("sep", "delimiter", "quote", "escape", "comment", "header", "inferSchema", "enforceSchema"),
+        *("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "nullValue", "nanValue", "emptyValue"),
+        *("positiveInf", "negativeInf", "maxColumns", "maxCharsPerColumn", "unescapedQuoteHandling"),
+        *("charToEscapeQuoteEscaping", "mergeSchema", "datetimeRebaseMode", "int96RebaseMode"),
+        *("maxFilesPerTrigger", "maxBytesPerTrigger", "maxFileAge", "latestFirst", "fileNameOnly"),
+        *("cleanSource", "sourceArchiveDir", "pathGlobFilter", "modifiedBefore", "modifiedAfter"),
+        *("recursiveFileLookup", "ignoreCorruptFiles", "ignoreMissingFiles", "wholetext", "basePath"),
+    )
 }
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 _TEXT_COLUMNS: Final = (Column(name="value", type="string", required=False),)
@@ -113,7 +134,7 @@ def check_topic_name(section: Section, key: str, name: Text) -> None:
 
 def _file_options(section: Section, has_legacy_times: bool) -> dict[str, str]:
     """Those of Spark's file source, from our keys and as they are."""
-    most = section.positive("max-files-per-batch")
+    most = section.positive("max-files-per-batch", INT_MAX)
     options = {} if most is None else {"maxFilesPerTrigger": str(most)}
     return options | _decode_options(section, has_legacy_times)
 
@@ -127,6 +148,9 @@ def _decode_options(section: Section, has_legacy_times: bool) -> dict[str, str]:
         text = f"cannot be set: {why}" if why is not None else None
         if key.lower() in named:
             text = f"is {named[key.lower()]} once more: Spark does not tell them apart"
+        elif text is None and key.lower() not in _SPARKS_OPTIONS:
+            close = difflib.get_close_matches(key.lower(), _SPARKS_OPTIONS, n=1, cutoff=_SIMILAR)
+            text = f"is no option of Spark: did you mean {_SPARKS_OPTIONS[close[0]]}?" if close else None
         elif key.lower() in PATTERN_OPTIONS and not has_legacy_times:
             why = why_no_pattern(value)
             text = None if why is None else f"cannot be {str(value)!r}: it {why}"
@@ -152,7 +176,7 @@ def _decode(section: Section, formats: Sequence[str], has_legacy_times: bool) ->
     options: dict[str, str] = {}
     avro = None
     if name in ("json", "csv", "parquet"):
-        columns = _columns(inner, is_required=name != "parquet")
+        columns = _columns(inner, str(name))
         options = _decode_options(inner, has_legacy_times)
     elif name == "avro":
         avro, columns = read_avro(inner)
@@ -166,9 +190,9 @@ def _decode(section: Section, formats: Sequence[str], has_legacy_times: bool) ->
     )
 
 
-def _columns(section: Section, *, is_required: bool) -> tuple[Column, ...]:
+def _columns(section: Section, format: str) -> tuple[Column, ...]:
     pairs = section.pairs("schema")
-    if not pairs and is_required:
+    if not pairs and format != "parquet":
         section.wrong(
             "schema", "is missing: name the fields and their types, such as `amount: double not null`"
         )
@@ -179,6 +203,10 @@ def _columns(section: Section, *, is_required: bool) -> tuple[Column, ...]:
             columns.append(column(name, text))
         except TypeTextError as error:
             section.mistakes.add(text.line, f"{section.where}.schema.{name}: {error}")
+            continue
+        why = why_not_in(format, columns[-1].type)
+        if why is not None:
+            section.mistakes.add(text.line, f"{section.where}.schema.{name}: {why}")
     return tuple(columns)
 
 

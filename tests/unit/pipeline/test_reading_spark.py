@@ -135,6 +135,7 @@ def test_a_trigger_is_an_interval(tmp_path: Path, trigger: str) -> None:
         ("Mode: PERMISSIVE", "cannot be set: a value that cannot be read is a dead letter"),
         ("columnNameOfCorruptRecord: bad", "cannot be set: a value that cannot be read is a dead letter"),
         ("DateFormat: yyyy, dateformat: yyyy", "is DateFormat once more"),
+        ("timestampFormatt: yyyy", "is no option of Spark: did you mean timestampFormat?"),
     ],
 )
 def test_an_option_of_a_decoder_that_cannot_be_is_told_with_its_line(
