@@ -22,6 +22,7 @@ from strandline.client.errors import (
     RecordTooLargeError,
     SerializationError,
     UnknownTopicError,
+    UnresolvedBootstrapError,
     WrongClusterError,
 )
 from tests.client.reading import create, run
@@ -44,6 +45,44 @@ def test_unreachable_bootstrap_servers_are_reported_within_max_block_ms() -> Non
             run(main())
         assert time.monotonic() - start < DEFAULT_MAX_BLOCK_S
         assert (caught.value.code, caught.value.retriable) == (ErrorCode.NETWORK_EXCEPTION, True)
+
+
+@pytest.mark.parametrize("servers", ["nowhere.invalid:9092", "nowhere.invalid:9092,a..b:1"])
+def test_bootstrap_servers_without_any_address_are_refused_at_once(servers: str) -> None:
+    async def main() -> None:
+        await Admin(bootstrap_servers=servers).start()
+
+    start = time.monotonic()
+    with pytest.raises(
+        UnresolvedBootstrapError, match=r"no address is known for nowhere\.invalid.*correct the names"
+    ):
+        run(main())
+    assert time.monotonic() - start < DEFAULT_MAX_BLOCK_S / 2
+
+
+def test_a_client_that_starts_may_wait_for_the_address_of_its_servers() -> None:
+    async def main() -> None:
+        await Admin(bootstrap_servers="nowhere.invalid:1", bootstrap_resolve_timeout_ms=700).start()
+
+    start = time.monotonic()
+    with pytest.raises(UnresolvedBootstrapError, match="nowhere"):
+        run(main())
+    assert time.monotonic() - start >= 0.7
+
+
+def test_one_bootstrap_server_with_an_address_is_enough_to_go_on_trying() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        servers = f"nowhere.invalid:9092,127.0.0.1:{free.getsockname()[1]}"
+
+        async def main() -> None:
+            await Producer(bootstrap_servers=servers, max_block_ms=700).start()
+
+        start = time.monotonic()
+        with pytest.raises(ConnectionFailedError) as caught:
+            run(main())
+        assert time.monotonic() - start >= 0.7
+        assert not isinstance(caught.value, UnresolvedBootstrapError)
 
 
 def test_a_server_that_never_answers_does_not_hang_the_client() -> None:

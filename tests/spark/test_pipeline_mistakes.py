@@ -178,13 +178,33 @@ def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Adm
         validate(written(tmp_path, away), with_spark=False)
 
 
+def test_brokers_without_an_address_are_told_at_once(tmp_path: Path) -> None:
+    text = SPEC.replace("localhost:9092", "nowhere.invalid:9092\nclient: {default.api.timeout.ms: 300000}")
+    with pytest.raises(SpecError, match=r"spec.yaml:2: brokers: .*no address is known for nowhere\.invalid"):
+        validate(written(tmp_path, text), with_spark=False)
+
+
+@pytest.mark.parametrize("options", ["allowComments: maybe", "timeZone: Nowhere/Land", "samplingRatio: many"])
+def test_an_option_that_sparks_decoder_refuses_has_the_line_of_its_source(
+    spark: Any, tmp_path: Path, options: str
+) -> None:
+    text = SPEC.replace("format: json", f"format: json\n      options: {{{options}}}")
+    with pytest.raises(SpecError, match=r"spec.yaml:5: sources.orders.decode: .*(maybe|Nowhere|many)"):
+        validate(written(tmp_path, text), with_brokers=False, spark=spark)
+
+
 def test_what_brokers_refuse_of_a_sinks_topic_has_its_line(
-    bootstrap: str, topic: str, tmp_path: Path
+    bootstrap: str, topic: str, admin: Admin, tmp_path: Path
 ) -> None:
     text = SPEC.replace("localhost:9092", bootstrap).replace("topic: big-orders", f"topic: {topic}")
     text = text.replace("    key: id", "    partitions: 1\n    configs: {cleanup.policy: bogus}")
-    with pytest.raises(SpecError, match=rf"spec.yaml:20: topic {topic} cannot be created: .*cleanup.policy"):
-        create_topics(written(tmp_path, text))
+    spec = written(tmp_path, text)
+    complaint = rf"spec.yaml:20: topic {topic} cannot be created: .*cleanup.policy"
+    with pytest.raises(SpecError, match=complaint):
+        create_topics(spec)
+    with pytest.raises(SpecError, match=complaint):
+        validate(spec, with_spark=False)
+    assert topic not in admin.list_topics()
 
 
 def test_a_plan_is_explained(spark: Any, tmp_path: Path) -> None:

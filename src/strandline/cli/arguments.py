@@ -7,6 +7,8 @@ from typing import Final
 
 # Eleven days; as milliseconds it fits an int, which is what Kafka's timeouts are.
 _SECONDS_MAX: Final = 1_000_000
+# A person reads what is counted; more would fill memory before it filled a screen.
+_COUNT_MAX: Final = 10_000
 _PORT_MAX: Final = 65_535
 
 
@@ -20,7 +22,13 @@ def seconds(text: str) -> float:
     return value
 
 
+def count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or int(text) > _COUNT_MAX:
+        raise argparse.ArgumentTypeError(f"{text} is no count: a number from 0 to {_COUNT_MAX}")
+    return int(text)
+
+
 def port(text: str) -> int:
-    if not text.isdecimal() or int(text) > _PORT_MAX:
+    if not (text.isascii() and text.isdecimal()) or int(text) > _PORT_MAX:
         raise argparse.ArgumentTypeError(f"{text} is no port: a number from 0 to {_PORT_MAX}")
     return int(text)

@@ -1,7 +1,7 @@
 """The client's side of a cluster: connections, fresh metadata and coordinators behind one face.
 
     cluster = Cluster(config, world)
-    await cluster.start()                       # raises if no bootstrap server answers in time
+    await cluster.start()                       # raises if no bootstrap server answers in time, or none has an address
     info = await cluster.topic("orders", deadline)
     answer = await cluster.call(node_id, Request(...), Response)
 
@@ -31,6 +31,7 @@ from strandline.client.errors import (
     KafkaError,
     KafkaTimeoutError,
     UnknownTopicError,
+    UnresolvedBootstrapError,
     WrongClusterError,
     error_for,
 )
@@ -69,6 +70,7 @@ class Cluster:
         self._refresher: asyncio.Task[None] | None = None
         self._is_update_wanted = True
         self._fresh_at = float("-inf")  # when metadata was last taken in
+        self._resolve_until = 0.0  # how long a client that starts looks for addresses
         self._failure: KafkaError | None = None
         self._on_change: list[Callable[[], None]] = []
         self._is_closed = False
@@ -76,8 +78,10 @@ class Cluster:
     # Life
 
     async def start(self) -> None:
-        """Finds the cluster; raises ConnectionFailedError if no bootstrap server answers in time."""
+        """Finds the cluster; raises ConnectionFailedError if no bootstrap server answers in time, and
+        UnresolvedBootstrapError, sooner and as Kafka's clients do, if none has an address (KIP-909)."""
         assert self._refresher is None, "started twice"
+        self._resolve_until = self.now() + self.config.seconds("bootstrap.resolve.timeout.ms")
         self._wake = asyncio.Event()
         self._refresher = asyncio.get_running_loop().create_task(self._refresh_for_ever())
         await self.refresh(self.now() + self._start_seconds)
@@ -200,15 +204,27 @@ class Cluster:
     async def any_connection(self, purpose: str = "data") -> NodeConnection:
         """An open connection to whichever broker is least busy; the bootstrap servers when no broker answers."""
         failure: KafkaError | None = None
+        tried = []
         for node in self._candidates(purpose):
             connection = self.connections.to(node, purpose)
+            tried.append(connection)
             try:
                 await connection.open()
             except KafkaError as error:
                 failure = failure or error
                 continue
             return connection
+        if self._fresh_at < 0 and tried and all(each.is_unresolved for each in tried):
+            raise self._unresolved() from failure
         raise failure or ConnectionFailedError(None, "no broker can be reached")
+
+    def _unresolved(self) -> UnresolvedBootstrapError:
+        hosts = ", ".join(dict.fromkeys(node.host for node in self._bootstrap))
+        return UnresolvedBootstrapError(
+            None,
+            f"no address is known for {hosts}: none of the hosts in bootstrap.servers can be resolved",
+            advice="correct the names, or set bootstrap.resolve.timeout.ms where they become known later",
+        )
 
     async def call_any(
         self, request: Request, cls: type[R], *, seconds: float | None = None, version: int | None = None
@@ -306,9 +322,9 @@ class Cluster:
         if self._fresh_at > 0 and self.now() - self._fresh_at > trigger and self._may_rebootstrap():
             # What is known is of no use any more; the bootstrap servers may know better (KIP-1102).
             self.metadata.nodes.clear()
-        if isinstance(error, WrongClusterError) or not (
-            error.retriable or error.code == ErrorCode.NETWORK_EXCEPTION
-        ):
+        is_lost = isinstance(error, UnresolvedBootstrapError) and self.now() >= self._resolve_until
+        is_transient = error.retriable or error.code == ErrorCode.NETWORK_EXCEPTION
+        if is_lost or isinstance(error, WrongClusterError) or not is_transient:
             waiters, self._refreshed = self._refreshed, []
             for waiter in waiters:
                 if not waiter.done():

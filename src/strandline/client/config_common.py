@@ -32,6 +32,10 @@ COMMON_KEYS: Final[tuple[ConfigKey, ...]] = (
     active("bootstrap.servers", LIST, REQUIRED, NON_EMPTY_LIST, HIGH).documented(
         "Addresses (host:port) through which the client finds the cluster; one that answers is enough."
     ),
+    active("bootstrap.resolve.timeout.ms", LONG, 0, at_least(0), MEDIUM).documented(
+        "How long a client that starts keeps asking where its bootstrap servers are, if none of their names has an "
+        "address. With 0 it is refused at once; an address that is known once is looked for as long as it takes."
+    ),
     active("client.id", STRING, "", None, MEDIUM).documented(
         "The name that brokers log and count requests under."
     ),

@@ -32,6 +32,7 @@ from strandline.client.errors import (
     error_for,
 )
 from strandline.client.world import ClientWorld
+from strandline.ports.network import UnresolvedHostError
 from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from strandline.wire.schema import Request, Response
@@ -72,6 +73,7 @@ class NodeConnection:
         )
         self._retry_at = 0.0
         self._failure = ""
+        self.is_unresolved = False  # whether the last attempt failed because the host's name has no address
         self._due: deque[_Answer] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
@@ -234,12 +236,14 @@ class NodeConnection:
             if isinstance(error, TimeoutError):
                 why = f"no connection within {self._setup_seconds():g} s"
             self._failure = why
+            self.is_unresolved = isinstance(error, UnresolvedHostError)
             self._retry_at = self._world.clock.monotonic() + self._backoff.failed()
             if isinstance(error, KafkaError) and not isinstance(error, ConnectionFailedError):
                 raise
             raise ConnectionFailedError(None, f"{self.node}: {why}") from error
         else:
             self._backoff.succeeded()
+            self.is_unresolved = False
         finally:
             self._opening = None
 

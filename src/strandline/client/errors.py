@@ -37,6 +37,7 @@ __all__ = [
     "TopicExistsError",
     "TransactionAbortedError",
     "UnknownTopicError",
+    "UnresolvedBootstrapError",
     "UnsupportedVersionError",
     "WrongClusterError",
     "error_for",
@@ -97,6 +98,10 @@ class ConnectionFailedError(KafkaError, ConnectionError):
     """No connection could be made, or the one there was is lost; what was sent may or may not be done."""
 
     default_code = ErrorCode.NETWORK_EXCEPTION
+
+
+class UnresolvedBootstrapError(ConnectionFailedError):
+    """No name in bootstrap.servers has an address."""
 
 
 class WrongClusterError(KafkaError):

@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 from strandline.base.buffers import Buffer
 from strandline.node.disk import RealFile
 from strandline.ports.disk import File
-from strandline.ports.network import Peer
+from strandline.ports.network import Peer, UnresolvedHostError
 
 # What getaddrinfo gives: family, type, protocol, canonical name, and an address that begins with host and port.
 Address = tuple[int, int, int, str, tuple[Any, ...]]
@@ -245,7 +245,7 @@ def _is_usable(family: int) -> bool:
 
 def _no_address(host: str, port: int, error: ValueError) -> OSError:
     """For a name that no resolver can be asked for: a part of it is empty or too long, or it has a NUL."""
-    return OSError(errno.EINVAL, f"{host}:{port} is no address: {error}")
+    return UnresolvedHostError(errno.EINVAL, f"{host}:{port} is no address: {error}")
 
 
 def _bind(addresses: list[Address], port: int) -> list[socket.socket]:
@@ -323,6 +323,8 @@ class TcpNetwork:
             transport, _ = await asyncio.get_running_loop().create_connection(
                 lambda: self._connection(peer), host, port
             )
+        except socket.gaierror as error:
+            raise UnresolvedHostError(error.errno, error.strerror) from error
         except ValueError as error:  # from another node's settings perhaps
             raise _no_address(host, port, error) from error
         if self._own_receive_buffer_bytes >= 0 and not transport.is_closing():

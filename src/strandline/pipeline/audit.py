@@ -53,6 +53,8 @@ class Audit:
 def run_audit(spark: SparkSession, audit: Audit) -> Report:
     from pyspark.sql import functions as f
 
+    if audit.samples < 0:
+        raise AuditError(f"samples cannot be {audit.samples}: say how many are wanted, or 0")
     ledger = _ledger(spark, audit)
     topics = audit.topics or _topics_of(ledger)
     log = _log(spark, audit, topics)

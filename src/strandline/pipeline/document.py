@@ -15,6 +15,8 @@ from typing import Final
 import yaml
 
 _NULL: Final = "tag:yaml.org,2002:null"
+INT_MAX: Final = (1 << 31) - 1
+_LONG_MAX: Final = (1 << 63) - 1
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
@@ -234,11 +236,11 @@ class Section:
             return default
         return str(found)
 
-    def positive(self, name: str) -> int | None:
+    def positive(self, name: str, most: int = _LONG_MAX) -> int | None:
         found = self.text(name)
         if found is None:
             return None
-        if not found.isdigit() or int(found) == 0:
+        if not (found.isascii() and found.isdecimal()) or not 0 < int(found) <= most:
             self.wrong(name, f"must be a positive number, not {found!r}")
             return None
         return int(found)
@@ -262,7 +264,9 @@ class Section:
             return {}
         pairs = {}
         for key, value in found.value:
-            if isinstance(value, yaml.ScalarNode):
+            if is_null(value):
+                self.mistakes.add(line_of(key), f"{self.named(name)}.{key.value} has no value")
+            elif isinstance(value, yaml.ScalarNode):
                 pairs[str(key.value)] = scalar(value)
             else:
                 self.mistakes.add(line_of(key), f"{self.named(name)}.{key.value} must be text")

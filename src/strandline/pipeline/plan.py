@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from strandline.pipeline.decoding import avro_columns, decoded
+from strandline.pipeline.decoding import avro_columns, check_options, decoded
 from strandline.pipeline.document import Mistake, SpecError, Text, nearest
 from strandline.pipeline.files import file_rows
 from strandline.pipeline.letters import FAILURE, OUTPUT, failure, letters
@@ -110,9 +110,11 @@ class Plan:
 
     def _source(self, source: Source) -> DataFrame:
         where = f"sources.{source.name}"
-        rows = decoded(self._records(source), source)
-        if self._spec.is_retried(source):
-            rows = rows.unionByName(decoded(self._retried(source), source))
+        with self._blaming(Text("", source.line), f"{where}.decode"):
+            check_options(self._session, source)
+            rows = decoded(self._records(source), source)
+            if self._spec.is_retried(source):
+                rows = rows.unionByName(decoded(self._retried(source), source))
         if source.is_table:
             return rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
         return self._finished(rows, source.finish, where)

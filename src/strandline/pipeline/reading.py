@@ -15,19 +15,35 @@ from strandline.client.config_common import SECURITY_PREFIXES
 from strandline.client.config_producer import PRODUCER_KEYS
 from strandline.client.deadletter_letters import REQUEST_BYTES_MAX
 from strandline.client.errors import ConfigError
-from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nearest, parse, substitute
+from strandline.pipeline.document import (
+    INT_MAX,
+    Mistakes,
+    Section,
+    SpecError,
+    Text,
+    nearest,
+    parse,
+    substitute,
+)
+from strandline.pipeline.intervals import interval_ms
 from strandline.pipeline.reading_retry import read_retry
-from strandline.pipeline.reading_stages import INTERVAL, check_topic_name, read_source, read_transform
+from strandline.pipeline.reading_spark import is_legacy_time_parser, read_spark
+from strandline.pipeline.reading_stages import check_topic_name, read_source, read_transform
 from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Source, Spec, Transform, Trigger
 from strandline.spark.markers import TOPIC as MARKERS_TOPIC
+from strandline.spark.sink_settings import check_in_transaction, why_sink_owns
 
+# Settings of clients that a spec says in another place.
+_ELSEWHERE: Final = {
+    "bootstrap.servers": "say brokers: in the spec",
+    "transactional.id": "each pipeline's checkpoint has its own",
+    "transaction.timeout.ms": "it is ten minutes; make batches smaller with max-records-per-batch",
+}
 SINK_KINDS: Final = (TOPIC_SINK, TABLE_SINK, "parquet", "console", "delta", "iceberg")
 MODES: Final = ("append", "update")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_EVERY: Final = re.compile(rf"every\s+({INTERVAL.pattern})")
+_EVERY: Final = re.compile(r"every\s+(.+)")
 _DIRECTORY_SINKS: Final = (TABLE_SINK, "parquet", "delta")
-_MASTER: Final = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
-DEFAULT_MASTER: Final = "local[*]"
 
 
 def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Spec:
@@ -48,6 +64,7 @@ def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Spec
     mistakes.check()
     assert spec is not None, "without a mistake there is a spec"
     _check_directories(spec, mistakes)
+    _check_letters(spec, mistakes)
     mistakes.check()
     return spec
 
@@ -68,19 +85,14 @@ def _read(root: Section, file: str) -> Spec | None:
         # A dead letter is as large as its record, however large its topic lets that be.
         producer = {
             "max.request.size": str(REQUEST_BYTES_MAX),
-            **_settings(root, "producer", shared, ClientConfig.producer),
+            **_settings(root, "producer", shared, check_in_transaction),
         }
     checkpoint = root.text("checkpoint", required=True)
-    spark = root.section("spark")
-    master = spark.text("master") if spark else None
-    settings = spark.pairs("settings") if spark else {}
-    if spark:
-        if master is not None and not _MASTER.fullmatch(master):
-            spark.wrong(
-                "master", f"cannot be {master!r}: use local[*], spark://HOST:PORT, k8s://URL, or yarn"
-            )
-        spark.done()
-    sources = _sources(root)
+    why = None if checkpoint is None else _why_no_checkpoint(file, checkpoint)
+    if why is not None:
+        root.wrong("checkpoint", why)
+    master, settings = read_spark(root)
+    sources = _sources(root, is_legacy_time_parser(settings))
     stages = {source.name for source in sources}
     transforms = _transforms(root, stages)
     sinks = [_sink(section, stages) for section in root.sections("sinks")]
@@ -116,8 +128,8 @@ def _read(root: Section, file: str) -> Spec | None:
         retry=retry,
         mode=mode,
         trigger=trigger,
-        master=str(master or DEFAULT_MASTER),
-        spark={key: str(value) for key, value in settings.items()},
+        master=master,
+        spark=settings,
         sources=tuple(sources),
         transforms=tuple(transforms),
         sinks=tuple(sink for sink in sinks if sink is not None),
@@ -129,6 +141,11 @@ def _settings(
 ) -> dict[str, str]:
     """Settings of the client by Kafka's names, and those `given` elsewhere; checked as the client does it."""
     pairs = root.pairs(name)
+    for setting, text in pairs.items():
+        instead = _ELSEWHERE.get(setting) or (why_sink_owns(setting, text) if name == "producer" else None)
+        if instead is not None:
+            root.mistakes.add(text.line, f"{name}.{setting} cannot be set: {instead}")
+            return dict(given)
     settings = {**{setting: str(text) for setting, text in pairs.items()}, **given}
     try:
         config(settings)
@@ -142,6 +159,16 @@ def _plain(text: Text | None) -> str | None:
     return None if text is None else str(text)
 
 
+def _why_no_checkpoint(file: str, given: str) -> str | None:
+    """A pipeline keeps its lock in it, which is one of this machine's files."""
+    url = urlsplit(given)
+    if url.scheme not in ("", "file"):
+        return f"must be a directory of this machine, and {given} is not: the pipeline's lock and state are in it"
+    path = Path(file).resolve().parent / (url.path if url.scheme else given)
+    taken = next((each for each in (path, *path.parents) if each.is_file()), None)
+    return None if taken is None else f"cannot be {given}: {taken.name} is a file, and no directory"
+
+
 def _trigger(root: Section) -> Trigger:
     text = root.text("trigger")
     if text is None or text == "available-now":
@@ -149,13 +176,16 @@ def _trigger(root: Section) -> Trigger:
     if text == "once":
         return Trigger(is_once=True)
     every = _EVERY.fullmatch(text)
-    if every is None:
+    every_ms = None if every is None else interval_ms(every[1])
+    if every is None or every_ms is None:
         root.wrong("trigger", f"cannot be {text!r}: use available-now, once, or every N seconds")
         return Trigger()
+    if every_ms == 0:
+        root.wrong("trigger", f"cannot be {text!r}: every 1 millisecond has one batch follow another")
     return Trigger(every=every[1])
 
 
-def _sources(root: Section) -> list[Source]:
+def _sources(root: Section, has_legacy_times: bool) -> list[Source]:
     section = root.section("sources")
     if section is None:
         root.wrong("sources", "are missing: without one nothing would be read")
@@ -170,7 +200,8 @@ def _sources(root: Section) -> list[Source]:
             )
             section.mistakes.add(section.line_at(name), text)
         if inner is not None:
-            found.append(read_source(name, section.line_at(name), inner))
+            line = section.line_at(name)
+            found.append(read_source(name, line, inner, has_legacy_times=has_legacy_times))
     return found
 
 
@@ -223,6 +254,29 @@ def _check_written_topics(
             root.mistakes.add(line, f"{text}, and write it again, without end: choose another topic")
 
 
+def _check_letters(spec: Spec, mistakes: Mistakes) -> None:
+    """Topics of dead letters and of records to try again have nothing else in them: `dlq redrive` takes each record for
+    a letter, and the pipeline reads what is in a retry topic as a record of its source."""
+    letters = {spec.dead_letters}
+    retries: set[str] = set()
+    for source in spec.sources:
+        for topic in source.topics:
+            if not source.is_table and source.can_fail(spec.transforms):
+                letters.add(spec.letters_topic(topic))
+            if spec.retry is not None and spec.is_retried(source):
+                retries.update(spec.retry.retry_topics(topic))
+    for sink in spec.sinks:
+        if sink.kind == TOPIC_SINK and sink.target in letters | retries:
+            what = "dead letters" if sink.target in letters else "records to try again"
+            text = f"the sink: {sink.target} is where the pipeline puts {what}, and nothing else may be in it"
+            mistakes.add(sink.line, f"{text}: choose another topic")
+    for source in spec.sources:
+        for topic in source.topics:
+            if topic in retries:
+                text = f"sources.{source.name}: {topic} is read by the pipeline itself, which tries its records again"
+                mistakes.add(source.line, f"{text}: choose another topic")
+
+
 def _check_directories(spec: Spec, mistakes: Mistakes) -> None:
     """Each of them is one writer's own, who deletes in it and takes what it finds for its own."""
     taken = [("checkpoint", spec.checkpoint)]
@@ -267,7 +321,7 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
         if target is not None:
             check_topic_name(section, kind, target)
         key, value = section.text("key"), section.text("value")
-        partitions, configs = section.positive("partitions"), section.pairs("configs")
+        partitions, configs = section.positive("partitions", INT_MAX), section.pairs("configs")
     elif kind == TABLE_SINK:
         columns, deleted = section.texts("key"), section.text("delete-when")
         if not columns:

@@ -102,7 +102,7 @@ def _framed(section: Section) -> list[tuple[int, _Given]]:
         )
     found = []
     for number, file in pairs.items():
-        if not number.isdigit():
+        if not (number.isascii() and number.isdecimal()):
             section.mistakes.add(
                 file.line, f"{section.where}.writer-schemas: {number!r} is no number of a schema"
             )

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from strandline.base.topics import invalid_topic_name
 from strandline.client.deadletter_letters import RetryPolicy
 from strandline.pipeline.document import Section
-from strandline.pipeline.reading_stages import INTERVAL
+from strandline.pipeline.intervals import interval_ms
 from strandline.pipeline.spec import Source, Transform
 
-_UNIT_MS: Final = {
-    "milliseconds": 1,
-    "seconds": 1000,
-    "minutes": 60_000,
-    "hours": 3_600_000,
-    "days": 86_400_000,
-}
 _ATTEMPTS_MAX: Final = 10  # each is a topic for each source topic
 
 
@@ -40,8 +32,9 @@ def read_retry(
     section.done()
     delays = []
     for text in texts:
-        if INTERVAL.fullmatch(text):
-            delays.append(_milliseconds(text))
+        delay = interval_ms(text)
+        if delay is not None:
+            delays.append(delay)
         else:
             section.mistakes.add(text.line, f"retry.backoff must be like 10 seconds, not {text!r}")
     if not texts or len(texts) > _ATTEMPTS_MAX:
@@ -58,8 +51,3 @@ def read_retry(
             if why is not None:
                 root.wrong("pipeline", f"is part of the names of retry topics, and {why}")
     return policy
-
-
-def _milliseconds(text: str) -> int:
-    number, unit = re.split(r"\s*(?=[a-z])", text, maxsplit=1)
-    return int(number) * _UNIT_MS[unit if unit.endswith("s") else f"{unit}s"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -9,13 +10,14 @@ from typing import Final
 from strandline.base.topics import invalid_topic_name
 from strandline.client.config import ClientConfig
 from strandline.client.errors import ConfigError
-from strandline.pipeline.document import Section, Text, nearest
+from strandline.pipeline.document import INT_MAX, Section, Text, nearest
+from strandline.pipeline.intervals import interval_ms
 from strandline.pipeline.reading_avro import read_avro
 from strandline.pipeline.spec import ORIGIN, Decode, Finish, Rule, Source, Transform
-from strandline.pipeline.types import Column, TypeTextError, column
+from strandline.pipeline.time_patterns import PATTERN_OPTIONS, why_no_pattern
+from strandline.pipeline.types import Column, TypeTextError, column, why_not_in
 from strandline.spark.options import OptionError, read_options
 
-INTERVAL: Final = re.compile(r"\d+\s*(?:milliseconds?|seconds?|minutes?|hours?|days?)")
 FORMATS: Final = ("json", "avro", "text", "raw")
 FILE_FORMATS: Final = ("json", "text", "raw", "csv", "parquet")
 TOMBSTONES: Final = ("dead-letter", "drop", "keep")
@@ -31,12 +33,39 @@ _ELSEWHERE: Final = {
     "commitgroup": "say commit-group: in the pipeline",
     "kafka.bootstrap.servers": "say brokers: in the pipeline",
 }
+# Options of Spark's decoders that are the pipeline's own, by their names in lower case.
+_DECODES_ITSELF: Final = {
+    "mode": "a value that cannot be read is a dead letter, and nothing else can be chosen",
+    "columnnameofcorruptrecord": "a value that cannot be read is a dead letter, which has it whole",
+    "columnpruning": "every column of a line is looked at, so that a bad one makes a dead letter",
+}
+# Those of Spark's readers of JSON, CSV and files. A name that is none of them is left to Spark, which passes over what
+# it does not know, unless it is this similar to one: then it is a slip.
+_SIMILAR: Final = 0.85
+_SPARKS_OPTIONS: Final = {
+    name.lower(): name
+    for name in (
+        *("primitivesAsString", "prefersDecimal", "allowComments", "allowUnquotedFieldNames"),
+        *("allowSingleQuotes", "allowNumericLeadingZeros", "allowNonNumericNumbers", "dropFieldIfAllNull"),
+        *("allowBackslashEscapingAnyCharacter", "allowUnquotedControlChars", "singleVariantColumn"),
+        *("dateFormat", "timestampFormat", "timestampNTZFormat", "enableDateTimeParsingFallback"),
+        *("timeZone", "locale", "encoding", "charset", "lineSep", "multiLine", "samplingRatio"),
+        *("sep", "delimiter", "quote", "escape", "comment", "header", "inferSchema", "enforceSchema"),
+        *("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "nullValue", "nanValue", "emptyValue"),
+        *("positiveInf", "negativeInf", "maxColumns", "maxCharsPerColumn", "unescapedQuoteHandling"),
+        *("charToEscapeQuoteEscaping", "mergeSchema", "datetimeRebaseMode", "int96RebaseMode"),
+        *("maxFilesPerTrigger", "maxBytesPerTrigger", "maxFileAge", "latestFirst", "fileNameOnly"),
+        *("cleanSource", "sourceArchiveDir", "pathGlobFilter", "modifiedBefore", "modifiedAfter"),
+        *("recursiveFileLookup", "ignoreCorruptFiles", "ignoreMissingFiles", "wholetext", "basePath"),
+    )
+}
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 _TEXT_COLUMNS: Final = (Column(name="value", type="string", required=False),)
 _RAW_COLUMNS: Final = tuple(Column(name=name, type="binary", required=False) for name in ("key", "value"))
 
 
-def read_source(name: str, line: int, section: Section) -> Source:
+def read_source(name: str, line: int, section: Section, *, has_legacy_times: bool = False) -> Source:
+    """`has_legacy_times`: patterns of times are of Spark's old parser, and nothing is known of them here."""
     topics = []
     for each in section.texts("topic"):
         check_topic_name(section, "topic", each)
@@ -53,8 +82,8 @@ def read_source(name: str, line: int, section: Section) -> Source:
             tombstones = section.choice("tombstones", TOMBSTONES, "dead-letter")
             options = _options(section, topics)
     else:
-        options = _file_options(section)
-    decode = _decode(section, FORMATS if files is None else FILE_FORMATS)
+        options = _file_options(section, has_legacy_times)
+    decode = _decode(section, FORMATS if files is None else FILE_FORMATS, has_legacy_times)
     finish = _finish(section, decode.columns or None)
     if is_table and (finish.rules or finish.watermark or finish.dedupe):
         section.mistakes.add(
@@ -103,14 +132,35 @@ def check_topic_name(section: Section, key: str, name: Text) -> None:
         section.mistakes.add(name.line, f"{section.named(key)}: {why}")
 
 
-def _file_options(section: Section) -> dict[str, str]:
+def _file_options(section: Section, has_legacy_times: bool) -> dict[str, str]:
     """Those of Spark's file source, from our keys and as they are."""
-    most = section.positive("max-files-per-batch")
+    most = section.positive("max-files-per-batch", INT_MAX)
     options = {} if most is None else {"maxFilesPerTrigger": str(most)}
-    return options | {key: str(value) for key, value in section.pairs("options").items()}
+    return options | _decode_options(section, has_legacy_times)
 
 
-def _decode(section: Section, formats: Sequence[str]) -> Decode:
+def _decode_options(section: Section, has_legacy_times: bool) -> dict[str, str]:
+    """Those of Spark's decoders, whose names it does not tell apart by case."""
+    options = section.pairs("options")
+    named: dict[str, str] = {}
+    for key, value in options.items():
+        why = _DECODES_ITSELF.get(key.lower())
+        text = f"cannot be set: {why}" if why is not None else None
+        if key.lower() in named:
+            text = f"is {named[key.lower()]} once more: Spark does not tell them apart"
+        elif text is None and key.lower() not in _SPARKS_OPTIONS:
+            close = difflib.get_close_matches(key.lower(), _SPARKS_OPTIONS, n=1, cutoff=_SIMILAR)
+            text = f"is no option of Spark: did you mean {_SPARKS_OPTIONS[close[0]]}?" if close else None
+        elif key.lower() in PATTERN_OPTIONS and not has_legacy_times:
+            why = why_no_pattern(value)
+            text = None if why is None else f"cannot be {str(value)!r}: it {why}"
+        if text is not None:
+            section.mistakes.add(value.line, f"{section.named('options')}.{key} {text}")
+        named[key.lower()] = key
+    return {key: str(value) for key, value in options.items()}
+
+
+def _decode(section: Section, formats: Sequence[str], has_legacy_times: bool) -> Decode:
     inner = section.section("decode")
     if inner is None:
         section.wrong("decode", f"is missing: say how values are read, with a format of {', '.join(formats)}")
@@ -123,11 +173,11 @@ def _decode(section: Section, formats: Sequence[str]) -> Decode:
             f"cannot be {name!r}{reason if name in (*FORMATS, *FILE_FORMATS) else nearest(name, formats)}",
         )
     columns = _RAW_COLUMNS if name == "raw" else _TEXT_COLUMNS
-    options: dict[str, Text] = {}
+    options: dict[str, str] = {}
     avro = None
     if name in ("json", "csv", "parquet"):
-        columns = _columns(inner, is_required=name != "parquet")
-        options = inner.pairs("options")
+        columns = _columns(inner, str(name))
+        options = _decode_options(inner, has_legacy_times)
     elif name == "avro":
         avro, columns = read_avro(inner)
         _check_names(inner, [(each.name, inner.line_at("schema")) for each in columns])
@@ -135,14 +185,14 @@ def _decode(section: Section, formats: Sequence[str]) -> Decode:
     return Decode(
         format=str(name or "raw"),
         columns=columns,
-        options={key: str(value) for key, value in options.items()},
+        options=options,
         avro=avro,
     )
 
 
-def _columns(section: Section, *, is_required: bool) -> tuple[Column, ...]:
+def _columns(section: Section, format: str) -> tuple[Column, ...]:
     pairs = section.pairs("schema")
-    if not pairs and is_required:
+    if not pairs and format != "parquet":
         section.wrong(
             "schema", "is missing: name the fields and their types, such as `amount: double not null`"
         )
@@ -153,6 +203,10 @@ def _columns(section: Section, *, is_required: bool) -> tuple[Column, ...]:
             columns.append(column(name, text))
         except TypeTextError as error:
             section.mistakes.add(text.line, f"{section.where}.schema.{name}: {error}")
+            continue
+        why = why_not_in(format, columns[-1].type)
+        if why is not None:
+            section.mistakes.add(text.line, f"{section.where}.schema.{name}: {why}")
     return tuple(columns)
 
 
@@ -210,7 +264,7 @@ def _finish(section: Section, columns: Sequence[Column] | None) -> Finish:
     if late is not None:
         time, delay = late.text("column", required=True), late.text("delay", required=True)
         late.done()
-        if delay is not None and not INTERVAL.fullmatch(delay):
+        if delay is not None and interval_ms(delay) is None:
             late.wrong("delay", f"must be like 10 minutes, not {delay!r}")
         if time is not None and delay is not None:
             watermark = (time, str(delay))

@@ -29,6 +29,12 @@ Event = dict[str, Any]
 _LOOK_SECONDS: Final = 0.2
 # How py4j begins, before it says what Java has said.
 _CALLING: Final = re.compile(r"\AAn error occurred while calling [^\n]*\n: (?:[\w.$]+: )?")
+# What Spark says to whoever calls it when it has given up, as it does a minute after its master did not answer.
+_ENDED: Final = "Cannot call methods on a stopped SparkContext"
+_WHY_ENDED: Final = (
+    "Spark has ended by itself, as when its master does not answer or ends the application: see whether the master is "
+    "up and has the address that was given"
+)
 
 
 class PipelineFailedError(RuntimeError):
@@ -166,6 +172,8 @@ def _now() -> str:
 def reason_of(error: BaseException) -> str:
     """The part of a streaming query's error that a person needs: of a Python error its last line, else the first."""
     text = _CALLING.sub("", str(error))
+    if _ENDED in text:
+        return _WHY_ENDED
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     python = [line for line in lines if "Error: " in line and not line.startswith(("at ", "File "))]
     return (python or lines or [type(error).__name__])[-1 if python else 0]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from strandline.client.admin_configs import ConfigResource
+from strandline.client.admin_topics import NewTopic
 from strandline.client.deadletter_letters import HEADERS_BYTES_MAX, RetryPolicy
-from strandline.client.errors import KafkaError, TopicExistsError
+from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, TopicExistsError
 from strandline.client.sync import Admin
 from strandline.pipeline.document import Mistake, SpecError
 from strandline.pipeline.spec import TOPIC_SINK, Sink, Source, Spec
@@ -25,6 +26,7 @@ def check_topics(spec: Spec) -> None:
     try:
         with Admin({_TIMEOUT: _ANSWER_MS_MAX, **spec.client}) as admin:
             existing = admin.list_topics()
+            refused = [_why_refused(admin, existing, sink) for sink in _topic_sinks(spec)]
     except KafkaError as error:
         text = f"brokers: {spec.brokers} does not answer: {error}"
         raise SpecError([Mistake(file=spec.file, line=spec.brokers_line, text=text)]) from error
@@ -41,8 +43,25 @@ def check_topics(spec: Spec) -> None:
         for sink in _topic_sinks(spec)
         if sink.target not in existing and sink.partitions is None
     ]
+    missing += [each for each in refused if each is not None]
     if missing:
         raise SpecError([Mistake(file=spec.file, line=line, text=text) for line, text in missing])
+
+
+def _why_refused(admin: Any, existing: Iterable[str], sink: Sink) -> tuple[int, str] | None:
+    """What brokers would say of the topic that a sink wants to have; nothing is created."""
+    if sink.target in existing or sink.partitions is None:
+        return None
+    wanted = NewTopic(name=sink.target, partitions=sink.partitions, configs=dict(sink.configs))
+    try:
+        admin.create_topics([wanted], validate_only=True)
+    except TopicExistsError:
+        return None
+    except (ConnectionFailedError, KafkaTimeoutError):
+        raise
+    except KafkaError as error:
+        return sink.line, f"topic {sink.target} cannot be created: {error}"
+    return None
 
 
 def create_topics(spec: Spec) -> list[str]:

@@ -49,6 +49,15 @@ class Column:
     required: bool
 
 
+def why_not_in(format: str, type: str) -> str | None:
+    """Why Spark does not read a column of a type from a format; None if it does."""
+    if format == "json" and any(key != "string" for key in re.findall(r"map<([^,]+),", type)):
+        return "the keys of a JSON object are text: use map<string, …>"
+    if format == "csv" and type.startswith(("array<", "map<", "struct<")):
+        return f"CSV has no {type.partition('<')[0]}: read a string, and make it that in SQL"
+    return None
+
+
 def quoted(name: str) -> str:
     """A column's name in SQL, whatever characters it has."""
     return f"`{name.replace('`', '``')}`"
@@ -136,7 +145,7 @@ class _Reader:
 
     def _number(self) -> int:
         word = self._take("a number")
-        if not word.isdigit():
+        if not (word.isascii() and word.isdecimal()):
             raise TypeTextError(f"{self._text!r} is no type: {word!r} should be a number")
         return int(word)
 

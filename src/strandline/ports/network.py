@@ -13,6 +13,10 @@ from strandline.base.buffers import Buffer
 from strandline.ports.disk import File
 
 
+class UnresolvedHostError(OSError):
+    """A host's name has no address, as far as can be found out now."""
+
+
 class Connection(Protocol):
     @property
     def peer_address(self) -> str: ...
@@ -69,4 +73,6 @@ class Listener(Protocol):
 class Network(Protocol):
     async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> Listener: ...
 
-    async def connect(self, host: str, port: int, peer: Peer) -> None: ...
+    async def connect(self, host: str, port: int, peer: Peer) -> None:
+        """Raises OSError if nobody answers there, and UnresolvedHostError if it cannot be known where that is."""
+        ...

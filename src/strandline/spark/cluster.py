@@ -25,6 +25,10 @@ _FIXED: Final[dict[str, Any]] = {
     "allow.auto.create.topics": False,
 }
 
+# Of clients that a running query makes: it has found the brokers before, so that a name server which is away for a
+# while must not end it.
+PATIENCE: Final = {"bootstrap.resolve.timeout.ms": "60000"}
+
 # How long a partition may be unknown until it is looked for whether it was deleted.
 _GONE_SECONDS: Final = 5.0
 

@@ -54,7 +54,7 @@ _REFUSED_WHEN_READING: Final = {
     "enable.auto.commit": "Spark keeps the offsets; commitGroup=<name> shows them to a consumer group",
     "interceptor.classes": "transform the DataFrame instead",
 }
-_REFUSED_WHEN_WRITING: Final = {
+REFUSED_WHEN_WRITING: Final = {
     "key.serializer": "keys are written as they are: cast them in the DataFrame instead",
     "value.serializer": "values are written as they are: cast them in the DataFrame instead",
     "interceptor.classes": "transform the DataFrame instead",
@@ -151,7 +151,7 @@ def read_options(given: Mapping[str, str], *, is_stream: bool) -> ReadOptions:
 def write_options(given: Mapping[str, str]) -> WriteOptions:
     options = _Given(given, _WRITE_NAMES)
     topic = options.text("topic").strip() or None
-    return WriteOptions(topic=topic, producer=options.kafka(_REFUSED_WHEN_WRITING))
+    return WriteOptions(topic=topic, producer=options.kafka(REFUSED_WHEN_WRITING))
 
 
 class _Given:

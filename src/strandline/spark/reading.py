@@ -17,7 +17,7 @@ import pyarrow as pa
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicError
 from strandline.client.sync.consumer import Consumer
-from strandline.spark.cluster import Admin, admin_settings, consumer_settings
+from strandline.spark.cluster import PATIENCE, Admin, admin_settings, consumer_settings
 from strandline.spark.columns import spark_batch
 from strandline.spark.kept import Kept
 from strandline.spark.offsets import OffsetRange
@@ -47,7 +47,7 @@ class DataLossError(RuntimeError):
 
 def read_range(wanted: OffsetRange, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     get_ready()
-    with _CONSUMERS.use(consumer_settings(options.consumer)) as consumer:
+    with _CONSUMERS.use(consumer_settings({**PATIENCE, **options.consumer})) as consumer:
         yield from _RangeReader(consumer, wanted, options).batches()
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.client.transaction_shared import TransactionTicket
+from strandline.spark.cluster import PATIENCE
 from strandline.spark.in_place import ElsewhereError, Sharing, places, sharing_of, what_is_written
 from strandline.spark.placing import PLACE, is_hash_there, placed
 from strandline.spark.rows import check_columns
@@ -192,7 +193,7 @@ def write_task(
             acknowledge_now()
 
     try:
-        with TransactionMember(settings, ticket=ticket) as producer:
+        with TransactionMember({**PATIENCE, **settings}, ticket=ticket) as producer:
             send_all(producer, tables(), partition=PLACE)
         reports = [Report(name, partition, rows, stage) for (name, partition), rows in counts.items()]
     except ElsewhereError as error:

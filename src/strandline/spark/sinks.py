@@ -22,12 +22,14 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from strandline.client.errors import ConfigError, ErrorCode, KafkaError
 from strandline.spark.ahead import TransactionAhead
 from strandline.spark.batch_transaction import BatchTransaction, UnknownOutcomeError
+from strandline.spark.cluster import PATIENCE
 from strandline.spark.in_place import ElsewhereError
 from strandline.spark.lineage import QUERY_ID_PROPERTY as QUERY_ID_PROPERTY
 from strandline.spark.lineage import Decision, LineageError, Marker, decide, fingerprint_of, query_id_of
 from strandline.spark.markers import MarkerLog
 from strandline.spark.options import OptionError
 from strandline.spark.shared_write import HopelessWriteError
+from strandline.spark.sink_settings import sink_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,7 +85,7 @@ class ExactlyOnceSink:
         """`settings` are those of the client's producer, by Kafka's names. `new_lineage` lets this run begin anew where
         the checkpoint does not belong to what was written last. `on_commit` is told of every batch that is committed:
         its number, and how many rows each topic got; not of one that is skipped."""
-        self._settings = {**(settings or {}), "bootstrap.servers": bootstrap_servers}
+        self._settings = sink_settings(bootstrap_servers, settings)
         self._topic = topic
         self._name = name
         self._may_begin = new_lineage
@@ -165,7 +167,9 @@ class ExactlyOnceSink:
                     before.ahead.settle()
             markers = MarkerLog(self._settings, name)
             ahead = TransactionAhead(
-                lambda: BatchTransaction(self._settings, name, self._timeout_ms, markers.admin)
+                lambda: BatchTransaction(
+                    {**PATIENCE, **self._settings}, name, self._timeout_ms, markers.admin
+                )
             )
             self._runs[run_id] = _Run(name, markers, ahead)
             self._opened(run_id)
@@ -243,9 +247,7 @@ def write_atomically(
 ) -> int:
     """Writes a batch DataFrame into topics, all rows or none; the number of rows. `name` is the transactional id: a job
     that runs under it again aborts what a dead one left. Run twice to success it writes twice: it has no checkpoint."""
-    transaction = BatchTransaction(
-        {**(settings or {}), "bootstrap.servers": bootstrap_servers}, name, transaction_timeout_ms
-    )
+    transaction = BatchTransaction(sink_settings(bootstrap_servers, settings), name, transaction_timeout_ms)
     try:
         transaction.begin()
         rows = sum(transaction.write(df, topic).values())

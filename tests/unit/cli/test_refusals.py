@@ -52,6 +52,26 @@ def own_signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--samples", "-1"], "-1 is no count: a number from 0 to 10000"),
+        (["--samples", "many"], "many is no count"),
+        (["--spark", "spark.executor.cores"], "--spark spark.executor.cores must be KEY=VALUE"),
+        (["--spark", "executor.cores=1"], "--spark executor.cores is no setting of Spark"),
+        (["--master", "nowhere"], "--master cannot be 'nowhere'"),
+    ],
+)
+def test_an_audit_that_cannot_be_is_refused_before_spark(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(["pipeline", "audit", "ledger", *arguments])
+    except SystemExit as error:
+        status = int(error.code or 0)
+    assert (status, text in capsys.readouterr().err) == (2, True)
+
+
 def test_a_cluster_that_is_refused_leaves_no_directory(
     temporary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

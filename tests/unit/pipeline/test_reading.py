@@ -73,8 +73,14 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
             13,
             "_headers is always there",
         ),
-        ("sources:", "spark: {master: nowhere}\nsources:", 4, "use local[*], spark://HOST:PORT"),
+        ("sources:", "spark: {master: nowhere}\nsources:", 4, "use local[*], local[N], spark://HOST:PORT"),
         ("checkpoint: checkpoint", 'checkpoint: "a\\0b"', 3, "a null character"),
+        ("checkpoint: checkpoint", "checkpoint: s3a://b/c", 3, "must be a directory of this machine"),
+        ("checkpoint: checkpoint", "checkpoint: ./spec.yaml/c", 3, "spec.yaml is a file, and no directory"),
+        ("decimal(9, 2)", "map<int, string>", 11, "the keys of a JSON object are text: use map<string, …>"),
+        ("decimal(9, 2)", "array<map<string, map<date, int>>>", 11, "the keys of a JSON object are text"),
+        ("    key: id", "    partitions: 99999999999", 22, "must be a positive number, not '99999999999'"),
+        ("    key: id", "    partitions: ²", 22, "must be a positive number"),
         ("checkpoint:", "checkpont:", 3, "checkpont is not known: did you mean checkpoint?"),
         ("      format: json", "      format: jsn", 8, "cannot be 'jsn': did you mean json?"),
         (
@@ -157,6 +163,13 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, old: str, new: str, lin
     assert old in SPEC
     found = mistakes_of(tmp_path, SPEC.replace(old, new, 1))
     assert any(at == line and text in said for at, said in found), found
+
+
+def test_csv_has_no_columns_within_columns(tmp_path: Path) -> None:
+    text = SPEC.replace("topic: orders", "files: x", 1).replace("format: json", "format: csv")
+    text = text.replace("decimal(9, 2)", "array<int>")
+    ((line, said),) = mistakes_of(tmp_path, f"{text}dead-letters: dead\n")
+    assert (line, "CSV has no array: read a string" in said) == (11, True)
 
 
 def test_what_is_nested_without_end_is_told(tmp_path: Path) -> None:

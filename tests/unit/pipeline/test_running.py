@@ -36,6 +36,14 @@ def test_a_run_that_is_refused_has_failed_and_says_why(spec: Spec, monkeypatch: 
     assert found["error"] == f"{spec.file}:2: brokers: nobody answers"
 
 
+def test_a_spark_that_has_given_up_is_told_with_where_to_look() -> None:
+    said = (
+        "An error occurred while calling o26.newSession.\n: java.lang.IllegalStateException: "
+        "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n"
+    )
+    assert "see whether the master is up" in running.root_reason_of(RuntimeError(said))
+
+
 class Query:
     def __init__(self, name: str, stopped: list[str]) -> None:
         self.name = name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,9 @@ def test_a_stop_waits_for_the_end_and_is_forgotten_by_the_next_run(spec: Spec) -
 
 def test_a_checkpoint_elsewhere_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
-    path.write_text(SPEC.replace("checkpoint: checkpoint", "checkpoint: s3a://bucket/orders"))
+    path.write_text(SPEC)
+    spec = dataclasses.replace(
+        load(path), checkpoint="s3a://bucket/orders"
+    )  # a spec that was not read from a file
     with pytest.raises(NotLocalError):
-        StateDirectory(load(path))
+        StateDirectory(spec)

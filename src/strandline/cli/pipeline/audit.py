@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any
 
+from strandline.cli.arguments import count
+
 _CANNOT = 2
 
 
@@ -51,7 +53,7 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
         help="do not look at sequences, where the order need not be kept",
     )
     parser.add_argument(
-        "--samples", type=int, default=5, metavar="N", help="samples of each kind (default: 5)"
+        "--samples", type=count, default=5, metavar="N", help="samples of each kind (default: 5)"
     )
     parser.add_argument(
         "--master", default="local[*]", metavar="URL", help="where Spark runs (default: local[*])"
@@ -82,6 +84,10 @@ def call(options: argparse.Namespace) -> int:
         samples=options.samples,
     )
     settings = dict(each.partition("=")[::2] for each in options.spark)
+    why = _why_no_spark(options.master, options.spark)
+    if why is not None:
+        print(f"strandline: {why}", file=sys.stderr)
+        return _CANNOT
     try:
         spark = start_session("strandline audit", options.master, settings)
         try:
@@ -94,3 +100,18 @@ def call(options: argparse.Namespace) -> int:
         return _CANNOT
     print(json.dumps(report.as_json()) if options.json else report.as_text())
     return 0 if report.held else 1
+
+
+def _why_no_spark(master: str, settings: list[str]) -> str | None:
+    """What is wrong with where and how Spark is to run, found before it begins."""
+    from strandline.pipeline.reading_spark import why_no_master, why_no_setting
+
+    why = why_no_master(master)
+    if why is not None:
+        return f"--master {why}"
+    for each in settings:
+        name, sign, value = each.partition("=")
+        why = why_no_setting(name, value) if sign else "must be KEY=VALUE"
+        if why is not None:
+            return f"--spark {name} {why}"
+    return None

@@ -1,0 +1,26 @@
+"""Spans of time as people write them in a spec, such as `10 minutes`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_UNIT_MS: Final = {
+    "millisecond": 1,
+    "second": 1000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": 86_400_000,
+}
+_INTERVAL: Final = re.compile(rf"([0-9]+)\s*({'|'.join(_UNIT_MS)})s?")
+# A hundred years. Spark counts microseconds in 64 bits, and days in 32; more than this is a slip anyway.
+_INTERVAL_MS_MAX: Final = 36_500 * _UNIT_MS["day"]
+
+
+def interval_ms(text: str) -> int | None:
+    """How many milliseconds a text stands for; None if it is none that Spark can count."""
+    found = _INTERVAL.fullmatch(text)
+    if found is None:
+        return None
+    milliseconds = int(found[1]) * _UNIT_MS[found[2]]
+    return milliseconds if milliseconds <= _INTERVAL_MS_MAX else None
