@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from strandline.wire.codec import decode
 from strandline.wire.records import offsets_topic as made
-from strandline.wire.records.consumer_protocol import ConsumerProtocolAssignment
+from strandline.wire.records.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from tests.sim.group_records import Held
 from tests.unit.groups.machine import topic_id
 
@@ -45,6 +45,14 @@ def partitions_in(assignment: bytes) -> set[Held]:
     message = decode(ConsumerProtocolAssignment, int.from_bytes(assignment[:2], "big"), assignment, 2)
     return {
         (topic_id(topic.topic), index) for topic in message.assigned_partitions for index in topic.partitions
+    }
+
+
+def owned_in(subscription: bytes) -> tuple[int, set[Held]]:
+    """What a member of the classic protocol says to have when it joins, and since which generation."""
+    message = decode(ConsumerProtocolSubscription, int.from_bytes(subscription[:2], "big"), subscription, 2)
+    return message.generation_id, {
+        (topic_id(topic.topic), index) for topic in message.owned_partitions for index in topic.partitions
     }
 
 

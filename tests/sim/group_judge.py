@@ -27,7 +27,7 @@ from strandline.wire.api.k14_sync_group import SyncGroupRequest
 from strandline.wire.api.k42_delete_groups import DeleteGroupsRequest
 from strandline.wire.api.k47_offset_delete import OffsetDeleteRequest
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from tests.sim.group_calls import Call, Known, partitions_in
+from tests.sim.group_calls import Call, Known, owned_in, partitions_in
 from tests.sim.group_deletions import DeletionJudge
 from tests.sim.group_records import GroupRecords, Held, held_in
 from tests.sim.led_partition import LedPartition
@@ -129,7 +129,8 @@ class GroupJudge:
         committed = self.committed.classic.get(self._group_id)
         written = self.written.classic.get(self._group_id)
         call.told_generation = self._told_generation
-        call.assigned_generation = -1 if committed is None else committed.generation
+        is_deleted = self.written.deletions != self.committed.deletions  # the next one counts from the start
+        call.assigned_generation = -1 if committed is None or is_deleted else committed.generation
         call.written_generation = -1 if written is None else written.generation
         call.is_of_consumer_group = self._group_id in self.written.epochs
         call.current = self.written.current.get(place)
@@ -157,7 +158,7 @@ class GroupJudge:
                 self._joining[request.group_instance_id] = call
             if member is not None:
                 member.joined, member.offers = call, call.offers
-                member.holds.clear()  # eager: whoever joins has let go of everything
+                member.holds &= owned_in(request.protocols[0].metadata)[1]  # an eager one has let go of all
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and member is not None:
             if request.topic_partitions is not None:
                 member.holds &= held_in(request.topic_partitions)  # type: ignore[arg-type]

@@ -7,12 +7,14 @@ heartbeats and does nothing else that is asked of it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests import group_requests as ask
-from tests.sim.group_calls import partitions_in
+from tests.sim.group_calls import owned_in, partitions_in
 from tests.sim.group_records import Held, held_in
 from tests.sim.group_storm import GROUP, TOPICS, GroupStorm, start
 from tests.unit.groups.machine import topic_id
@@ -146,8 +148,7 @@ class ClassicProcess(Process):
 
     async def _join(self) -> None:
         self._must_rejoin_at = None
-        self.held = set()
-        metadata = ask.subscription(*TOPICS)
+        metadata = self._metadata()
         request = ask.join(
             GROUP,
             self.member_id,
@@ -177,7 +178,10 @@ class ClassicProcess(Process):
             await self.commit(self.generation, self.chance.choice(ALL_PARTITIONS))
         shares: dict[str, bytes] = {}
         if joined.leader == self.member_id and not joined.skip_assignment:
-            shares = self._assign([member.member_id for member in joined.members])
+            shares = {
+                member_id: ask.assignment(by_topic(share))
+                for member_id, share in self._assign(joined.members).items()
+            }
         for _ in range(3):
             if not self._syncs or not self.is_alive or self.generation < 0:
                 return
@@ -193,7 +197,7 @@ class ClassicProcess(Process):
             if response is None:
                 continue
             if response.error_code == ErrorCode.NONE:
-                self.held = partitions_in(response.assignment)
+                self._take(partitions_in(response.assignment))
                 return
             is_passing = response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
             if not is_passing or self.chance.random() < 0.3:
@@ -201,13 +205,21 @@ class ClassicProcess(Process):
             await asyncio.sleep(_PAUSE_S)
         await self._refused(response.error_code if response is not None else 0)
 
-    def _assign(self, member_ids: list[str]) -> dict[str, bytes]:
-        shares: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in member_ids}
-        turn = self.chance.randrange(len(member_ids))
-        for number, (topic, index) in enumerate(ALL_PARTITIONS):
-            share = shares[member_ids[(number + turn) % len(member_ids)]]
-            share.setdefault(_NAMES[topic], []).append(index)
-        return {member_id: ask.assignment(share) for member_id, share in shares.items()}
+    def _metadata(self) -> bytes:
+        """Eager: whoever joins has let go of everything."""
+        self.held = set()
+        return ask.subscription(*TOPICS)
+
+    def _take(self, assigned: set[Held]) -> None:
+        self.held = assigned
+
+    def _assign(self, members: Iterable[Any]) -> dict[str, list[Held]]:
+        """By turns, beginning with anyone."""
+        shares: dict[str, list[Held]] = {member.member_id: [] for member in members}
+        turn = self.chance.randrange(len(shares))
+        for number, held in enumerate(ALL_PARTITIONS):
+            list(shares.values())[(number + turn) % len(shares)].append(held)
+        return shares
 
     async def _beat(self) -> None:
         await asyncio.sleep(_BEAT_S)
@@ -246,6 +258,78 @@ class ClassicProcess(Process):
         self.die()
         if self.member_id:
             await self.storm.ask(ask.leave(GROUP, (self.member_id, self.instance_id)), 5, _CALL_S)
+
+
+class CooperativeProcess(ClassicProcess):
+    """Keeps what it has through a rebalance, lets go of what it is not given again, and then joins once more.
+
+    What others have is given to nobody until they have let go of it. (KIP-429)
+    """
+
+    _owned_generation = -1
+    _assigned: AbstractSet[Held] = frozenset()
+
+    def _metadata(self) -> bytes:
+        return ask.subscription(
+            *TOPICS, owned=by_topic(sorted(self.held)), version=3, generation=self._owned_generation
+        )
+
+    def _take(self, assigned: set[Held]) -> None:
+        is_letting_go = bool(self.held - assigned)
+        self.held |= assigned
+        self._owned_generation = self.generation
+        if is_letting_go and self.habit != STUCK:
+            wait_s = self.chance.uniform(0.1, 0.4) * self.rebalance_s if self.habit == SLOW else 0.0
+            self._must_rejoin_at = self.storm.now + wait_s
+        self._assigned = assigned
+
+    def _rejoin(self) -> None:
+        self.remember()
+        if self._must_rejoin_at is not None:
+            self.held &= self._assigned
+        self.generation = -1
+
+    async def _refused(self, code: int) -> None:
+        if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+            self.held, self._owned_generation = set(), -1
+        await super()._refused(code)
+
+    def _assign(self, members: Iterable[Any]) -> dict[str, list[Held]]:
+        claims = _claims(members)
+        shares: dict[str, list[Held]] = {member.member_id: [] for member in members}
+        counts = dict.fromkeys(shares, 0)
+        share_max = -(-len(ALL_PARTITIONS) // len(shares))
+        left = []
+        for held in ALL_PARTITIONS:
+            owner = claims.get(held)
+            if owner is not None and counts[owner] < share_max:
+                shares[owner].append(held)
+                counts[owner] += 1
+            else:
+                left.append(held)
+        for held in left:
+            member_id = min(counts, key=lambda each: (counts[each], each))
+            counts[member_id] += 1
+            if held not in claims:
+                shares[member_id].append(held)
+        return shares
+
+
+def _claims(members: Iterable[Any]) -> dict[Held, str]:
+    """What members say to have. Of those who differ, whoever was there later knows better."""
+    claims: dict[Held, tuple[int, str]] = {}
+    for member in members:
+        generation, owned = owned_in(member.metadata)
+        for held in owned:
+            claims[held] = max(claims.get(held, (-1, "")), (generation, member.member_id))
+    return {held: member_id for held, (_, member_id) in claims.items()}
+
+
+def by_topic(held: Iterable[Held]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for topic, index in held:
+        found.setdefault(_NAMES[topic], []).append(index)
+    return found
 
 
 class ConsumerProcess(Process):
@@ -287,15 +371,15 @@ class ConsumerProcess(Process):
                 instance=self.instance_id,
                 rebalance_timeout_ms=int(self.rebalance_s * 1000),
             )
-        by_topic: dict[bytes, list[int]] = {}
+        indexes: dict[bytes, list[int]] = {}
         for topic, index in sorted(self.held):
-            by_topic.setdefault(topic, []).append(index)
+            indexes.setdefault(topic, []).append(index)
         return ask.consumer_heartbeat(
             GROUP,
             self.member_id,
             self.generation,
             instance_id=self.instance_id,
-            topic_partitions=ask.owned(by_topic),
+            topic_partitions=ask.owned(indexes),
         )
 
     def _take(self, response: Any) -> None:

@@ -23,6 +23,7 @@ from tests.sim.group_members import (
     STUCK,
     ClassicProcess,
     ConsumerProcess,
+    CooperativeProcess,
     Process,
 )
 from tests.sim.group_records import held_in
@@ -48,11 +49,13 @@ class Weather:
     def __init__(self, storm: GroupStorm) -> None:
         self._storm = storm
         self._chance = storm.chance
-        self._protocols = self._chance.choice((("classic",), ("consumer",), ("classic", "consumer")))
+        both = ("classic", "consumer")
+        self._protocols = self._chance.choice((("classic",), ("consumer",), both, both))
         self._instances = [f"instance-{number}" for number in range(3)]
         self._habits = self._chance.choice(
             ((PROMPT,), (PROMPT, SLOW), (PROMPT, PROMPT, STUCK), (PROMPT, SLOW, STUCK))
         )
+        self._classic = self._chance.choice((ClassicProcess, CooperativeProcess))
         self._kinds = self._chance.choice((_KINDS, _KINDS, _WITH_QUIET))
         self._offers = self._chance.choice((_OFFERS[:1], _OFFERS[:4], _OFFERS[1:]))
         self.processes: list[Process] = []
@@ -68,7 +71,7 @@ class Weather:
         habit = self._chance.choice(self._habits)
         process: Process
         if self._chance.choice(self._protocols) == "classic":
-            process = ClassicProcess(self._storm, instance_id, habit, self._chance.choice(self._offers))
+            process = self._classic(self._storm, instance_id, habit, self._chance.choice(self._offers))
         else:
             process = ConsumerProcess(self._storm, instance_id, habit)
         self.processes.append(process)

@@ -63,7 +63,7 @@ STORIES: dict[Any, int] = {
 }
 STORMS: dict[Callable[[int], object], int] = {quorum_stories.run: 50, partition_stories.run: 250}
 # The first in a turn where rules of clients are looked for. Others have nothing to do with coordinators.
-STORMS_OF_CLIENTS: dict[Callable[[int], object], int] = {group_stories.run: 30, transaction_stories.run: 20}
+STORMS_OF_CLIENTS: dict[Callable[[int], object], int] = {group_stories.run: 60, transaction_stories.run: 20}
 # Scenarios of one node are tried so many times for each of a cluster.
 ALONE_PER_TURN = 3
 

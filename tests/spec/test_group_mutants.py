@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.groups import consumer, consumer_changes, offset_requests, reconciliation
+from strandline.groups import consumer, consumer_changes, mixed, offset_requests, reconciliation
 from strandline.groups.classic import ClassicProtocol
 from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.classic_rebalance import ClassicRebalance
@@ -195,6 +195,11 @@ def upgrades_forget_what_members_own(patch: Patch) -> Test:
     return kip_848.test_a_classic_group_becomes_a_consumer_group_when_the_first_consumer_joins
 
 
+def what_classic_members_keep_is_taken_for_released(patch: Patch) -> Test:
+    patch.setattr(mixed, "_owned_by", lambda *_: {})
+    return kip_848.test_a_classic_member_lets_go_by_rejoining_without_the_partitions
+
+
 def uncommitted_offsets_are_shown(patch: Patch) -> Test:
     patch.setattr(CommittedView, "get", lambda self, *place: self._offsets.get(*place))
     return committed_view.test_an_offset_is_shown_when_its_record_is_committed_and_not_before
@@ -243,6 +248,7 @@ MUTANTS = [
     members_that_go_away_are_removed,
     classic_members_are_not_told_to_rejoin,
     upgrades_forget_what_members_own,
+    what_classic_members_keep_is_taken_for_released,
     uncommitted_offsets_are_shown,
     groups_are_deleted_with_their_members,
     subscriptions_keep_no_offsets,
