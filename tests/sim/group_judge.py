@@ -235,6 +235,13 @@ class GroupJudge:
             return False
         return not member.is_classic or self.now - member.standing_at < member.rebalance_s
 
+    def _is_replaced(self, member: Known) -> bool:
+        """Whether another has its instance id and its place by now, though nobody has been told yet."""
+        classic = self.written.classic.get(self._group_id)
+        is_written = classic is not None and member.member_id in [m.member_id for m in classic.members]
+        is_written |= (self._group_id, member.member_id) in self.written.members
+        return member.is_leaving and not is_written
+
     def _is_known_alive(self, member_id: str) -> bool:
         return member_id in self.known and self._is_alive(self.known[member_id])
 
@@ -323,7 +330,7 @@ class GroupJudge:
             return
         for other in self.known.values():
             both = other.holds & (assigned - member.holds)
-            if other is not member and both and self._is_alive(other):
+            if other is not member and both and self._is_alive(other) and not self._is_replaced(other):
                 raise Violation(
                     "owned-twice", f"{member_id} is given {sorted(both)}, which {other.member_id} holds"
                 )

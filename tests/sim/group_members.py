@@ -24,7 +24,6 @@ _BEAT_S = 0.5
 _PAUSE_S = 0.2
 _CALL_S = 2.0
 _NAMES = {topic_id(name): name for name in TOPICS}
-ALL_PARTITIONS = [(topic_id(name), index) for name, count in TOPICS.items() for index in range(count)]
 _NO_LONGER_A_MEMBER = (
     ErrorCode.FENCED_MEMBER_EPOCH,
     ErrorCode.UNKNOWN_MEMBER_ID,
@@ -84,7 +83,7 @@ class Process:
             return
         kind = self.chance.choice(("commit", "commit", "fetch", "late", "transaction"))
         if kind == "fetch":
-            await self._look_at(self.chance.choice(ALL_PARTITIONS))
+            await self._look_at(self.chance.choice(self.storm.partitions()))
         elif kind == "late":
             generation, held = self._before
             if generation >= 0 and held:
@@ -139,6 +138,8 @@ class ClassicProcess(Process):
         self._version = self.chance.choice((5, 9))
         self._must_rejoin_at: float | None = None
         self._syncs = True
+        self._leads = False
+        self._assigned_version = 0  # of the topics, when it last assigned them
 
     async def step(self) -> None:
         if self.generation < 0:
@@ -148,6 +149,7 @@ class ClassicProcess(Process):
 
     async def _join(self) -> None:
         self._must_rejoin_at = None
+        self._leads = False
         metadata = self._metadata()
         request = ask.join(
             GROUP,
@@ -175,9 +177,11 @@ class ClassicProcess(Process):
     async def _sync(self, joined: Any) -> None:
         self._syncs = self.habit != STUCK or self.chance.random() < 0.5
         if self.chance.random() < 0.2:
-            await self.commit(self.generation, self.chance.choice(ALL_PARTITIONS))
+            await self.commit(self.generation, self.chance.choice(self.storm.partitions()))
         shares: dict[str, bytes] = {}
-        if joined.leader == self.member_id and not joined.skip_assignment:
+        self._leads = joined.leader == self.member_id
+        if self._leads and not joined.skip_assignment:
+            self._assigned_version = self.storm.topics.version
             shares = {
                 member_id: ask.assignment(by_topic(share))
                 for member_id, share in self._assign(joined.members).items()
@@ -217,7 +221,7 @@ class ClassicProcess(Process):
         """By turns, beginning with anyone."""
         shares: dict[str, list[Held]] = {member.member_id: [] for member in members}
         turn = self.chance.randrange(len(shares))
-        for number, held in enumerate(ALL_PARTITIONS):
+        for number, held in enumerate(self.storm.partitions()):
             list(shares.values())[(number + turn) % len(shares)].append(held)
         return shares
 
@@ -233,6 +237,8 @@ class ClassicProcess(Process):
                 self._must_rejoin_at = self.storm.now + wait_s
         elif response is not None and response.error_code != ErrorCode.NONE:
             await self._refused(response.error_code)
+        if self._leads and self._assigned_version != self.storm.topics.version:
+            self._must_rejoin_at = self.storm.now  # the leader looks after new partitions, whatever its habit
         if self._must_rejoin_at is not None and self.storm.now >= self._must_rejoin_at:
             self._rejoin()
 
@@ -298,9 +304,10 @@ class CooperativeProcess(ClassicProcess):
         claims = _claims(members)
         shares: dict[str, list[Held]] = {member.member_id: [] for member in members}
         counts = dict.fromkeys(shares, 0)
-        share_max = -(-len(ALL_PARTITIONS) // len(shares))
+        partitions = self.storm.partitions()
+        share_max = -(-len(partitions) // len(shares))
         left = []
-        for held in ALL_PARTITIONS:
+        for held in partitions:
             owner = claims.get(held)
             if owner is not None and counts[owner] < share_max:
                 shares[owner].append(held)

@@ -17,7 +17,6 @@ from strandline.wire.records.offsets_topic import GroupMetadataValue
 from tests import group_requests as ask
 from tests.sim.group_calls import partitions_in
 from tests.sim.group_members import (
-    ALL_PARTITIONS,
     PROMPT,
     SLOW,
     STUCK,
@@ -39,7 +38,7 @@ _OFFERS = (("range",), ("range", "sticky"), ("sticky", "range"), ("sticky", "ran
 _DELETIONS = ("delete-group", "delete-offset")
 _TO_THE_COORDINATOR = ("stall", "fail-over", "stall-and-fail-over", "flow") * 2 + ("shrink",)
 _TO_MEMBERS = ("kill", "restart", "leave", "pause") * 2 + ("twin", "wrong-epoch")
-_KINDS = (*("start",) * 5, *_TO_MEMBERS, *_TO_THE_COORDINATOR)
+_KINDS = (*("start",) * 5, *_TO_MEMBERS, *_TO_THE_COORDINATOR, "grow")
 # Where groups become empty now and then, and nobody comes for a while.
 _WITH_QUIET = (*_KINDS, *_DELETIONS, *("empty",) * 5)
 _IN_QUIET = (*_TO_THE_COORDINATOR, *_DELETIONS * 4)
@@ -92,6 +91,9 @@ class Weather:
             self.start_any()
         elif kind == "empty":
             self._empty()
+        elif kind == "grow":
+            topic = self._chance.choice(sorted(TOPICS))
+            self._storm.topics.change(topic, self._storm.topics.counts[topic] + 1)
         else:
             self._disturb(self._chance.choice(self.living), kind)
 
@@ -198,7 +200,7 @@ class Weather:
             shares = [partitions_in(m.assignment) for m in record.members]
         if sorted(members) != living:
             return f"the group has {sorted(members)}, alive are {living}"
-        if sorted(each for share in shares for each in share) != sorted(ALL_PARTITIONS):
+        if sorted(each for share in shares for each in share) != sorted(self._storm.partitions()):
             return f"partitions are shared as {shares}"
         return "" if len({each.generation for each in self.living}) == 1 else "members differ in their epoch"
 

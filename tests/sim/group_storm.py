@@ -40,6 +40,7 @@ from strandline.wire.records.offsets_framing import decode_entry
 from tests.sim.group_calls import Call
 from tests.sim.group_deletions import delete_group, delete_offset
 from tests.sim.group_judge import GroupJudge
+from tests.sim.group_records import Held
 from tests.sim.led_partition import LedPartition, wall_ms
 from tests.sim.storm import DELAY_S
 from tests.unit.groups.machine import FakeTopics, topic_id
@@ -104,6 +105,11 @@ class GroupStorm:
     def number(self) -> int:
         self._number += 1
         return self._number
+
+    def partitions(self) -> list[Held]:
+        return [
+            (topic_id(name), index) for name, count in self.topics.counts.items() for index in range(count)
+        ]
 
     # The coordinator
 

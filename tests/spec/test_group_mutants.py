@@ -196,7 +196,7 @@ def upgrades_forget_what_members_own(patch: Patch) -> Test:
 
 
 def what_classic_members_keep_is_taken_for_released(patch: Patch) -> Test:
-    patch.setattr(mixed, "_owned_by", lambda *_: {})
+    patch.setattr(mixed, "_by_id", lambda *_: {})
     return kip_848.test_a_classic_member_lets_go_by_rejoining_without_the_partitions
 
 

@@ -7,6 +7,7 @@ the new protocol leaves becomes a classic group again. `group.consumer.migration
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -30,7 +31,11 @@ from strandline.groups.topics import Topics
 from strandline.ports.random import Random
 from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.codec import DecodeError, decode, encode
-from strandline.wire.records.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from strandline.wire.records.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+)
 from strandline.wire.records.consumer_protocol import TopicPartitionData as AssignedTopic
 from strandline.wire.records.offsets_topic import ClassicMemberMetadata, ClassicProtocol
 
@@ -64,26 +69,25 @@ class Mixed:
         group = ConsumerGroup(classic.group_id)
         group.epoch = group.assignment_epoch = classic.generation
         try:
-            for member in classic.members.values():
-                self._take_over(group, classic, member, topics)
+            subscriptions = {
+                member.member_id: parse_subscription(member.metadata_for(classic.protocol))
+                for member in classic.members.values()
+            }
+            group.owners = _owners(classic, subscriptions, topics)
         except DecodeError as error:
             raise _cannot_upgrade(classic, f"a member's metadata cannot be read: {error}") from error
+        for member in classic.members.values():
+            self._take_over(group, member, subscriptions[member.member_id])
         return group
 
     def _take_over(
-        self, group: ConsumerGroup, classic: ClassicGroup, member: ClassicMember, topics: Topics
+        self, group: ConsumerGroup, member: ClassicMember, subscription: ConsumerProtocolSubscription
     ) -> None:
-        subscription = parse_subscription(member.metadata_for(classic.protocol or ""))
-        target: dict[bytes, tuple[int, ...]] = {}
-        if member.assignment:
-            assignment = _parse_assignment(member.assignment)
-            if assignment.user_data:
-                raise DecodeError("the user data of a custom assignor would be lost")
-            for topic in assignment.assigned_partitions:
-                topic_id = topics.topic_id(topic.topic)
-                if topic_id is not None:
-                    target[topic_id] = topic.partitions
-        group.targets[member.member_id] = target
+        held: dict[bytes, list[int]] = {}
+        for (topic_id, index), owner in group.owners.items():
+            if owner == member.member_id:
+                held.setdefault(topic_id, []).append(index)
+        group.targets[member.member_id] = {topic_id: tuple(indexes) for topic_id, indexes in held.items()}
         group.members[member.member_id] = ConsumerMember(
             member_id=member.member_id,
             instance_id=member.instance_id,
@@ -93,18 +97,13 @@ class Mixed:
             topic_names=tuple(sorted(set(subscription.topics))),
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             classic=_classic_metadata(member.session_timeout_ms, member.protocols),
-            epoch=classic.generation,
-            previous_epoch=classic.generation,
+            epoch=group.epoch,
+            previous_epoch=group.epoch,
             state=STABLE,
-            assigned={
-                topic_id: dict.fromkeys(indexes, classic.generation) for topic_id, indexes in target.items()
-            },
+            assigned={topic_id: dict.fromkeys(indexes, group.epoch) for topic_id, indexes in held.items()},
         )
         if member.instance_id is not None:
             group.static_members[member.instance_id] = member.member_id
-        for topic_id, indexes in target.items():
-            for index in indexes:
-                group.owners[topic_id, index] = member.member_id
 
     # From consumer to classic
 
@@ -181,7 +180,7 @@ class Mixed:
             classic=_classic_metadata(request.session_timeout_ms, protocols),
         )
         return self._consumer.plan_change(
-            group, known, replaced, wanted, _owned_by(subscription, topics), topics, now
+            group, known, replaced, wanted, _by_id(subscription.owned_partitions, topics), topics, now
         )
 
     def _find(
@@ -234,6 +233,28 @@ class Mixed:
         return _assignment_bytes(member, {t: tuple(sorted(p)) for t, p in member.assigned.items()}, topics)
 
 
+def _owners(
+    classic: ClassicGroup, subscriptions: dict[str, ConsumerProtocolSubscription], topics: Topics
+) -> dict[tuple[bytes, int], str]:
+    """Who has which partition: by the assignment, and what it does not give to anyone by what members said to have when
+    they joined. Cooperative ones keep that through a rebalance, also through one that failed and left no assignment; of
+    two that claim the same, whoever was there in a later generation has it. Raises DecodeError."""
+    owners: dict[tuple[bytes, int], str] = {}
+    for member in classic.members.values():
+        if not member.assignment:
+            continue
+        assignment = _parse_assignment(member.assignment)
+        if assignment.user_data:
+            raise DecodeError("the user data of a custom assignor would be lost")
+        for topic_id, indexes in _by_id(assignment.assigned_partitions, topics).items():
+            owners.update(dict.fromkeys(((topic_id, index) for index in indexes), member.member_id))
+    for member_id, said in sorted(subscriptions.items(), key=lambda each: -each[1].generation_id):
+        for topic_id, indexes in _by_id(said.owned_partitions, topics).items():
+            for index in indexes:
+                owners.setdefault((topic_id, index), member_id)
+    return owners
+
+
 def _cannot_upgrade(classic: ClassicGroup, why: str) -> KafkaError:
     return KafkaError(
         ErrorCode.GROUP_ID_NOT_FOUND,
@@ -260,13 +281,14 @@ def _shares_protocol(group: ConsumerGroup, names: set[str]) -> bool:
     return bool(common)
 
 
-def _owned_by(subscription: ConsumerProtocolSubscription, topics: Topics) -> dict[bytes, tuple[int, ...]]:
-    owned = {}
-    for topic in subscription.owned_partitions:
+def _by_id(listed: Iterable[TopicPartition | AssignedTopic], topics: Topics) -> dict[bytes, tuple[int, ...]]:
+    """Without topics that are not there any more."""
+    found = {}
+    for topic in listed:
         topic_id = topics.topic_id(topic.topic)
         if topic_id is not None:
-            owned[topic_id] = topic.partitions
-    return owned
+            found[topic_id] = topic.partitions
+    return found
 
 
 def _held_by(member: ConsumerMember) -> dict[bytes, tuple[int, ...]]:

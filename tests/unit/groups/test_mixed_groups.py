@@ -12,9 +12,18 @@ from strandline.groups.classic_group import ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.members import Caller
 from strandline.groups.outcome import Outcome
-from tests.group_requests import assignment, consumer_heartbeat, consumer_join, heartbeat, join, leave, sync
+from tests.group_requests import (
+    assignment,
+    consumer_heartbeat,
+    consumer_join,
+    heartbeat,
+    join,
+    leave,
+    subscription,
+    sync,
+)
 from tests.spec.groups import Classic, Consumers
-from tests.unit.groups.machine import SETTINGS, Machine, Token
+from tests.unit.groups.machine import SETTINGS, Machine, Token, topic_id
 
 SESSION_MS = 45_000
 FAILED = ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -252,3 +261,30 @@ def test_a_consumer_that_comes_right_after_a_downgrade_is_not_given_what_a_class
     new.join("second")
     new.beat("second", report=True)
     assert new.held["second"] == set()
+
+
+@pytest.mark.parametrize("claims", [("a", "b"), ("b", "a")])
+def test_a_consumer_is_not_given_what_cooperative_members_keep_through_a_rebalance_that_failed(
+    claims: tuple[str, str],
+) -> None:
+    """No assignment is left then; who was there in a later generation knows better who has what."""
+    old = Classic()
+    old.form("a", "b", "c")
+    later, earlier = claims
+    wanted = {
+        later: subscription("orders", owned={"orders": (0, 1)}, version=2, generation=old.generation),
+        earlier: subscription("orders", owned={"orders": (1,)}, version=2, generation=old.generation - 1),
+        "c": subscription("orders", version=2),
+    }
+    for names in ("abc", "ab"):
+        tokens = {name: old.send_join(name, protocols={"range": wanted[name]}) for name in names}
+        for name, token in tokens.items():
+            old.joined(name, token)
+        assert old.state == "CompletingRebalance"
+        if "c" in names:
+            old.machine.send(leave("g", old.ids["c"]))  # before the assignment comes
+    new = Consumers(old.machine, "g")
+    new.join("new")
+    new.beat("new", report=True)
+    assert not new.held["new"] & {0, 1}
+    assert new.record.owners[topic_id("orders"), 1] == old.ids[later]
