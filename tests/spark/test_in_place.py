@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ from strandline.spark.in_place import ElsewhereError, Sharing
 from tests.spark.topics import rows_of
 
 QUERY_SECONDS_MAX = 300
+# About 90 are made, most of them by PySpark for its function and its job; a listener of progress would make 500 more.
+CALLS_MAX = 200
 Copy = Callable[..., list[Sharing | None]]
 
 
@@ -171,6 +175,36 @@ def test_a_batch_that_fails_without_a_shuffle_is_written_again_with_one(
     monkeypatch.setattr(shared_write, "_writer", failing)
     assert copy(target, "value") == [Sharing(2, 2), None]
     assert values(bootstrap, target, 2) == list(range(40))
+
+
+def test_a_micro_batch_asks_little_of_spark(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call takes processor time from the tasks, whichever thread of the driver it is in."""
+    from py4j.clientserver import JavaClient
+
+    target = f"{topic}-out"
+    for name in (topic, target):
+        admin.create_topic(name, partitions=2)
+    fill(bootstrap, topic, range(240), keyed=False)
+    send, calls, at_commits = JavaClient.send_command, itertools.count(), []
+
+    def counted(*arguments: Any, **more: Any) -> Any:
+        next(calls)
+        return send(*arguments, **more)
+
+    monkeypatch.setattr(JavaClient, "send_command", counted)
+    stream = spark.readStream.format("strandline").option("kafka.bootstrap.servers", bootstrap)
+    stream = stream.option("subscribe", topic).option("startingOffsets", "earliest")
+    rows = stream.option("maxOffsetsPerTrigger", "40").load().select("value")
+    writer = exactly_once(
+        rows, bootstrap, topic=target, on_commit=lambda *_: at_commits.append(next(calls))
+    ).trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    assert query.awaitTermination(QUERY_SECONDS_MAX)
+    of_batches = [later - earlier for earlier, later in itertools.pairwise(at_commits)]
+    assert len(of_batches) == 5
+    assert median(of_batches) < CALLS_MAX, of_batches
 
 
 def test_what_cannot_be_written_in_place_says_so(bootstrap: str, topic: str, admin: Admin) -> None:

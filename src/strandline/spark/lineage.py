@@ -62,23 +62,39 @@ def query_id_of(df: DataFrame) -> str | None:
     return df.sparkSession.sparkContext.getLocalProperty(QUERY_ID_PROPERTY)
 
 
-def fingerprint_of(df: DataFrame, batch_id: int) -> str | None:
-    """For foreachBatch: a batch that Spark repeats has the same fingerprint as before, one that it plans anew under the
-    same number has another. None where Spark does not let us see it.
+class Plans:
+    """When Spark planned the batches of a query, from its checkpoint. Made once for a run: finding the checkpoint's
+    object takes a dozen calls into Spark, and asking it for a batch a few."""
 
-    It is the time at which the batch was planned, from the checkpoint. The offsets at which it ends would not do: those
-    of a directory of files are numbers that begin anew, whatever the files.
-    """
-    try:
-        jvm: Any = df.sparkSession._jvm
-        shared: Any = df.sparkSession._jsparkSession.sharedState()
-        running = shared.activeStreamingQueries().get(jvm.java.util.UUID.fromString(query_id_of(df)))
-        planned = _metadata(running.offsetLog().get(batch_id).get()).get()
-        return f"planned-at-{planned.batchTimestampMs()}"
-    except Exception as error:
-        # These are no public names of Spark; without them a batch is known by its number alone.
-        _log.debug("when batch %d was planned is not known: %s", batch_id, error)
-        return None
+    def __init__(self, df: DataFrame) -> None:
+        self._log: Any = None
+        try:
+            jvm: Any = df.sparkSession._jvm
+            shared: Any = df.sparkSession._jsparkSession.sharedState()
+            running = shared.activeStreamingQueries().get(jvm.java.util.UUID.fromString(query_id_of(df)))
+            self._log = running.offsetLog()
+        except Exception as error:
+            _log.debug("the checkpoint of a query cannot be looked at: %s", error)
+
+    def fingerprint_of(self, batch_id: int) -> str | None:
+        """A batch that Spark repeats has the same fingerprint as before, one that it plans anew under the same number
+        has another. None where Spark does not let us see it.
+
+        It is the time at which the batch was planned. The offsets at which it ends would not do: those of a directory
+        of files are numbers that begin anew, whatever the files.
+        """
+        try:
+            planned = _metadata(self._log.get(batch_id).get()).get()
+            return f"planned-at-{planned.batchTimestampMs()}"
+        except Exception as error:
+            # These are no public names of Spark; without them a batch is known by its number alone.
+            _log.debug("when batch %d was planned is not known: %s", batch_id, error)
+            return None
+
+
+def fingerprint_of(df: DataFrame, batch_id: int) -> str | None:
+    """The same for one batch, in foreachBatch."""
+    return Plans(df).fingerprint_of(batch_id)
 
 
 def _metadata(offsets: Any) -> Any:

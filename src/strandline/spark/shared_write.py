@@ -16,6 +16,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.client.transaction_shared import TransactionTicket
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark import SparkContext
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
-_REPORT: Final = "topic string, partition int, rows bigint, stage int, error string"
-_TYPES: Final = ("string", "int32", "int64", "int32", "string")  # the same for Arrow
+_TYPES: Final = ("string", "int32", "int64", "int32", "string")  # of a report, for Arrow
 # Instead of a partition's number: the task was given all rows of the topic; or it has rows that it must not write.
 WHOLE_TOPIC: Final = -1
 ELSEWHERE: Final = -2
@@ -85,12 +86,23 @@ def write_in_transaction(
         counts = counts if is_hash_there(context._jvm) else {}
         rows_there = placed(df, topic, counts)
     task = _writer(ticket, dict(settings), topic, frozenset(counts), sharing)
-    reports = [Report(*row) for row in rows_there.mapInArrow(task, _REPORT).collect()]
+    reports = [Report(*row) for row in rows_there.mapInArrow(task, _report_schema()).collect()]
     check_reports(reports, _attempts(context, {report.stage for report in reports}))
     rows: Counter[str] = Counter()
     for report in reports:
         rows[report.topic] += report.rows
     return dict(rows)
+
+
+@cache
+def _report_schema() -> StructType:
+    """Not as text, which PySpark would have Spark parse for each batch."""
+    from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+    kinds = {"string": StringType(), "int32": IntegerType(), "int64": LongType()}
+    return StructType(
+        [StructField(name, kinds[kind]) for name, kind in zip(Report._fields, _TYPES, strict=True)]
+    )
 
 
 def _attempts(context: SparkContext, stages: Iterable[int]) -> dict[int, int | None]:

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
-
-from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from strandline.client.errors import ConfigError, ErrorCode, KafkaError
 from strandline.spark.ahead import TransactionAhead
@@ -25,7 +24,7 @@ from strandline.spark.batch_transaction import BatchTransaction, UnknownOutcomeE
 from strandline.spark.cluster import PATIENCE
 from strandline.spark.in_place import ElsewhereError
 from strandline.spark.lineage import QUERY_ID_PROPERTY as QUERY_ID_PROPERTY
-from strandline.spark.lineage import Decision, LineageError, Marker, decide, fingerprint_of, query_id_of
+from strandline.spark.lineage import Decision, LineageError, Marker, Plans, decide, query_id_of
 from strandline.spark.markers import MarkerLog
 from strandline.spark.options import OptionError
 from strandline.spark.shared_write import HopelessWriteError
@@ -65,6 +64,7 @@ class _Run:
     name: str
     markers: MarkerLog
     ahead: TransactionAhead
+    plans: Plans
     in_place: bool = True  # whether it is worth trying without a shuffle
 
 
@@ -101,8 +101,8 @@ class ExactlyOnceSink:
                 "the query's id is not known: use this as a sink of foreachBatch, in a streaming query"
             )
         name = self._name or f"strandline-spark-{query_id}"
-        fingerprint = fingerprint_of(df, batch_id)
         run = self._run_of(df, name)
+        fingerprint = run.plans.fingerprint_of(batch_id)
         for attempt in range(1, _ATTEMPTS + 1):
             transaction = run.ahead.take()
             try:
@@ -171,7 +171,7 @@ class ExactlyOnceSink:
                     {**PATIENCE, **self._settings}, name, self._timeout_ms, markers.admin
                 )
             )
-            self._runs[run_id] = _Run(name, markers, ahead)
+            self._runs[run_id] = _Run(name, markers, ahead, Plans(df))
             self._opened(run_id)
         return self._runs[run_id]
 
@@ -190,30 +190,30 @@ class ExactlyOnceSink:
 
 
 class _ClosedWithItsQuery(ExactlyOnceSink):
-    """Nobody has this sink in hand to close it."""
+    """Nobody has this sink in hand to close it.
 
-    queries: StreamingQueryManager  # of the session that starts them; that of a batch is a copy, and hears of nothing
+    A thread waits for the end of the query, in one call into Spark that lasts as long. A listener would be told of each
+    micro-batch too, and PySpark asks Spark for every figure of its progress by itself: 640 calls, which took processor
+    time from the next batch.
+    """
+
+    # Of the session that starts them; that of a batch is a copy, and knows of none.
+    queries: StreamingQueryManager
 
     def _opened(self, run_id: str) -> None:
-        self.queries.addListener(_Closing(self, run_id))
+        threading.Thread(
+            target=self._close_at_end, args=(run_id,), name="strandline-end-of-query", daemon=True
+        ).start()
 
-
-class _Closing(StreamingQueryListener):
-    def __init__(self, sink: _ClosedWithItsQuery, run_id: str) -> None:
-        self._sink = sink
-        self._run_id = run_id
-
-    def onQueryStarted(self, event: Any) -> None:
-        """Of no interest, as the next two."""
-
-    def onQueryProgress(self, event: Any) -> None: ...
-
-    def onQueryIdle(self, event: Any) -> None: ...
-
-    def onQueryTerminated(self, event: Any) -> None:
-        if str(event.runId) == self._run_id:
-            self._sink.close_run(self._run_id)
-            self._sink.queries.removeListener(self)
+    def _close_at_end(self, run_id: str) -> None:
+        try:
+            for query in self.queries.active:
+                if str(query.runId) == run_id:
+                    query.awaitTermination()
+        except Exception as error:
+            # Of the query, which whoever started it hears of; or Spark itself has ended.
+            _log.debug("run %s has ended: %s", run_id, error)
+        self.close_run(run_id)
 
 
 def _is_hopeless(error: Exception) -> bool:
