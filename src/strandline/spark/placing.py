@@ -58,7 +58,11 @@ def partition_counts(admin: Admin, topic: str | None, seen: Iterable[str]) -> di
 def placed(df: DataFrame, topic: str | None, counts: Mapping[str, int]) -> DataFrame:
     """What is written of the rows, with their partitions, shuffled so that each partition is in one task."""
     context = df.sparkSession.sparkContext
-    how = _placing(context._jvm, topic, tuple(sorted(counts.items())), frozenset(df.columns))
+    names = frozenset(df.columns)
+    if topic is None:
+        how = _placing_by_topic(context._jvm, tuple(sorted(counts.items())), names)
+    else:
+        how = _placing_in_one(context._jvm, counts.get(topic), names)
     rows = df.select(*how.columns)
     tasks = context.defaultParallelism
     if not how.together:
@@ -70,41 +74,53 @@ def placed(df: DataFrame, topic: str | None, counts: Mapping[str, int]) -> DataF
 
 
 class _Placing(NamedTuple):
+    """Kept for the next DataFrame: each part of an expression is some calls into Spark's JVM, and there are many."""
+
     columns: tuple[Column, ...]
     together: tuple[Column, ...]  # rows that have these in common go to one task
 
 
 @cache
-def _placing(
-    jvm: Any, topic: str | None, counts: tuple[tuple[str, int], ...], names: frozenset[str]
-) -> _Placing:
-    """Kept, for each part of an expression is a call into Spark's JVM, and there are many."""
+def _placing_in_one(jvm: Any, partitions: int | None, names: frozenset[str]) -> _Placing:
+    """All rows go to one topic, whichever it is."""
+    from pyspark.sql import functions as f
+
+    count = None if partitions is None else f.lit(partitions)
+    return _Placing(_written(jvm, count, names), () if count is None else (f.col(PLACE),))
+
+
+@cache
+def _placing_by_topic(jvm: Any, counts: tuple[tuple[str, int], ...], names: frozenset[str]) -> _Placing:
+    """Each row names its topic."""
+    from pyspark.sql import functions as f
+
+    count = _count(counts)
+    known = () if count is None else (f.when(count.isNotNull(), f.col(PLACE)),)
+    return _Placing((*_written(jvm, count, names), f.col("topic")), (f.col("topic"), *known))
+
+
+def _written(jvm: Any, count: Column | None, names: frozenset[str]) -> tuple[Column, ...]:
+    """What records are made of, and where they go."""
     from pyspark.sql import functions as f
 
     def column(name: str, kind: str) -> Column:
         return f.col(name) if name in names else f.lit(None).cast(kind)
 
     key, place = column("key", "binary").cast("binary"), column("partition", "int")
-    count = _count(topic, dict(counts))
     if count is not None:
         place = f.coalesce(place, _by_key(jvm, key, count), _by_turn(jvm, count))
     kept = [f.col("value").cast("binary").alias("value"), place.alias(PLACE)]
     kept += [key.alias("key")] if "key" in names else []
     kept += [f.col("headers")] if "headers" in names else []
-    if topic is not None:
-        return _Placing(tuple(kept), () if count is None else (f.col(PLACE),))
-    known = () if count is None else (f.when(count.isNotNull(), f.col(PLACE)),)
-    return _Placing((*kept, f.col("topic")), (f.col("topic"), *known))
+    return tuple(kept)
 
 
-def _count(topic: str | None, counts: Mapping[str, int]) -> Column | None:
+def _count(counts: tuple[tuple[str, int], ...]) -> Column | None:
     """The number of partitions of a row's topic, null where it is not known; None if no topic's is."""
     from pyspark.sql import functions as f
 
-    if topic is not None:
-        return f.lit(counts[topic]) if topic in counts else None
     found: Any = None
-    for name, count in counts.items():
+    for name, count in counts:
         chain: Any = f if found is None else found
         found = chain.when(f.col("topic") == name, count)
     return found  # type: ignore[no-any-return]
@@ -157,21 +173,44 @@ def _java_call(
     from pyspark.sql.classic.column import Column as ClassicColumn
     from pyspark.sql.classic.column import _to_java_column
 
-    find = jvm.java.lang.Class.forName
-    convert = find("org.apache.spark.sql.classic.ExpressionUtils$").getField("MODULE$").get(None)
-    given = [convert.expression(_to_java_column(each)) for each in arguments]
+    spark = _internals(jvm)
+    given = [spark.convert.expression(_to_java_column(each)) for each in arguments]
     library, name = function
     # Types of arguments are left as they are; null for null; whether it may change from call to call; no function of a
     # catalogue.
-    call = jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke(
-        find(library),
-        jvm.org.apache.spark.sql.types.DataType.fromJson(f'"{returns}"'),
+    call = spark.static_invoke(
+        spark.find(library),
+        spark.data_type.fromJson(f'"{returns}"'),
         name,
-        jvm.PythonUtils.toSeq(given),
-        jvm.PythonUtils.toSeq([]),
+        spark.utils.toSeq(given),
+        spark.utils.toSeq([]),
         True,
         True,
         is_deterministic,
-        jvm.scala.Option.empty(),
+        spark.option.empty(),
     )
-    return ClassicColumn(convert.column(call))
+    return ClassicColumn(spark.convert.column(call))
+
+
+class _Internals(NamedTuple):
+    """Of Spark's JVM; to find a class by its name takes a call for each part of that."""
+
+    find: Any
+    convert: Any
+    static_invoke: Any
+    data_type: Any
+    utils: Any
+    option: Any
+
+
+@cache
+def _internals(jvm: Any) -> _Internals:
+    find = jvm.java.lang.Class.forName
+    return _Internals(
+        find,
+        find("org.apache.spark.sql.classic.ExpressionUtils$").getField("MODULE$").get(None),
+        jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke,
+        jvm.org.apache.spark.sql.types.DataType,
+        jvm.PythonUtils,
+        jvm.scala.Option,
+    )
