@@ -7,6 +7,7 @@ lz4 frames with independent blocks (Java refuses linked ones), zstd frames.
 from __future__ import annotations
 
 import struct
+import threading
 from typing import Any, Final
 
 from strandline.base.buffers import Buffer
@@ -27,11 +28,21 @@ _XERIAL_HEADER: Final = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_MAGIC: Final = _XERIAL_HEADER[:8]
 _XERIAL_CHUNK_BYTES: Final = 32 * 1024
 
+# A zstd frame may leave out how large it becomes; Java's do. Then this much is tried: memory beyond a megabyte comes
+# anew from the system each time, so that larger ones are not given more than they are likely to need.
+_UNSAID_BYTES: Final = 64 * 1024
+_UNSAID_RATIO: Final = 32
+_UNSAID_LARGE: Final = 1024 * 1024
+_UNSAID_RATIO_LARGE: Final = 10
+
 # What the codecs say when the buffer is full; anything else that goes wrong is the data's fault.
 _NO_ROOM: Final = "failed to write whole buffer"
 
 # Kafka's defaults for compression.gzip.level (-1 means zlib's 6), lz4.level and zstd.level.
 DEFAULT_LEVELS: Final = {GZIP: 6, LZ4: 9, ZSTD: 3}
+
+
+_kept = threading.local()
 
 
 class CompressionError(ValueError):
@@ -66,11 +77,45 @@ def decompress(codec: int, data: Buffer, bytes_max: int = DECOMPRESSED_BYTES_MAX
     try:
         if codec == SNAPPY:
             return _decompress_snappy(memoryview(data), bytes_max)
+        if codec == ZSTD:
+            found = _decompress_zstd(data, bytes_max)
+            if found is not None:
+                return found
         if codec in DEFAULT_LEVELS:
             return _decompress_bounded(getattr(cramjam, NAMES[codec]), data, bytes_max)
         raise CompressionError(f"unknown compression codec {codec}")
     except (cramjam.DecompressionError, struct.error, OSError) as error:
         raise CompressionError(f"{NAMES[codec] if codec < len(NAMES) else codec}: {error}") from error
+
+
+def _decompress_zstd(data: Buffer, bytes_max: int) -> bytes | None:
+    """One frame, by a decoder that the thread keeps; ADR 27. None where that is not installed, or not what it takes:
+    then cramjam tries, and says what is wrong."""
+    decoder = getattr(_kept, "zstd", None)
+    if decoder is None:
+        decoder = _kept.zstd = _new_zstd_decoder()
+    if decoder is False:
+        return None
+    decode, size_of, errors = decoder
+    try:
+        size = size_of(data)
+        if size > bytes_max:
+            return None
+        if size < 0:
+            large = max(_UNSAID_LARGE, _UNSAID_RATIO_LARGE * len(data))
+            size = min(bytes_max, _UNSAID_BYTES + min(_UNSAID_RATIO * len(data), large))
+        found: bytes = decode(data, max_output_size=size, allow_extra_data=False)
+    except errors:
+        return None
+    return found
+
+
+def _new_zstd_decoder() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        return False
+    return zstandard.ZstdDecompressor().decompress, zstandard.frame_content_size, zstandard.ZstdError
 
 
 def _decompress_bounded(module: Any, data: Buffer, bytes_max: int) -> bytes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import threading
 
 import cramjam
 import pytest
+import zstandard
 
 from strandline.wire import compression
 from strandline.wire.compression import CODES, GZIP, LZ4, NAMES, SNAPPY, ZSTD, CompressionError
@@ -71,6 +73,51 @@ def test_bytes_of_another_codec_are_refused(codec: int, data: bytes) -> None:
     except CompressionError:
         return
     assert data in (b"", b"\x00"), "only nothing, or snappy's nothing, decompresses to nothing"
+
+
+def frames() -> dict[str, bytes]:
+    """zstd frames of which not every decoder takes each: what they become is said, not said, too large to try."""
+    unsaid = zstandard.ZstdCompressor(write_content_size=False)
+    return {
+        "said": zstandard.ZstdCompressor().compress(TEXT),
+        "not said": unsaid.compress(TEXT),
+        "not said, small": unsaid.compress(b"x"),
+        "not said, beyond what is tried": unsaid.compress(ZEROS),
+    }
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_zstd_is_decompressed_with_and_without_the_package_that_keeps_decoders(
+    is_installed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = threading.local()
+    if not is_installed:
+        kept.zstd = False
+    monkeypatch.setattr(compression, "_kept", kept)
+    whole = {"said": TEXT, "not said": TEXT, "not said, small": b"x", "not said, beyond what is tried": ZEROS}
+    for name, frame in frames().items():
+        assert compression.decompress(ZSTD, frame) == whole[name], name
+        with pytest.raises(CompressionError):
+            compression.decompress(ZSTD, frame[:-2])
+    with pytest.raises(CompressionError):
+        compression.decompress(ZSTD, frames()["said"], bytes_max=len(TEXT) - 1)
+
+
+def test_each_thread_has_a_decoder_of_its_own() -> None:
+    """One is not made for two threads at a time, and tables are decompressed in several."""
+    data = [bytes([number]) * 200_000 for number in range(8)]
+    found: dict[int, bool] = {}
+
+    def read(number: int) -> None:
+        frame = compression.compress(ZSTD, data[number])
+        found[number] = all(compression.decompress(ZSTD, frame) == data[number] for _ in range(50))
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(len(data))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == dict.fromkeys(range(len(data)), True)
 
 
 def test_an_unknown_codec_is_refused() -> None:
