@@ -7,7 +7,7 @@ lz4 frames with independent blocks (Java refuses linked ones), zstd frames.
 from __future__ import annotations
 
 import struct
-import threading
+from functools import cache
 from typing import Any, Final
 
 from strandline.base.buffers import Buffer
@@ -42,7 +42,8 @@ _NO_ROOM: Final = "failed to write whole buffer"
 DEFAULT_LEVELS: Final = {GZIP: 6, LZ4: 9, ZSTD: 3}
 
 
-_kept = threading.local()
+# Of zstd. Whoever takes one has it alone: it is not made for two threads at a time.
+_free_decoders: list[Any] = []
 
 
 class CompressionError(ValueError):
@@ -89,33 +90,37 @@ def decompress(codec: int, data: Buffer, bytes_max: int = DECOMPRESSED_BYTES_MAX
 
 
 def _decompress_zstd(data: Buffer, bytes_max: int) -> bytes | None:
-    """One frame, by a decoder that the thread keeps; ADR 27. None where that is not installed, or not what it takes:
-    then cramjam tries, and says what is wrong."""
-    decoder = getattr(_kept, "zstd", None)
-    if decoder is None:
-        decoder = _kept.zstd = _new_zstd_decoder()
-    if decoder is False:
+    """One frame, by a decoder that is kept for the next; ADR 27. None where the package is not installed, or the frame
+    not what it takes: then cramjam tries, and says what is wrong."""
+    zstandard = _zstandard()
+    if zstandard is None:
         return None
-    decode, size_of, errors = decoder
     try:
-        size = size_of(data)
+        decoder = _free_decoders.pop()
+    except IndexError:
+        decoder = zstandard.ZstdDecompressor()
+    try:
+        size = zstandard.frame_content_size(data)
         if size > bytes_max:
             return None
         if size < 0:
             large = max(_UNSAID_LARGE, _UNSAID_RATIO_LARGE * len(data))
             size = min(bytes_max, _UNSAID_BYTES + min(_UNSAID_RATIO * len(data), large))
-        found: bytes = decode(data, max_output_size=size, allow_extra_data=False)
-    except errors:
+        found: bytes = decoder.decompress(data, max_output_size=size, allow_extra_data=False)
+    except zstandard.ZstdError:
         return None
+    finally:
+        _free_decoders.append(decoder)
     return found
 
 
-def _new_zstd_decoder() -> Any:
+@cache
+def _zstandard() -> Any:
     try:
         import zstandard
     except ImportError:
-        return False
-    return zstandard.ZstdDecompressor().decompress, zstandard.frame_content_size, zstandard.ZstdError
+        return None
+    return zstandard
 
 
 def _decompress_bounded(module: Any, data: Buffer, bytes_max: int) -> bytes:
