@@ -162,9 +162,11 @@ def test_what_a_pipeline_cannot_do_without_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "spec.yaml"
-    path.write_text(SPEC.replace("checkpoint: checkpoint", "checkpoint: spec.yaml/below/a/file"))
+    path.write_text(SPEC)
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "pipeline").write_text("where the state is to be")
     assert main(["pipeline", "run", str(path)]) == 1
-    assert "strandline: [Errno 20] Not a directory" in capsys.readouterr().err
+    assert "strandline: [Errno 17] File exists" in capsys.readouterr().err
     monkeypatch.setattr(java, "VERSIONS", range(1, 2))
     for action in (["validate", "--no-brokers"], ["explain"]):
         assert main(["pipeline", *action, str(path)]) == 1
