@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from strandline.config import BrokerConfig
@@ -193,7 +193,7 @@ def read(bootstrap: str, topic: str, partition: int = 0, **settings: Any) -> lis
     try:
         consumer.assign([place])
         deadline = time.monotonic() + 90
-        _, end = consumer.get_watermark_offsets(place, timeout=30)
+        end = _end_of(consumer, place, deadline)
         while (found[-1][0] + 1 if found else 0) < end:
             assert time.monotonic() < deadline, (len(found), end)
             for message in consumer.consume(1000, timeout=0.2):
@@ -202,6 +202,17 @@ def read(bootstrap: str, topic: str, partition: int = 0, **settings: Any) -> lis
     finally:
         consumer.close()
     return found
+
+
+def _end_of(consumer: Consumer, place: TopicPartition, deadline: float) -> int:
+    """librdkafka asks once, and gives up where the leader has just changed and not everyone has heard of it."""
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(place, timeout=30)[1])
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 def active_controller(cluster: Cluster) -> int:
