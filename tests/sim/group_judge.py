@@ -158,7 +158,12 @@ class GroupJudge:
                 self._joining[request.group_instance_id] = call
             if member is not None:
                 member.joined, member.offers = call, call.offers
-                member.holds &= owned_in(request.protocols[0].metadata)[1]  # an eager one has let go of all
+                if self._is_alive(member):
+                    member.holds &= owned_in(request.protocols[0].metadata)[
+                        1
+                    ]  # an eager one has let go of all
+                else:
+                    member.holds.clear()  # what it thinks to have may be another's by now
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and member is not None:
             if request.topic_partitions is not None:
                 member.holds &= held_in(request.topic_partitions)  # type: ignore[arg-type]
