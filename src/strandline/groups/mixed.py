@@ -76,17 +76,20 @@ class Mixed:
             group.owners = _owners(classic, subscriptions, topics)
         except DecodeError as error:
             raise _cannot_upgrade(classic, f"a member's metadata cannot be read: {error}") from error
-        for member in classic.members.values():
-            self._take_over(group, member, subscriptions[member.member_id])
+        held: dict[str, dict[bytes, list[int]]] = {member_id: {} for member_id in classic.members}
+        for (topic_id, index), owner in group.owners.items():
+            held[owner].setdefault(topic_id, []).append(index)
+        for member_id, member in classic.members.items():
+            self._take_over(group, member, subscriptions[member_id], held[member_id])
         return group
 
     def _take_over(
-        self, group: ConsumerGroup, member: ClassicMember, subscription: ConsumerProtocolSubscription
+        self,
+        group: ConsumerGroup,
+        member: ClassicMember,
+        subscription: ConsumerProtocolSubscription,
+        held: dict[bytes, list[int]],
     ) -> None:
-        held: dict[bytes, list[int]] = {}
-        for (topic_id, index), owner in group.owners.items():
-            if owner == member.member_id:
-                held.setdefault(topic_id, []).append(index)
         group.targets[member.member_id] = {topic_id: tuple(indexes) for topic_id, indexes in held.items()}
         group.members[member.member_id] = ConsumerMember(
             member_id=member.member_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strandline.groups.classic_group import ClassicGroup
+from strandline.groups.classic_group import EMPTY, ClassicGroup
 from strandline.wire.codec import DecodeError, decode
 from strandline.wire.records.consumer_protocol import ConsumerProtocolSubscription
 
@@ -18,9 +18,10 @@ def parse_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
 
 
 def subscribed_topics(group: ClassicGroup) -> set[str] | None:
-    """None where they cannot be known: another protocol type, or bytes that do not follow it."""
+    """None where they cannot be known: another protocol type, bytes that do not follow it, or nobody there yet of those
+    that are to come."""
     if not group.members:
-        return set()
+        return set() if group.state == EMPTY else None
     if group.protocol_type != "consumer" or group.protocol is None:
         return None
     topics: set[str] = set()

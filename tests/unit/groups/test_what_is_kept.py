@@ -39,8 +39,9 @@ def test_when_everyone_has_left_offsets_are_kept_for_their_time_from_then_on() -
     assert not is_there_after_expiry(machine)
 
 
-def test_offsets_do_not_expire_while_a_group_waits_for_a_member_that_has_asked_to_join() -> None:
-    """All others have left: their topics are nobody's, but not for long. (ClassicGroup.offsetExpirationCondition)"""
+def test_offsets_stay_while_a_group_waits_for_a_member_that_has_asked_to_join() -> None:
+    """All others have left: their topics are nobody's, but not for long. (ClassicGroup.offsetExpirationCondition and
+    isSubscribedToTopic)"""
     group = group_with_an_old_offset()
     machine = group.machine
     machine.send(join("g"))  # is given an id, and has to come back with it
@@ -48,6 +49,8 @@ def test_offsets_do_not_expire_while_a_group_waits_for_a_member_that_has_asked_t
     found = machine.shard.groups["g"]
     assert (found.state, len(found.members)) == ("PreparingRebalance", 0)
     assert is_there_after_expiry(machine)
+    _, codes = machine.shard.offset_requests.delete("g", [("orders", 0)])
+    assert codes == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC]
 
 
 def test_a_group_that_has_a_member_is_not_deleted_nor_are_offsets_of_what_it_subscribes_to() -> None:
