@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -32,57 +35,59 @@ DEFAULT_MAX_BLOCK_S = 60
 DEFAULT_DELIVERY_TIMEOUT_S = 120
 
 
+@contextmanager
+def nobody() -> Iterator[str]:
+    """An address at which nobody listens, and nobody else will."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def refused(client: Callable[[], Any]) -> tuple[KafkaError, float]:
+    """What a client that starts is told, and after how many seconds."""
+
+    async def main() -> None:
+        await client().start()
+
+    start = time.monotonic()
+    with pytest.raises(KafkaError) as caught:
+        run(main())
+    return caught.value, time.monotonic() - start
+
+
 def test_unreachable_bootstrap_servers_are_reported_within_max_block_ms() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-
-        async def main() -> None:
-            await Producer(bootstrap_servers=address, max_block_ms=300).start()
-
-        start = time.monotonic()
-        with pytest.raises(ConnectionFailedError, match="bootstrap server") as caught:
-            run(main())
-        assert time.monotonic() - start < DEFAULT_MAX_BLOCK_S
-        assert (caught.value.code, caught.value.retriable) == (ErrorCode.NETWORK_EXCEPTION, True)
+    with nobody() as address:
+        error, took_s = refused(lambda: Producer(bootstrap_servers=address, max_block_ms=300))
+    assert isinstance(error, ConnectionFailedError)
+    assert "bootstrap server" in str(error)
+    assert took_s < DEFAULT_MAX_BLOCK_S
+    assert (error.code, error.retriable) == (ErrorCode.NETWORK_EXCEPTION, True)
 
 
 @pytest.mark.parametrize("servers", ["nowhere.invalid:9092", "nowhere.invalid:9092,a..b:1"])
 def test_bootstrap_servers_without_any_address_are_refused_at_once(servers: str) -> None:
-    async def main() -> None:
-        await Admin(bootstrap_servers=servers).start()
-
-    start = time.monotonic()
-    with pytest.raises(
-        UnresolvedBootstrapError, match=r"no address is known for nowhere\.invalid.*correct the names"
-    ):
-        run(main())
-    assert time.monotonic() - start < DEFAULT_MAX_BLOCK_S / 2
+    error, took_s = refused(lambda: Admin(bootstrap_servers=servers))
+    assert isinstance(error, UnresolvedBootstrapError)
+    assert re.search(r"no address is known for nowhere\.invalid.*correct the names", str(error))
+    assert took_s < DEFAULT_MAX_BLOCK_S / 2
 
 
 def test_a_client_that_starts_may_wait_for_the_address_of_its_servers() -> None:
-    async def main() -> None:
-        await Admin(bootstrap_servers="nowhere.invalid:1", bootstrap_resolve_timeout_ms=700).start()
-
-    start = time.monotonic()
-    with pytest.raises(UnresolvedBootstrapError, match="nowhere"):
-        run(main())
-    assert time.monotonic() - start >= 0.7
+    error, took_s = refused(
+        lambda: Admin(bootstrap_servers="nowhere.invalid:1", bootstrap_resolve_timeout_ms=700)
+    )
+    assert isinstance(error, UnresolvedBootstrapError)
+    assert "nowhere" in str(error)
+    assert took_s >= 0.7
 
 
 def test_one_bootstrap_server_with_an_address_is_enough_to_go_on_trying() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        servers = f"nowhere.invalid:9092,127.0.0.1:{free.getsockname()[1]}"
-
-        async def main() -> None:
-            await Producer(bootstrap_servers=servers, max_block_ms=700).start()
-
-        start = time.monotonic()
-        with pytest.raises(ConnectionFailedError) as caught:
-            run(main())
-        assert time.monotonic() - start >= 0.7
-        assert not isinstance(caught.value, UnresolvedBootstrapError)
+    with nobody() as address:
+        servers = f"nowhere.invalid:9092,{address}"
+        error, took_s = refused(lambda: Producer(bootstrap_servers=servers, max_block_ms=700))
+    assert isinstance(error, ConnectionFailedError)
+    assert not isinstance(error, UnresolvedBootstrapError)
+    assert took_s >= 0.7
 
 
 def test_a_server_that_never_answers_does_not_hang_the_client() -> None:
@@ -90,14 +95,8 @@ def test_a_server_that_never_answers_does_not_hang_the_client() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-
-        async def main() -> None:
-            await Producer(bootstrap_servers=address, max_block_ms=300).start()
-
-        start = time.monotonic()
-        with pytest.raises(KafkaError):
-            run(main())
-        assert time.monotonic() - start < DEFAULT_MAX_BLOCK_S
+        _, took_s = refused(lambda: Producer(bootstrap_servers=address, max_block_ms=300))
+    assert took_s < DEFAULT_MAX_BLOCK_S
 
 
 def test_another_cluster_than_expected_is_refused(bootstrap: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from strandline.base.numbers import natural
+
 # Eleven days; as milliseconds it fits an int, which is what Kafka's timeouts are.
 _SECONDS_MAX: Final = 1_000_000
 # A person reads what is counted; more would fill memory before it filled a screen.
@@ -23,12 +25,15 @@ def seconds(text: str) -> float:
 
 
 def count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or int(text) > _COUNT_MAX:
-        raise argparse.ArgumentTypeError(f"{text} is no count: a number from 0 to {_COUNT_MAX}")
-    return int(text)
+    return _up_to(_COUNT_MAX, text, "count")
 
 
 def port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()) or int(text) > _PORT_MAX:
-        raise argparse.ArgumentTypeError(f"{text} is no port: a number from 0 to {_PORT_MAX}")
-    return int(text)
+    return _up_to(_PORT_MAX, text, "port")
+
+
+def _up_to(largest: int, text: str, what: str) -> int:
+    found = natural(text)
+    if found is None or found > largest:
+        raise argparse.ArgumentTypeError(f"{text} is no {what}: a number from 0 to {largest}")
+    return found

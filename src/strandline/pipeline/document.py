@@ -14,9 +14,10 @@ from typing import Final
 
 import yaml
 
+from strandline.base.numbers import natural
+from strandline.config.java import LONG_MAX
+
 _NULL: Final = "tag:yaml.org,2002:null"
-INT_MAX: Final = (1 << 31) - 1
-_LONG_MAX: Final = (1 << 63) - 1
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
@@ -236,14 +237,15 @@ class Section:
             return default
         return str(found)
 
-    def positive(self, name: str, most: int = _LONG_MAX) -> int | None:
+    def positive(self, name: str, most: int = LONG_MAX) -> int | None:
         found = self.text(name)
         if found is None:
             return None
-        if not (found.isascii() and found.isdecimal()) or not 0 < int(found) <= most:
+        number = natural(found)
+        if number is None or not 0 < number <= most:
             self.wrong(name, f"must be a positive number, not {found!r}")
             return None
-        return int(found)
+        return number
 
     def texts(self, name: str) -> list[Text]:
         """A list of texts, or one."""

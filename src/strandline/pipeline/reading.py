@@ -15,21 +15,22 @@ from strandline.client.config_common import SECURITY_PREFIXES
 from strandline.client.config_producer import PRODUCER_KEYS
 from strandline.client.deadletter_letters import REQUEST_BYTES_MAX
 from strandline.client.errors import ConfigError
-from strandline.pipeline.document import (
-    INT_MAX,
-    Mistakes,
-    Section,
-    SpecError,
-    Text,
-    nearest,
-    parse,
-    substitute,
-)
+from strandline.config.java import INT_MAX
+from strandline.pipeline.document import Mistakes, Section, SpecError, Text, nearest, parse, substitute
 from strandline.pipeline.intervals import interval_ms
 from strandline.pipeline.reading_retry import read_retry
 from strandline.pipeline.reading_spark import is_legacy_time_parser, read_spark
 from strandline.pipeline.reading_stages import check_topic_name, read_source, read_transform
-from strandline.pipeline.spec import TABLE_SINK, TOPIC_SINK, Sink, Source, Spec, Transform, Trigger
+from strandline.pipeline.spec import (
+    TABLE_SINK,
+    TOPIC_SINK,
+    Sink,
+    Source,
+    Spec,
+    Transform,
+    Trigger,
+    local_path,
+)
 from strandline.spark.markers import TOPIC as MARKERS_TOPIC
 from strandline.spark.sink_settings import check_in_transaction, why_sink_owns
 
@@ -161,10 +162,10 @@ def _plain(text: Text | None) -> str | None:
 
 def _why_no_checkpoint(file: str, given: str) -> str | None:
     """A pipeline keeps its lock in it, which is one of this machine's files."""
-    url = urlsplit(given)
-    if url.scheme not in ("", "file"):
+    path = local_path(given)
+    if path is None:
         return f"must be a directory of this machine, and {given} is not: the pipeline's lock and state are in it"
-    path = Path(file).resolve().parent / (url.path if url.scheme else given)
+    path = Path(file).resolve().parent / path
     taken = next((each for each in (path, *path.parents) if each.is_file()), None)
     return None if taken is None else f"cannot be {given}: {taken.name} is a file, and no directory"
 
@@ -296,9 +297,10 @@ def _check_directories(spec: Spec, mistakes: Mistakes) -> None:
 
 def _parts(location: str) -> tuple[str, ...]:
     """Of a URL or path, for comparing: what lies in another has its parts, and more."""
+    path = local_path(location)
+    if path is not None:
+        return ("", *path.resolve().parts)
     url = urlsplit(location)
-    if url.scheme in ("", "file"):
-        return ("", *Path(url.path if url.scheme else location).resolve().parts)
     return (f"{url.scheme}://{url.netloc}", *Path("/", url.path.strip("/")).parts)
 
 
@@ -326,7 +328,7 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
         columns, deleted = section.texts("key"), section.text("delete-when")
         if not columns:
             section.wrong("key", "is missing: name the columns by which the table has one row")
-        if target is not None and (urlsplit(target).scheme or "file") != "file":
+        if target is not None and local_path(target) is None:
             section.wrong(kind, f"must be a directory, and {target} is not")
     elif kind != "console":
         columns = section.texts("partition-by")

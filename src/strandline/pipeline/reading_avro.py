@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from strandline.base.numbers import natural
 from strandline.client.avro.schema import (
     Array,
     AvroSchemaError,
@@ -102,7 +103,7 @@ def _framed(section: Section) -> list[tuple[int, _Given]]:
         )
     found = []
     for number, file in pairs.items():
-        if not (number.isascii() and number.isdecimal()):
+        if natural(number) is None:
             section.mistakes.add(
                 file.line, f"{section.where}.writer-schemas: {number!r} is no number of a schema"
             )

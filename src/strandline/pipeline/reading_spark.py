@@ -10,7 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from strandline.base.numbers import natural
 from strandline.config.addresses import parse_address
+from strandline.config.java import INT_MAX
 from strandline.pipeline.document import Section, nearest
 
 DEFAULT_MASTER: Final = "local[*]"
@@ -45,7 +47,6 @@ _COUNTS: Final = (
 )
 _FLAGS: Final = ("spark.speculation",)
 _FLAG_SUFFIX: Final = ".enabled"
-_INT_MAX: Final = (1 << 31) - 1
 # What a spec says in another place.
 _ELSEWHERE: Final = {
     "spark.master": "say master: in spark",
@@ -96,7 +97,7 @@ def why_no_setting(name: str, text: str) -> str | None:
         return _why_no_heap_of_java(value)
     if name in _SIZES:
         return _why_no_size(name, value)
-    if name in _COUNTS and not (value.isascii() and value.isdecimal() and 0 < int(value) <= _INT_MAX):
+    if name in _COUNTS and not 0 < (natural(value) or 0) <= INT_MAX:
         return f"must be a positive number, not {text!r}"
     if (name in _FLAGS or name.endswith(_FLAG_SUFFIX)) and value.lower() not in ("true", "false"):
         return f"must be true or false, not {text!r}"

@@ -10,7 +10,8 @@ from typing import Final
 from strandline.base.topics import invalid_topic_name
 from strandline.client.config import ClientConfig
 from strandline.client.errors import ConfigError
-from strandline.pipeline.document import INT_MAX, Section, Text, nearest
+from strandline.config.java import INT_MAX
+from strandline.pipeline.document import Section, Text, nearest
 from strandline.pipeline.intervals import interval_ms
 from strandline.pipeline.reading_avro import read_avro
 from strandline.pipeline.spec import ORIGIN, Decode, Finish, Rule, Source, Transform

@@ -159,3 +159,11 @@ class Spec:
 
     def letters_topic(self, topic: str) -> str:
         return self.dead_letters or f"{topic}.dlq"
+
+
+def local_path(location: str) -> Path | None:
+    """Where a path or URL is on this machine; None if it is elsewhere."""
+    url = urlsplit(location)
+    if url.scheme not in ("", "file"):
+        return None
+    return Path(url.path if url.scheme else location)

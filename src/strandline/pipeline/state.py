@@ -11,11 +11,9 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from strandline.pipeline.spec import Spec
+from strandline.pipeline.spec import Spec, local_path
 
 _FOLDER: Final = "pipeline"
 UNKNOWN: Final = "unknown"
@@ -33,13 +31,13 @@ class AlreadyRunningError(RuntimeError):
 
 class StateDirectory:
     def __init__(self, spec: Spec) -> None:
-        checkpoint = urlsplit(spec.located(spec.checkpoint))
-        if checkpoint.scheme not in ("", "file"):
+        checkpoint = local_path(spec.located(spec.checkpoint))
+        if checkpoint is None:
             raise NotLocalError(
                 f"the checkpoint {spec.checkpoint} is not on this machine, and a pipeline keeps its lock and its state "
                 "in it: use a directory"
             )
-        self.path = Path(checkpoint.path) / _FOLDER
+        self.path = checkpoint / _FOLDER
         self._name = spec.name
 
     @contextmanager

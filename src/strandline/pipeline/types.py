@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from strandline.base.numbers import natural
 from strandline.pipeline.document import nearest
 
 # By every name that Spark's SQL takes, the name that it gives.
@@ -145,9 +146,10 @@ class _Reader:
 
     def _number(self) -> int:
         word = self._take("a number")
-        if not (word.isascii() and word.isdecimal()):
+        number = natural(word)
+        if number is None:
             raise TypeTextError(f"{self._text!r} is no type: {word!r} should be a number")
-        return int(word)
+        return number
 
     def _take(self, what: str) -> str:
         if not self._tokens:
