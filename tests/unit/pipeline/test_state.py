@@ -71,3 +71,10 @@ def test_a_checkpoint_elsewhere_is_refused(tmp_path: Path) -> None:
     )  # a spec that was not read from a file
     with pytest.raises(NotLocalError):
         StateDirectory(spec)
+
+
+@pytest.mark.parametrize("name", ["a#b", "a?b", "a b"])
+def test_the_state_is_in_the_checkpoint_whatever_its_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC.replace("checkpoint: checkpoint", f'checkpoint: "{name}"'))
+    assert StateDirectory(load(path)).path.parent == tmp_path / name
