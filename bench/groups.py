@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.group_members import ClassicMember, ConsumerMember, Repeater, frame_of
@@ -267,6 +267,10 @@ def prepare(peer: Peer) -> None:
     for partition in range(PARTITIONS):
         producer.produce(TOPIC, b"record", partition=partition)
     assert producer.flush(60) == 0
+    # The first commit of all has `__consumer_offsets` created.
+    consumer = Consumer({"bootstrap.servers": peer.bootstrap, "group.id": "prepare", "log_level": 0})
+    consumer.commit(offsets=[TopicPartition(TOPIC, 0, 0)], asynchronous=False)
+    consumer.close()
 
 
 BENCHMARK = Benchmark(

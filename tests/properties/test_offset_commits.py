@@ -7,13 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.broker.api.k08_offset_commit import decoded, walked
+from strandline.broker.commit_requests import AskedCommit, CommitPattern
+from strandline.groups.offset_requests import TopicToCommit
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from strandline.wire.codec import encode
+from strandline.wire.codec import EncodeError, decode, encode
 from strandline.wire.record_batch import Record, build_batch, build_small_batch, small_records
 from strandline.wire.records import offset_commits
 from strandline.wire.records.offsets_framing import encode_key, encode_value
@@ -30,12 +31,13 @@ NOTES = st.just("") | TEXT
 @given(
     group=TEXT,
     topic=TEXT,
-    committed=st.lists(st.tuples(INT32, INT64, INT32, NOTES, INT64), max_size=100),
-    before=st.integers(0, 2),
+    committed=st.lists(st.tuples(INT32, INT64, INT32, NOTES), max_size=100),
+    commit_ms=INT64,
+    before=st.integers(0, 70),
 )
 @effort(50)
 def test_records_are_those_of_the_schema(
-    group: str, topic: str, committed: list[tuple[int, int, int, str, int]], before: int
+    group: str, topic: str, committed: list[tuple[int, int, int, str]], commit_ms: int, before: int
 ) -> None:
     others: list[tuple[bytes, bytes | None]] = [(b"key", b"value")] * before
     expected = others + [
@@ -47,19 +49,14 @@ def test_records_are_those_of_the_schema(
                 )
             ),
         )
-        for partition, offset, epoch, note, commit_ms in committed
+        for partition, offset, epoch, note in committed
     ]
-    records = small_records(others)
-    offset_commits.append_records(
-        records,
-        group,
-        topic,
-        [
-            (partition, (offset, epoch, note, commit_ms, -1))
-            for partition, offset, epoch, note, commit_ms in committed
-        ],
-    )
-    assert records == small_records(expected)
+    partitions, offsets, epochs, notes = zip(*committed, strict=True) if committed else ((), (), (), ())
+    for _ in range(2):  # how these partitions are written is remembered
+        records = offset_commits.records_of(
+            before, group, topic, partitions, offsets, epochs, notes if any(notes) else None, commit_ms
+        )
+        assert b"".join(records) == b"".join(small_records(expected)[before:])
 
 
 @given(
@@ -104,27 +101,95 @@ def _requests() -> st.SearchStrategy[OffsetCommitRequest]:
 _ONE = OffsetCommitRequestPartition(partition_index=1, committed_offset=2, committed_metadata="")
 
 
-@given(request=_requests(), version=st.integers(8, 10), data=st.data())
+@given(request=_requests(), version=st.integers(6, 10), data=st.data())
 @effort(200)
-def test_a_walked_request_is_what_the_codec_reads_and_what_the_walk_does_not_read_is_left_to_the_codec(
+def test_what_a_pattern_reads_is_what_the_codec_reads(
     request: OffsetCommitRequest, version: int, data: st.DataObject
 ) -> None:
-    sent = bytearray(b"head" + encode(request, version))
+    pattern = pattern_of(request, version)
+    if pattern is None:
+        return
+    following = with_other_offsets(request, data.draw)
+    sent = bytearray(b"head" + encode(following, version))
     for _ in range(data.draw(st.integers(0, 2))):
         sent[data.draw(st.integers(4, len(sent) - 1))] = data.draw(st.integers(0, 255))
     cut = bytes(sent[: len(sent) - data.draw(st.sampled_from((0, 0, 0, 1, 5)))])
-    found = walked(cut, 4, version)
+    found = pattern.read(version, cut, 4, _IMAGE)
     if found is not None:
-        expected = decoded(cut, 4, version)
-        assert found == expected._replace(topics=[_without_empty_notes(topic) for topic in expected.topics])
+        assert found == topics_of(decode(OffsetCommitRequest, version, cut, 4))
 
 
-def _without_empty_notes(topic: Any) -> Any:
-    return topic._replace(partitions=[(*each[:3], each[3] or None) for each in topic.partitions])
+@given(request=_requests(), version=st.integers(6, 10), data=st.data())
+@effort(50)
+def test_a_pattern_reads_the_next_commit_of_the_same_partitions(
+    request: OffsetCommitRequest, version: int, data: st.DataObject
+) -> None:
+    pattern = pattern_of(request, version)
+    if pattern is not None:
+        sent = b"head" + bytes(encode(with_other_offsets(request, data.draw), version))
+        following = decode(OffsetCommitRequest, version, sent, 4)
+        assert pattern.read(version, memoryview(sent), 4, _IMAGE) == topics_of(following)
+        assert pattern.read(version, sent, 4, _IMAGE + 1) is None, "the topics may be others now"
+        assert pattern.read(version - 1, sent, 4, _IMAGE) is None
+        assert pattern.codes == [0] * sum(len(topic.partitions) for topic in request.topics)
 
 
-def test_a_plain_commit_is_walked() -> None:
+_IMAGE = 17
+
+
+class Runtime:
+    is_stopped = False
+
+
+def topics_of(request: OffsetCommitRequest) -> list[TopicToCommit]:
+    """As if a topic's id were its name."""
+    return [TopicToCommit.of(t.name, t.topic_id, t.partitions) for t in request.topics]
+
+
+def pattern_of(request: OffsetCommitRequest, version: int) -> CommitPattern | None:
+    """Of the request as its bytes say it."""
+    try:
+        request = decode(OffsetCommitRequest, version, encode(request, version), 0)
+    except EncodeError:
+        return None
+    asked, topics = AskedCommit(version, request), topics_of(request)
+    if not CommitPattern.can_be_of(asked, topics):
+        return None
+    return CommitPattern(asked, request, topics, Runtime(), _IMAGE)  # type: ignore[arg-type]
+
+
+def with_other_offsets(request: OffsetCommitRequest, draw: Any) -> OffsetCommitRequest:
+    topics = tuple(
+        OffsetCommitRequestTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=tuple(
+                OffsetCommitRequestPartition(
+                    partition_index=each.partition_index,
+                    committed_offset=draw(INT64) if number < 3 else each.committed_offset,
+                    committed_leader_epoch=draw(INT32) if number < 3 else each.committed_leader_epoch,
+                    committed_metadata=each.committed_metadata,
+                )
+                for number, each in enumerate(topic.partitions)
+            ),
+        )
+        for topic in request.topics
+    )
+    return OffsetCommitRequest(
+        group_id=request.group_id,
+        generation_id_or_member_epoch=request.generation_id_or_member_epoch,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        topics=topics,
+    )
+
+
+def test_a_pattern_of_a_stopped_coordinator_reads_nothing() -> None:
     topic = OffsetCommitRequestTopic(name="orders", partitions=(_ONE, _ONE))
     request = OffsetCommitRequest(group_id="group", member_id="member", topics=(topic,))
-    for version in (8, 9, 10):
-        assert walked(bytes(encode(request, version)), 0, version) is not None
+    pattern = pattern_of(request, 9)
+    assert pattern is not None
+    sent = bytes(encode(request, 9))
+    assert pattern.read(9, sent, 0, _IMAGE) is not None
+    pattern.runtime.is_stopped = True
+    assert pattern.read(9, sent, 0, _IMAGE) is None

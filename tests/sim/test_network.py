@@ -36,7 +36,7 @@ class Listening:
     def connected(self, connection: Connection) -> None:
         self.connection = connection
 
-    def buffer(self) -> memoryview:
+    def buffer(self, size_hint: int = -1) -> memoryview:
         return self._room
 
     def received(self, size: int) -> None:
@@ -114,13 +114,13 @@ def test_a_reader_that_does_not_read_pushes_back_on_its_writer() -> None:
         sent = pattern(3 * SOCKET_BYTES)
         pair.near.connection.send(sent)
         await asyncio.sleep(1)
-        assert pair.near.connection.unsent_bytes() == 2 * SOCKET_BYTES
+        assert pair.near.connection.unsent_bytes == 2 * SOCKET_BYTES
         assert pair.near.drained_count == 0
         assert not pair.far.received_bytes
         pair.far.connection.resume_reading()
         await asyncio.sleep(1)
         assert pair.far.received_bytes == sent
-        assert pair.near.connection.unsent_bytes() == 0
+        assert pair.near.connection.unsent_bytes == 0
         assert pair.near.drained_count == 1
 
     with World(1) as world:
@@ -275,7 +275,7 @@ def test_a_client_that_does_not_read_is_not_buffered_for_without_limit() -> None
         answers = [client.send(request, 12) for _ in range(8)]
         await asyncio.sleep(10)
         (served,) = node.broker.connections._served
-        unsent = served._connection.unsent_bytes()
+        unsent = served._connection.unsent_bytes
         assert SEND_BYTES_HIGH < unsent < 2 * SEND_BYTES_HIGH + 2_000_000
         client.connection.resume_reading()
         for answer in answers:

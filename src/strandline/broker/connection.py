@@ -32,6 +32,7 @@ from strandline.wire.compiler import skip_tags
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
+    from strandline.broker.commit_requests import CommitPattern
 
 SEND_BYTES_HIGH: Final = 1024 * 1024
 WAITING_MAX: Final = 100
@@ -41,7 +42,9 @@ SENT_FROM_FILE_MIN: Final = 16 * 1024
 
 _API_VERSIONS: Final = 18
 _HEADER: Final = Struct(">hhih")
+_CLIENT_ID_SIZE: Final = Struct(">h")
 _ANSWER_HEAD: Final = Struct(">ii")
+_ANSWER_HEAD_WITH_TAGS: Final = Struct(">iix")
 
 # What a handler's coroutine ends with: an answer, or a promise of one where all that is left to do is to wait.
 Outcome = Body | None | asyncio.Future[Body | None] | Later
@@ -49,17 +52,19 @@ Answer = Body | None | Awaitable[Outcome] | Later
 
 
 class RequestContext:
-    """What a handler knows of a request beside its message."""
+    """What a handler knows of a request beside its message, and what its connection knows of the answer."""
 
     __slots__ = (
+        "answer",
         "answers_with_tags",
         "api_key",
         "api_version",
         "body",
-        "client_id",
         "connection",
         "correlation_id",
+        "is_answered",
         "position",
+        "result",
     )
 
     def __init__(
@@ -68,7 +73,6 @@ class RequestContext:
         api_key: int,
         api_version: int,
         correlation_id: int,
-        client_id: str | None,
         body: memoryview,
         position: int,
         answers_with_tags: bool,
@@ -77,10 +81,18 @@ class RequestContext:
         self.api_key = api_key
         self.api_version = api_version
         self.correlation_id = correlation_id
-        self.client_id = client_id
         self.body = body
         self.position = position  # where the message begins, behind the header
         self.answers_with_tags = answers_with_tags  # whether the answer's header has tagged fields
+        self.answer: Body | None = None  # while it waits for an earlier one
+        self.is_answered = False
+        self.result: asyncio.Future[Body | None] | Later | None = None  # what it merely waits for
+
+    @property
+    def client_id(self) -> str | None:
+        (size,) = _CLIENT_ID_SIZE.unpack_from(self.body, _HEADER.size - _CLIENT_ID_SIZE.size)
+        text = self.body[_HEADER.size : _HEADER.size + size]
+        return str(text, "utf-8", "replace") if size >= 0 else None
 
     def caller(self) -> Caller:
         """Who asks, as the groups' coordinator notes it."""
@@ -91,21 +103,9 @@ class RequestContext:
 class Dispatch(Protocol):
     """What the handlers' table offers: see `handlers.Handlers`."""
 
-    def is_flexible(self, api_key: int, api_version: int) -> bool: ...
+    flexible: frozenset[tuple[int, int]]  # keys and versions whose headers have tagged fields
 
     def handle(self, context: RequestContext) -> Answer: ...
-
-
-class _Waiting:
-    """A request that is not answered yet, or whose answer waits for an earlier one."""
-
-    __slots__ = ("answer", "context", "is_answered", "result")
-
-    def __init__(self, context: RequestContext) -> None:
-        self.context = context
-        self.answer: Body | None = None
-        self.is_answered = False
-        self.result: asyncio.Future[Body | None] | Later | None = None  # what it merely waits for
 
 
 class ClientConnection:
@@ -121,7 +121,7 @@ class ClientConnection:
         self.end_long_poll: Callable[[], None] | None = None
         self._frames = FrameReader(request_bytes_max)
         self._connection: Connection | None = None
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[RequestContext] = deque()
         self._is_exclusive = False  # a coroutine of this connection is running
         self._is_paused = False
         self._gathered: bytearray | None = None  # answers, while requests that came together are handled
@@ -131,6 +131,9 @@ class ClientConnection:
         self.last_active = 0.0
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions 3 and later say
         self.buffer = self._frames.buffer
+        # How to read the next commit, if it is like the last ones, and the size of the last one that was decoded.
+        self.commit_pattern: CommitPattern | None = None
+        self.commit_bytes = 0
 
     @property
     def peer_address(self) -> str:
@@ -149,16 +152,15 @@ class ClientConnection:
             connection.abort()
 
     def received(self, size: int) -> None:
-        frames = self._frames
-        frames.received(size)
-        if frames.is_full:
-            self._pump()  # a large request, or one that is to be received into a buffer of its own
-        elif frames.is_inside_large:
-            self.last_active = self._broker.clock.monotonic()
-        elif not self._is_due:
-            self._is_due = self._broker.turns.defers(self)
+        if self._frames.received(size):
             if not self._is_due:
-                self._pump()
+                self._is_due = self._broker.turns.defers(self)
+                if not self._is_due:
+                    self._pump()
+        elif self._frames.is_full:
+            self._pump()  # a large request, or one that is to be received into a buffer of its own
+        else:
+            self.last_active = self._broker.clock.monotonic()
 
     def handle_received(self) -> None:
         """What came in this turn of the loop; the answers wait for `send_answers`."""
@@ -209,7 +211,7 @@ class ClientConnection:
     def end_idle(self) -> None:
         """Closes it; a peer that has not taken its answers for so long is not waited for."""
         if self._connection is not None:
-            if self._connection.unsent_bytes():
+            if self._connection.unsent_bytes:
                 self._connection.abort()
             else:
                 self._connection.close()
@@ -240,7 +242,7 @@ class ClientConnection:
                         self._want_memory(self._frames.wanted)
                     return
                 self._handle(frame)
-                if not self._is_exclusive:
+                if self._charged and not self._is_exclusive:
                     self._release_charge()
                 if self._must_pause():
                     self._pause()
@@ -273,7 +275,7 @@ class ClientConnection:
 
     def _handle(self, frame: memoryview) -> None:
         context = self._read_header(frame)
-        self._broker.counters.add("requests")
+        self._broker.counters.values["requests"] += 1
         if self.end_long_poll is not None and context.api_key == _API_VERSIONS:
             self.end_long_poll()
         try:
@@ -287,70 +289,59 @@ class ClientConnection:
             if type(answer) is tuple or type(answer) is list:  # most requests: nothing to wait for
                 self._send(context, answer)
                 return
-        waiting = _Waiting(context)
-        self._waiting.append(waiting)
+        self._waiting.append(context)
         if isinstance(answer, CoroutineType):
             self._is_exclusive = True
-            self._broker.tasks.start(self._finish(waiting, answer))
+            self._broker.tasks.start(self._finish(context, answer))
         else:
-            self._take(waiting, answer)  # type: ignore[arg-type]
+            self._take(context, answer)  # type: ignore[arg-type]
 
     def _read_header(self, frame: memoryview) -> RequestContext:
         if len(frame) < _HEADER.size:
             raise DecodeError(f"a request of {len(frame)} bytes")
         api_key, api_version, correlation_id, client_id_size = _HEADER.unpack_from(frame, 0)
         position = _HEADER.size
-        client_id = None
-        if client_id_size >= 0:
-            if position + client_id_size > len(frame):
-                raise DecodeError(f"a client id of {client_id_size} bytes in a request of {len(frame)}")
-            client_id = str(frame[position : position + client_id_size], "utf-8", "replace")
+        if client_id_size > 0:
             position += client_id_size
-        is_flexible = self._broker.handlers.is_flexible(api_key, api_version)
+            if position > len(frame):
+                raise DecodeError(f"a client id of {client_id_size} bytes in a request of {len(frame)}")
+        is_flexible = (api_key, api_version) in self._broker.handlers.flexible
         if is_flexible:
             try:
-                position = skip_tags(frame, position)
+                position = skip_tags(frame, position) if frame[position] else position + 1
             except IndexError as error:
                 raise DecodeError("a request header that ends too early") from error
         # Never for ApiVersions, so that anyone can read it.
         has_tags = is_flexible and api_key != _API_VERSIONS
-        return RequestContext(
-            self,
-            api_key,
-            api_version,
-            correlation_id,
-            client_id,
-            frame,
-            position,
-            has_tags,
-        )
+        return RequestContext(self, api_key, api_version, correlation_id, frame, position, has_tags)
 
-    async def _finish(self, waiting: _Waiting, work: Coroutine[Any, Any, Outcome]) -> None:
+    async def _finish(self, waiting: RequestContext, work: Coroutine[Any, Any, Outcome]) -> None:
         try:
             self._take(waiting, await work)
         except DecodeError as error:
             self._fail(str(error))
         except EncodeError as error:
-            self.cannot_answer(waiting.context, error)
+            self.cannot_answer(waiting, error)
         finally:
             self._is_exclusive = False
             self._release_charge()
         self._resume()
 
-    def _take(self, waiting: _Waiting, answer: Outcome) -> None:
-        if isinstance(answer, asyncio.Future):
+    def _take(self, waiting: RequestContext, answer: Outcome) -> None:
+        if isinstance(answer, Later):
+            if waiting.is_answered:  # the client has gone
+                answer.abandon()
+            elif answer.given is not None:
+                self._answered(waiting, answer.given)
+            else:
+                waiting.result = answer
+                answer.then(partial(self._given, waiting))
+        elif isinstance(answer, asyncio.Future):
             self._wait_for(waiting, answer)
-        elif not isinstance(answer, Later):
-            self._answered(waiting, answer)
-        elif waiting.is_answered:  # the client has gone
-            answer.abandon()
-        elif answer.given is not None:
-            self._answered(waiting, answer.given)
         else:
-            waiting.result = answer
-            answer.then(partial(self._given, waiting))
+            self._answered(waiting, answer)
 
-    def _given(self, waiting: _Waiting, answer: Body) -> None:
+    def _given(self, waiting: RequestContext, answer: Body) -> None:
         if waiting.is_answered:  # the client has gone
             return
         self._answered(waiting, answer)
@@ -358,19 +349,19 @@ class ClientConnection:
             # Not at once: whoever gives it is in the midst of handling another request.
             asyncio.get_running_loop().call_soon(self._resume)
 
-    def _wait_for(self, waiting: _Waiting, result: asyncio.Future[Body | None]) -> None:
+    def _wait_for(self, waiting: RequestContext, result: asyncio.Future[Body | None]) -> None:
         if waiting.is_answered:  # the client has gone
             result.cancel()
             return
         waiting.result = result
         result.add_done_callback(lambda done: self._finished(waiting, done))
 
-    def _finished(self, waiting: _Waiting, done: asyncio.Future[Body | None]) -> None:
+    def _finished(self, waiting: RequestContext, done: asyncio.Future[Body | None]) -> None:
         if done.cancelled() or waiting.is_answered:
             return
         error = done.exception()
         if isinstance(error, EncodeError):
-            self.cannot_answer(waiting.context, error)
+            self.cannot_answer(waiting, error)
             return
         if error is not None:
             self._broker.failed(error)
@@ -382,17 +373,27 @@ class ClientConnection:
 
     # Answers
 
-    def _answered(self, waiting: _Waiting, answer: Body | None) -> None:
+    def _answered(self, waiting: RequestContext, answer: Body | None) -> None:
         waiting.answer = answer
         waiting.is_answered = True
         while self._waiting and self._waiting[0].is_answered:
             first = self._waiting.popleft()
             if first.answer is not None:
-                self._send(first.context, first.answer)
+                self._send(first, first.answer)
 
     def _send(self, context: RequestContext, answer: Body) -> None:
         connection = self._connection
         if connection is None:
+            return
+        gathered = self._gathered
+        if gathered is not None and len(answer) == 1 and type(part := answer[0]) is not Slice:  # as most are
+            if context.answers_with_tags:
+                gathered += _ANSWER_HEAD_WITH_TAGS.pack(len(part) + 5, context.correlation_id)
+            else:
+                gathered += _ANSWER_HEAD.pack(len(part) + 4, context.correlation_id)
+            gathered += part  # type: ignore[arg-type]
+            if len(gathered) > GATHERED_BYTES_MAX:
+                self._send_gathered()
             return
         size = 4
         for part in answer:
@@ -423,7 +424,7 @@ class ClientConnection:
             return
         if not head:
             return
-        gathered = self._gathered
+        gathered = self._gathered  # another one, if what was there has been sent
         if gathered is None:
             connection.send(head)
             return
@@ -436,7 +437,7 @@ class ClientConnection:
     def _must_pause(self) -> bool:
         if self._is_exclusive or len(self._waiting) >= WAITING_MAX:
             return True
-        return self._connection is not None and self._connection.unsent_bytes() > SEND_BYTES_HIGH
+        return self._connection is not None and self._connection.unsent_bytes > SEND_BYTES_HIGH
 
     def _pause(self) -> None:
         if not self._is_paused and self._connection is not None:

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
+from strandline.base.tuples import new_tuple
 from strandline.broker.acknowledgements import Waited
 from strandline.broker.coordinator_shards import APPEND_ERRORS
 from strandline.broker.replica import Replica
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.consumer_requests import Join, heartbeat_refused
+from strandline.groups.offsets import OffsetChanges
 from strandline.groups.outcome import After, Outcome, Response
 from strandline.groups.shard import GroupShard
 from strandline.partition.leader import ACKS_ALL
@@ -53,8 +55,8 @@ class ShardRuntime:
         self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
         self._committed = CommittedView(shard.offsets)
         self._is_queueing = False  # more commits may come in this turn of the loop
-        self._queued: list[Outcome] = []
-        self._queued_count = 0
+        self._queued = Outcome()
+        self._queued_count = 0  # of its offsets
         self._joining: list[Join] = []
         self._end_offset = (
             replica.log.log_end_offset
@@ -64,7 +66,8 @@ class ShardRuntime:
         self.epoch = replica.epoch
 
     def now(self) -> Moment:
-        return Moment(self._broker.clock.monotonic(), self._broker.clock.wall_ms())
+        clock = self._broker.clock
+        return new_tuple(Moment, (clock.monotonic(), clock.wall_ms()))
 
     def run(self, outcome: Outcome) -> None:
         """Writes what has to be written, then gives the answers."""
@@ -79,21 +82,22 @@ class ShardRuntime:
                 following = None
         self._arm()
 
-    def commit(self, outcome: Outcome) -> None:
+    def commit(self, changes: list[OffsetChanges], waiting: Any) -> None:
         """Writes those of one turn of the loop together: a batch costs more than what is in it. Where requests are
         handled as they arrive the first is written at once, so that it need not wait."""
-        if outcome.entries or not outcome.commits:
-            self.run(outcome)
+        if not changes:
+            self.run(Outcome(answers=[(waiting, waiting)]))
             return
         if not self._is_queueing:
             self._is_queueing = True
             if not self._broker.turns.before_answers(self._end_turn):
                 asyncio.get_running_loop().call_soon(self._end_turn)
-                self.run(outcome)
+                self.run(Outcome(answers=[(waiting, waiting)], commits=changes))
                 return
-        self._queued.append(outcome)
-        for changes in outcome.commits:
-            self._queued_count += len(changes.committed)
+        self._queued.commits += changes
+        self._queued.answers.append((waiting, waiting))
+        for each in changes:
+            self._queued_count += len(each.partitions)
         if self._queued_count >= _COMMITS_PER_BATCH_MAX:
             self.write_queued()
 
@@ -125,15 +129,12 @@ class ShardRuntime:
         """Before anything else is done with the groups: a request must find what those before it have done."""
         if self._joining:
             self._plan_joins()
-        if not self._queued:
-            return
-        together = Outcome()
-        for outcome in self._queued:
-            together.commits += outcome.commits
-            together.answers += outcome.answers
-        self._queued.clear()
-        self._queued_count = 0
-        self.run(together)
+        if self._queued_count:
+            queued, self._queued = self._queued, Outcome()
+            self._queued_count = 0
+            following = self._write(queued)
+            assert following is None, "nothing follows a commit"
+            self._arm()
 
     @property
     def is_settled(self) -> bool:
@@ -157,11 +158,10 @@ class ShardRuntime:
 
     def _write(self, outcome: Outcome) -> Outcome | None:
         """Appends and applies; gives the answers once committed. What to run next, if that is known already."""
-        now = self.now()
         try:
-            end_offset = self._append(outcome, now.wall_ms)
+            end_offset = self._append(outcome, self._broker.clock.wall_ms())
         except (KafkaError, OSError) as error:
-            return self._not_written(outcome, error, now)
+            return self._not_written(outcome, error, self.now())
         is_committed = self._replica.high_watermark >= end_offset
         if not is_committed:
             self._committed.advance(self._replica.high_watermark)
@@ -176,9 +176,14 @@ class ShardRuntime:
         return None
 
     def _append(self, outcome: Outcome, now_ms: int) -> int:
-        batch, header = batch_of(_records(outcome), now_ms, self._codec)
-        self._replica.check_online()
-        appended = self._replica.append(memoryview(batch), header, ACKS_ALL, now_ms)
+        replica = self._replica
+        records, count = _records(outcome)
+        base_offset, epoch = replica.log.log_end_offset, replica.role.epoch
+        batch, header = batch_of(
+            records, count, now_ms, self._codec, base_offset=base_offset, leader_epoch=epoch
+        )
+        replica.check_online()
+        appended = replica.append(memoryview(batch), header, ACKS_ALL, now_ms)
         self._end_offset = appended.last_offset + 1
         return self._end_offset
 
@@ -237,7 +242,7 @@ class ShardRuntime:
         now = self.now()
         try:
             batch, header = batch_of(
-                _records(outcome),
+                *_records(outcome),
                 now.wall_ms,
                 self._codec,
                 producer_id=producer_id,
@@ -269,7 +274,7 @@ class ShardRuntime:
         self._end_offset = appended.last_offset + 1
         if marker.is_commit and self._replica.high_watermark < self._end_offset:
             self._committed.advance(self._replica.high_watermark)
-            self._committed.will_change((), self.shard.offsets.pending_of(producer_id), self._end_offset)
+            self._committed.places_will_change(self.shard.offsets.pending_of(producer_id), self._end_offset)
         self.shard.end_transaction(producer_id, marker.is_commit, self.now())
         return Waited(self._replica, self.epoch, self._end_offset)
 
@@ -303,9 +308,10 @@ class ShardRuntime:
         for _, timer in self._uncommitted.values():
             timer.cancel()
         given = [answer for outcome, _ in self._uncommitted.values() for answer in outcome.answers]
-        given += [answer for outcome in self._queued for answer in outcome.answers]
+        given += self._queued.answers
         given += [(join.token, heartbeat_refused(ErrorCode.NOT_COORDINATOR)) for join in self._joining]
-        self._queued.clear()
+        self._queued = Outcome()
+        self._queued_count = 0
         self._joining.clear()
         for token, response in [*given, *self.shard.waiting_members()]:
             _fail(response, ErrorCode.NOT_COORDINATOR)
@@ -314,8 +320,8 @@ class ShardRuntime:
             self._timer.cancel()
 
 
-def _records(outcome: Outcome) -> list[bytes]:
-    """What is to be written; raises KafkaError where a text is too long for any record."""
+def _records(outcome: Outcome) -> tuple[list[bytes], int]:
+    """What is to be written, and how many records that is; raises KafkaError where a text is too long for any."""
     try:
         records: list[bytes] = []
         if outcome.entries:
@@ -323,16 +329,20 @@ def _records(outcome: Outcome) -> list[bytes]:
                 (encode_key(key), None if value is None else encode_value(value))
                 for key, value in outcome.entries
             )
-        for group_id, topic, committed in outcome.commits:
-            offset_commits.append_records(records, group_id, topic, committed.items())
+        count = len(records)
+        for changes in outcome.commits:
+            records += offset_commits.records_of(count, *changes)
+            count += len(changes.partitions)
     except (EncodeError, StructError) as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"This cannot be written down: {error}.") from error
-    return records
+    return records, count
 
 
 def _give(outcome: Outcome) -> None:
+    token: Any
     for token, response in outcome.answers:
-        _resolve(token, response)
+        if not token.done():
+            token.set_result(response)
 
 
 def _resolve(token: Any, response: Response) -> None:

@@ -108,6 +108,10 @@ TABLE: Final = {
     )
 }
 
+FLEXIBLE: Final = frozenset(
+    (api.key, version) for api in TABLE.values() for version in range(api.flexible_from, api.version_max + 1)
+)
+
 Handle = Callable[["Broker", RequestContext], Answer]
 Refuse = Callable[[Any, KafkaError], Message]
 FirstLoad = Callable[["Broker", Any], asyncio.Task[None] | None]
@@ -116,11 +120,8 @@ FirstLoad = Callable[["Broker", Any], asyncio.Task[None] | None]
 class Handlers:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self.flexible = FLEXIBLE
         self._loaded: dict[int, tuple[Api, Handle]] = {}
-
-    def is_flexible(self, api_key: int, api_version: int) -> bool:
-        api = TABLE.get(api_key)
-        return api is not None and api.flexible_from <= api_version <= api.version_max
 
     def handle(self, context: RequestContext) -> Answer:
         found = self._loaded.get(context.api_key)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
+from strandline.base.tuples import new_tuple
 from strandline.config import TopicConfig
 from strandline.partition.follower import Follower
 from strandline.partition.intake import Intake
@@ -161,15 +162,16 @@ class Replica:
             raise
         if header.producer_id >= 0:
             self.producers.appended(header, base_offset)
-        self._appended(leader)
-        return Appended(base_offset, log.log_end_offset - 1, append_time)
-
-    def _appended(self, leader: Leader) -> None:
-        if leader.appended(self.log.log_end_offset, self.config.min_insync_replicas):
+        end_offset = log.log_end_offset
+        if leader.appended(end_offset, self.config.min_insync_replicas) and self._wakers:
             self._advanced()
         if self._append_wakers:
-            for wake in list(self._append_wakers.values()):
-                wake()
+            self._wake_appended()
+        return new_tuple(Appended, (base_offset, end_offset - 1, append_time))
+
+    def _wake_appended(self) -> None:
+        for wake in list(self._append_wakers.values()):
+            wake()
 
     def _check_transaction(self, header: BatchHeader, guard: Guard | None) -> None:
         producers = self.producers
@@ -190,7 +192,9 @@ class Replica:
         aborted = self.producers.aborted_by(producer_id, marker, offset)
         self.log.append(memoryview(batch), header, offset, leader.epoch, now_ms, aborted)
         self.producers.ended(header, marker, offset, transaction_version)
-        self._appended(leader)
+        if leader.appended(self.log.log_end_offset, self.config.min_insync_replicas):
+            self._advanced()
+        self._wake_appended()
         return Appended(offset, offset, -1)
 
     def _refused(self, header: BatchHeader) -> None:
@@ -198,9 +202,8 @@ class Replica:
             self.producers.refused(header)
 
     def _advanced(self) -> None:
-        if self._wakers:
-            for wake in list(self._wakers.values()):
-                wake()
+        for wake in list(self._wakers.values()):
+            wake()
 
     # Followers
 
@@ -313,6 +316,5 @@ class Replica:
                 f"Records can be deleted up to the high watermark {self.high_watermark}, not to {offset}.",
             )
         self.log.advance_start(target)
-        for wake in list(self._append_wakers.values()):
-            wake()  # followers are told at once
+        self._wake_appended()  # followers are told at once
         return target

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from strandline.groups.offsets import CommittedOffset, OffsetChanges, Offsets
+from strandline.groups.offsets import CommittedOffset, OffsetChanges, Offsets, Place
 from strandline.groups.outcome import Entry
 from strandline.wire.records.offsets_topic import OffsetCommitKey
-
-Place = tuple[str, str, int]
 
 
 class CommittedView:
@@ -27,16 +25,17 @@ class CommittedView:
         self, entries: Iterable[Entry], commits: Iterable[OffsetChanges], end_offset: int
     ) -> None:
         """These records end at `end_offset` and are about to be applied."""
-        for key, _ in entries:
-            if isinstance(key, OffsetCommitKey):
-                self._will_change((key.group, key.topic, key.partition), end_offset)
-        for group_id, topic, committed in commits:
-            for partition in committed:
-                self._will_change((group_id, topic, partition), end_offset)
+        self.places_will_change(
+            ((key.group, key.topic, key.partition) for key, _ in entries if isinstance(key, OffsetCommitKey)),
+            end_offset,
+        )
+        for group_id, topic, partitions, *_ in commits:
+            self.places_will_change(((group_id, topic, each) for each in partitions), end_offset)
 
-    def _will_change(self, place: Place, end_offset: int) -> None:
-        self._before.setdefault(place, deque()).append(self._offsets.get(*place))
-        self._changes.append((end_offset, place))
+    def places_will_change(self, places: Iterable[Place], end_offset: int) -> None:
+        for place in places:
+            self._before.setdefault(place, deque()).append(self._offsets.get(*place))
+            self._changes.append((end_offset, place))
 
     def advance(self, high_watermark: int) -> None:
         while self._changes and self._changes[0][0] <= high_watermark:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import compress
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
+from strandline.base.tuples import new_tuple
 from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, STABLE, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
-from strandline.groups.offsets import NEVER, CommittedOffset, OffsetChanges
+from strandline.groups.offsets import OffsetChanges
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.subscriptions import subscribed_topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
@@ -21,7 +23,6 @@ CONSUMER_PROTOCOL: Final = "consumer"
 # Versions of OffsetCommit: 9 brought member epochs, and with them the error for a group that is not there.
 _MEMBER_EPOCHS_FROM: Final = 9
 _GROUP_NOT_FOUND_FROM: Final = 9
-_new_tuple: Final = tuple.__new__
 
 
 def _stale(member: ConsumerMember) -> int:
@@ -29,22 +30,44 @@ def _stale(member: ConsumerMember) -> int:
     return int(ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION)
 
 
-# Partition, offset, leader epoch and note, of OffsetCommit or of TxnOffsetCommit.
-AskedOffset = tuple[int, int, int, str | None]
+class AskedOffset(Protocol):
+    """A partition of OffsetCommit or of TxnOffsetCommit."""
+
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
+    committed_metadata: str | None
 
 
 class TopicToCommit(NamedTuple):
+    """Offsets of OffsetCommit or TxnOffsetCommit, by column."""
+
     topic: str
     topic_id: bytes
-    partitions: Sequence[AskedOffset]
+    partitions: Sequence[int]
+    offsets: Sequence[int]
+    leader_epochs: Sequence[int]
+    notes: Sequence[str] | None  # None where no partition has one
+
+    @classmethod
+    def of(cls, topic: str, topic_id: bytes, asked: Sequence[AskedOffset]) -> TopicToCommit:
+        notes = tuple([each.committed_metadata or "" for each in asked])
+        return cls(
+            topic,
+            topic_id,
+            tuple([each.partition_index for each in asked]),
+            tuple([each.committed_offset for each in asked]),
+            tuple([each.committed_leader_epoch for each in asked]),
+            notes if any(notes) else None,
+        )
 
 
 def _has_all(member: ConsumerMember, topics: list[TopicToCommit], epoch: int) -> bool:
     """Whether the member held the partitions in that epoch, and has ever since: nobody else can have moved them on."""
     return all(
         _had_already(member, topic_id, partition, epoch)
-        for _, topic_id, partitions in topics
-        for partition, *_ in partitions
+        for _, topic_id, partitions, *_ in topics
+        for partition in partitions
     )
 
 
@@ -60,6 +83,17 @@ def _java_length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
+def _without(changes: OffsetChanges, refused: list[bool]) -> OffsetChanges:
+    kept = [not each for each in refused]
+    assert changes.notes is not None
+    return changes._replace(
+        partitions=tuple(compress(changes.partitions, kept)),
+        offsets=tuple(compress(changes.offsets, kept)),
+        leader_epochs=tuple(compress(changes.leader_epochs, kept)),
+        notes=tuple(compress(changes.notes, kept)),
+    )
+
+
 class OffsetRequests:
     def __init__(self, shard: GroupShard) -> None:
         self._shard = shard
@@ -70,46 +104,44 @@ class OffsetRequests:
         member_id: str,
         instance_id: str | None,
         generation: int,
-        retention_ms: int,
         topics: list[TopicToCommit],
         version: int,
         now: Moment,
-    ) -> tuple[Outcome, list[int]]:
-        """Records of what may be committed, and an error code for each offset. Raises KafkaError for all of them."""
+    ) -> tuple[list[OffsetChanges], list[int]]:
+        """What may be committed, and an error code for each offset. Raises KafkaError for all of them."""
         late = self._check_commit(group_id, member_id, instance_id, generation, version, now)
         if late is not None and not _has_all(late, topics, generation):
             raise KafkaError(_stale(late))
-        outcome, codes = self._changes(group_id, topics, now)
-        if retention_ms >= 0:
-            outcome = self._expiring(outcome, now.wall_ms + retention_ms)
-        return outcome, codes
+        return self._changes(group_id, topics, now)
 
-    def _changes(self, group_id: str, topics: list[TopicToCommit], now: Moment) -> tuple[Outcome, list[int]]:
-        outcome = Outcome()
-        codes = []
-        now_ms = now.wall_ms
-        for topic, _, partitions in topics:
-            committed = {}
-            for partition, offset, leader_epoch, note in partitions:
-                if note and _java_length(note) > self._shard.settings.offset_metadata_size_max:
-                    codes.append(int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
-                    continue
-                codes.append(0)
-                # As the class would do it, without a call of Python: this is most of what a commit costs.
-                committed[partition] = _new_tuple(
-                    CommittedOffset, (offset, leader_epoch, note or "", now_ms, NEVER)
-                )
-            if committed:
-                outcome.commits.append(OffsetChanges(group_id, topic, committed))
-        return outcome, codes
+    def _changes(
+        self, group_id: str, topics: list[TopicToCommit], now: Moment
+    ) -> tuple[list[OffsetChanges], list[int]]:
+        changes = []
+        codes: list[int] = []
+        for topic, _, partitions, offsets, leader_epochs, notes in topics:
+            fields = (group_id, topic, partitions, offsets, leader_epochs, notes, now.wall_ms)
+            change = new_tuple(OffsetChanges, fields)
+            if notes is None:
+                codes += [0] * len(partitions)
+                changes.append(change)
+                continue
+            size_max = self._shard.settings.offset_metadata_size_max
+            refused = [_java_length(note) > size_max for note in notes]
+            codes += [int(ErrorCode.OFFSET_METADATA_TOO_LARGE) if each else 0 for each in refused]
+            if not all(refused):
+                changes.append(_without(change, refused) if any(refused) else change)
+        return changes, codes
 
-    def _expiring(self, outcome: Outcome, expire_ms: int) -> Outcome:
+    def expiring(self, changes: list[OffsetChanges], expire_ms: int) -> Outcome:
         """The same offsets with a time of their own to end, which few clients give: as records."""
         return Outcome(
             entries=[
-                self._shard.offsets.entry(group_id, topic, partition, each._replace(expire_ms=expire_ms))
-                for group_id, topic, committed in outcome.commits
-                for partition, each in committed.items()
+                self._shard.offsets.entry(
+                    change.group_id, change.topic, partition, each._replace(expire_ms=expire_ms)
+                )
+                for change in changes
+                for partition, each in change.committed().items()
             ]
         )
 
@@ -121,7 +153,7 @@ class OffsetRequests:
         generation: int,
         topics: list[TopicToCommit],
         now: Moment,
-    ) -> tuple[Outcome, list[int]]:
+    ) -> tuple[list[OffsetChanges], list[int]]:
         """The same for TxnOffsetCommit, whose members are classic ones or say their epoch as a generation."""
         late = self._check_commit_in_transaction(group_id, member_id, instance_id, generation, now)
         if late is not None and not _has_all(late, topics, generation):

@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from itertools import repeat
 from typing import Final, NamedTuple
 
+from strandline.base.tuples import new_tuple
 from strandline.groups.outcome import Entry
 from strandline.wire.records.offsets_topic import OffsetCommitKey, OffsetCommitValue
 
@@ -27,11 +29,47 @@ class CommittedOffset(NamedTuple):
 
 
 class OffsetChanges(NamedTuple):
-    """Offsets of one topic that a group commits, by partition."""
+    """Offsets of one topic that a group commits, by column."""
 
     group_id: str
     topic: str
-    committed: dict[int, CommittedOffset]
+    partitions: Sequence[int]
+    offsets: Sequence[int]
+    leader_epochs: Sequence[int]
+    notes: Sequence[str] | None  # None where no partition has one
+    commit_ms: int
+
+    def committed(self) -> dict[int, CommittedOffset]:
+        _, _, partitions, offsets, leader_epochs, notes, commit_ms = self
+        rows = zip(
+            offsets, leader_epochs, notes or repeat(""), repeat(commit_ms), repeat(NEVER), strict=False
+        )
+        return {
+            partition: new_tuple(CommittedOffset, row)
+            for partition, row in zip(partitions, rows, strict=False)
+        }
+
+
+class _TopicOffsets:
+    """What a group has committed of one topic. The latest commit stays as it came until somebody looks, for most are
+    replaced by the next one before."""
+
+    __slots__ = ("_by_partition", "_latest")
+
+    def __init__(self) -> None:
+        self._by_partition: dict[int, CommittedOffset] = {}
+        self._latest: OffsetChanges | None = None
+
+    def put(self, changes: OffsetChanges) -> None:
+        if self._latest is not None and self._latest.partitions != changes.partitions:
+            self.by_partition()
+        self._latest = changes
+
+    def by_partition(self) -> dict[int, CommittedOffset]:
+        if self._latest is not None:
+            self._by_partition.update(self._latest.committed())
+            self._latest = None
+        return self._by_partition
 
 
 Place = tuple[str, str, int]
@@ -39,17 +77,27 @@ Place = tuple[str, str, int]
 
 class Offsets:
     def __init__(self) -> None:
-        self._by_group: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
+        self._by_group: dict[str, dict[str, _TopicOffsets]] = {}
         # By producer, with the order in which they were written; the offset is None once a later commit has taken its
         # place.
         self._pending: dict[int, dict[Place, tuple[int, CommittedOffset | None]]] = {}
         self._order = 0
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        return self._by_group.get(group_id, {}).get(topic, {}).get(partition)
+        mine = self._by_group.get(group_id, {}).get(topic)
+        return None if mine is None else mine.by_partition().get(partition)
 
     def of_group(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
-        return self._by_group.get(group_id, {})
+        return {topic: mine.by_partition() for topic, mine in self._by_group.get(group_id, {}).items()}
+
+    def _of_topic(self, group_id: str, topic: str) -> _TopicOffsets:
+        topics = self._by_group.get(group_id)
+        if topics is None:
+            topics = self._by_group[group_id] = {}
+        mine = topics.get(topic)
+        if mine is None:
+            mine = topics[topic] = _TopicOffsets()
+        return mine
 
     def groups(self) -> list[str]:
         return list(self._by_group)
@@ -70,16 +118,13 @@ class Offsets:
     def put_pending(self, producer_id: int, changes: OffsetChanges) -> None:
         self._order += 1
         mine = self._pending.setdefault(producer_id, {})
-        for partition, committed in changes.committed.items():
+        for partition, committed in changes.committed().items():
             mine[changes.group_id, changes.topic, partition] = (self._order, committed)
 
-    def pending_of(self, producer_id: int) -> list[OffsetChanges]:
+    def pending_of(self, producer_id: int) -> list[Place]:
         """What a commit of this producer would change."""
-        return [
-            OffsetChanges(group_id, topic, {partition: committed})
-            for (group_id, topic, partition), (_, committed) in self._pending.get(producer_id, {}).items()
-            if committed is not None
-        ]
+        mine = self._pending.get(producer_id, {})
+        return [place for place, (_, committed) in mine.items() if committed is not None]
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
         return any((group_id, topic, partition) in mine for mine in self._pending.values())
@@ -93,7 +138,7 @@ class Offsets:
             if is_commit and committed is not None:
                 self._supersede(place, before=order)
                 group_id, topic, partition = place
-                self._by_group.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
+                self._of_topic(group_id, topic).by_partition()[partition] = committed
 
     def _supersede(self, place: Place, before: int) -> None:
         for mine in self._pending.values():
@@ -107,37 +152,44 @@ class Offsets:
                 del self._pending[producer_id]
 
     def put(self, changes: OffsetChanges) -> None:
-        group_id, topic, committed = changes
+        group_id, topic, partitions, *_ = changes
         if self._pending:
-            for partition in committed:
+            for partition in partitions:
                 self._supersede((group_id, topic, partition), before=self._order + 1)
-        self._by_group.setdefault(group_id, {}).setdefault(topic, {}).update(committed)
+        self._of_topic(group_id, topic).put(changes)
 
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int = -1) -> None:
         """`producer_id` is of the transaction that the record belongs to."""
-        if value is not None:
-            committed = CommittedOffset(
-                value.offset,
-                value.leader_epoch,
-                value.metadata,
-                value.commit_timestamp,
-                value.expire_timestamp,
-            )
-            changes = OffsetChanges(key.group, key.topic, {key.partition: committed})
-            if producer_id >= 0:
-                self.put_pending(producer_id, changes)
-            else:
-                self.put(changes)
+        place = (key.group, key.topic, key.partition)
+        if value is None:
+            self._forget(place)
             return
+        committed = CommittedOffset(
+            value.offset,
+            value.leader_epoch,
+            value.metadata,
+            value.commit_timestamp,
+            value.expire_timestamp,
+        )
+        if producer_id >= 0:
+            self._order += 1
+            self._pending.setdefault(producer_id, {})[place] = (self._order, committed)
+        else:
+            self._supersede(place, before=self._order + 1)
+            self._of_topic(key.group, key.topic).by_partition()[key.partition] = committed
+
+    def _forget(self, place: Place) -> None:
         if self._pending:
-            self._forget_pending((key.group, key.topic, key.partition))
-        topics = self._by_group.get(key.group, {})
-        partitions = topics.get(key.topic, {})
-        partitions.pop(key.partition, None)
-        if not partitions:
-            topics.pop(key.topic, None)
+            self._forget_pending(place)
+        group_id, topic, partition = place
+        topics = self._by_group.get(group_id, {})
+        if topic in topics:
+            partitions = topics[topic].by_partition()
+            partitions.pop(partition, None)
+            if not partitions:
+                del topics[topic]
         if not topics:
-            self._by_group.pop(key.group, None)
+            self._by_group.pop(group_id, None)
 
     def entry(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Entry:
         return Entry(

@@ -6,7 +6,6 @@ the answers when they are committed. `after` comes back to the core through `wri
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from strandline.wire.schema import Message
@@ -36,13 +35,21 @@ class After(NamedTuple):
     generation: int = -1
 
 
-@dataclass(slots=True)
 class Outcome:
-    answers: list[tuple[Token, Response]] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    after: After | None = None
-    # Committed offsets beside the records: they are many, and written by hand.
-    commits: list[OffsetChanges] = field(default_factory=list)
+    __slots__ = ("after", "answers", "commits", "entries")
+
+    def __init__(
+        self,
+        answers: list[tuple[Token, Response]] | None = None,
+        entries: list[Entry] | None = None,
+        after: After | None = None,
+        commits: list[OffsetChanges] | None = None,
+    ) -> None:
+        self.answers: list[tuple[Token, Response]] = [] if answers is None else answers
+        self.entries: list[Entry] = [] if entries is None else entries
+        self.after = after
+        # Committed offsets beside the records: they are many, and written by hand.
+        self.commits: list[OffsetChanges] = [] if commits is None else commits
 
     @property
     def has_records(self) -> bool:

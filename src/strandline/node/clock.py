@@ -11,5 +11,5 @@ class RealClock:
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
-    def monotonic(self) -> float:
-        return time.monotonic()
+    # Itself and not a call of it: most requests ask.
+    monotonic = staticmethod(time.monotonic)

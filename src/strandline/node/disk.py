@@ -33,8 +33,12 @@ class RealFile:
         return b"".join(parts)
 
     def write_at(self, position: int, parts: Sequence[Buffer]) -> None:
-        size = sum(map(len, parts))
-        written = os.pwritev(self.fd, parts, position)
+        if len(parts) == 1:
+            size = len(parts[0])
+            written = os.pwrite(self.fd, parts[0], position)
+        else:
+            size = sum(map(len, parts))
+            written = os.pwritev(self.fd, parts, position)
         if written != size:
             self._write_rest(position, parts, written)
 

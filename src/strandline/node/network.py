@@ -49,11 +49,14 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._socket: socket.socket | None = None
         self._queue: deque[memoryview | _Region] = deque()
-        self._unsent = 0
+        self.unsent_bytes = 0
         self._is_watching = False
         self._closing = False
         self._is_paused = False
         self.peer_address = ""
+        # The loop asks the peer itself: a call in between would be one for each request.
+        self.get_buffer = peer.buffer  # type: ignore[assignment,method-assign]
+        self.buffer_updated = peer.received  # type: ignore[assignment,method-assign]
 
     # The loop's side
 
@@ -79,12 +82,6 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._on_end(self)
         self._peer.lost(error)
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._peer.buffer()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self._peer.received(nbytes)
-
     def eof_received(self) -> bool:
         return False
 
@@ -106,7 +103,7 @@ class TcpConnection(asyncio.BufferedProtocol):
                 return
             data = memoryview(data)[sent:]
         self._queue.append(memoryview(data))
-        self._unsent += len(data)
+        self.unsent_bytes += len(data)
         self._watch()
 
     def send_file(self, file: File, position: int, size: int) -> None:
@@ -115,12 +112,9 @@ class TcpConnection(asyncio.BufferedProtocol):
             return
         file.retain()
         self._queue.append(_Region(file, position, size))
-        self._unsent += size
+        self.unsent_bytes += size
         if len(self._queue) == 1:
             self._flush()
-
-    def unsent_bytes(self) -> int:
-        return self._unsent
 
     def pause_reading(self) -> None:
         self._is_paused = True
@@ -179,13 +173,13 @@ class TcpConnection(asyncio.BufferedProtocol):
                     raise OSError(errno.EIO, _TOO_SHORT, first.file.path)
                 first.position += sent
                 first.left -= sent
-                self._unsent -= sent
+                self.unsent_bytes -= sent
                 if first.left:
                     return False
                 first.file.close()
             else:
                 sent = self._socket.send(first, _MORE if len(self._queue) > 1 else 0)
-                self._unsent -= sent
+                self.unsent_bytes -= sent
                 if sent < len(first):
                     self._queue[0] = first[sent:]
                     return False
@@ -210,7 +204,7 @@ class TcpConnection(asyncio.BufferedProtocol):
             if isinstance(item, _Region):
                 item.file.close()
         self._queue.clear()
-        self._unsent = 0
+        self.unsent_bytes = 0
 
     def _release(self) -> None:
         self._drop_queue()

@@ -10,6 +10,7 @@ from typing import Final
 
 from strandline.base.buffers import Buffer
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.tuples import new_tuple
 from strandline.config import TopicConfig
 from strandline.wire import compression
 from strandline.wire.record_batch import (
@@ -38,7 +39,6 @@ ZSTD_PRODUCE_VERSION_MIN: Final = 7
 _NO_BOUND: Final = 0x7FFFFFFFFFFFFFFF
 # Of the records of a batch that are at fault so many are named, each with a sentence.
 _NAMED_MAX: Final = 1000
-_new_tuple: Final = tuple.__new__
 _NOT_FOR_CLIENTS: Final = CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 
@@ -81,7 +81,7 @@ class Intake:
         size = len(batch)
         if size < HEADER_BYTES:
             raise _too_short(batch)
-        header = _new_tuple(BatchHeader, HEADER.unpack_from(batch, 0))  # `_make` without a call of Python
+        header = new_tuple(BatchHeader, HEADER.unpack_from(batch, 0))  # `_make` without a call of Python
         if header.magic != MAGIC:
             raise _invalid(f"Record batches must have magic {MAGIC}, not {header.magic}.")
         if header.length + LOG_OVERHEAD_BYTES != size:

@@ -28,6 +28,7 @@ class Connection(Protocol):
         now; if that turns out later, the connection ends."""
         ...
 
+    @property
     def unsent_bytes(self) -> int:
         """What has been handed over and not yet taken by the operating system."""
         ...
@@ -48,8 +49,8 @@ class Connection(Protocol):
 class Peer(Protocol):
     def connected(self, connection: Connection) -> None: ...
 
-    def buffer(self) -> memoryview:
-        """Where the next received bytes go; never empty."""
+    def buffer(self, size_hint: int = -1) -> memoryview:
+        """Where the next received bytes go; never empty. Loops say how many they would like to have room for."""
         ...
 
     def received(self, size: int) -> None: ...

@@ -81,7 +81,7 @@ class Channel:
     @property
     def unsent_bytes(self) -> int:
         """What the operating system has not taken yet; requests without answers show in nothing else."""
-        return 0 if self._connection is None else self._connection.unsent_bytes()
+        return 0 if self._connection is None else self._connection.unsent_bytes
 
     async def open(self, network: Network, host: str, port: int) -> None:
         """Raises OSError if nobody answers there."""

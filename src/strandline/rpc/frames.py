@@ -8,11 +8,13 @@ much that would take. A length that is negative or above the limit raises before
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Final
 
 SMALL_BYTES: Final = 64 * 1024
 _FIRST_BYTES: Final = 4 * 1024
-_LENGTH_BYTES: Final = 4
+_LENGTH: Final = Struct(">i")
+_LENGTH_BYTES: Final = _LENGTH.size
 
 
 class BadFrame(ValueError):
@@ -41,19 +43,25 @@ class FrameReader:
         self._large: memoryview | None = None
         self._large_fill = 0
 
-    def buffer(self) -> memoryview:
-        """Where the next received bytes go."""
+    def buffer(self, size_hint: int = -1) -> memoryview:
+        """Where the next received bytes go, for whoever has them: see `ports.network.Peer`."""
         if self._large is not None and self._large_fill < len(self._large):
             return self._large[self._large_fill :]
         if self._small_end == len(self._small):
             self._make_room()
         return self._small_view[self._small_end :]
 
-    def received(self, size: int) -> None:
-        if self._large is not None and self._large_fill < len(self._large):
+    def received(self, size: int) -> bool:
+        """Whether there may be small frames now and there is room for more: as it is with most."""
+        large = self._large
+        if large is None:
+            self._small_end += size
+            return self._small_end < len(self._small)
+        if self._large_fill < len(large):
             self._large_fill += size
         else:
             self._small_end += size
+        return False
 
     @property
     def is_full(self) -> bool:
@@ -78,13 +86,13 @@ class FrameReader:
         if end - start < _LENGTH_BYTES:
             return None
         small = self._small
-        size = int.from_bytes(small[start : start + _LENGTH_BYTES], "big", signed=True)
+        (size,) = _LENGTH.unpack_from(small, start)
         if not 0 <= size <= self.size_max:
             raise BadFrame(f"a frame of {size} bytes, where 0 to {self.size_max} are allowed")
         body = start + _LENGTH_BYTES
         if body + size <= end:
             self._small_start = body + size
-            frame = memoryview(bytes(self._small_view[body : body + size]))
+            frame = memoryview(small[body : body + size])
             if self._small_start == end:
                 self._small_start = self._small_end = 0
             return frame

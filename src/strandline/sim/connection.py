@@ -53,7 +53,7 @@ class SimulatedConnection:
         self._delay = chance.uniform(*DELAY_SECONDS)
         self.other: SimulatedConnection
         self._unsent: deque[_Bytes | _Region] = deque()
-        self._unsent_bytes = 0
+        self.unsent_bytes = 0
         self._is_owed_drained = False
         self._first_piece = 0  # how much of what is sent next goes first, where that is drawn already
         self._taken_bytes = 0  # by the operating system, and not read by the other side
@@ -88,9 +88,6 @@ class SimulatedConnection:
             return
         self._queue(_Region(file, position, size))
 
-    def unsent_bytes(self) -> int:
-        return self._unsent_bytes
-
     def pause_reading(self) -> None:
         self._is_reading = False
 
@@ -114,13 +111,13 @@ class SimulatedConnection:
 
     def _queue(self, item: _Bytes | _Region) -> None:
         self._unsent.append(item)
-        self._unsent_bytes += len(item)
+        self.unsent_bytes += len(item)
         self._push()
         self._is_owed_drained = bool(self._unsent)
 
     def _push(self) -> None:
         """Hands the operating system what it takes: not a few bytes at a time, or it would be that for ever."""
-        if SOCKET_BYTES - self._taken_bytes < min(self._unsent_bytes, _PUSH_BYTES_MIN):
+        if SOCKET_BYTES - self._taken_bytes < min(self.unsent_bytes, _PUSH_BYTES_MIN):
             return
         try:
             while self._unsent and self._taken_bytes < SOCKET_BYTES:
@@ -128,7 +125,7 @@ class SimulatedConnection:
                 piece, self._first_piece = self._first_piece or self._piece_size(), 0
                 size = min(len(first), SOCKET_BYTES - self._taken_bytes, piece)
                 data = first.take(size)
-                self._unsent_bytes -= size
+                self.unsent_bytes -= size
                 self._taken_bytes += size
                 if not len(first):
                     first.close()
@@ -172,7 +169,7 @@ class SimulatedConnection:
         for item in self._unsent:
             item.close()
         self._unsent.clear()
-        self._unsent_bytes = 0
+        self.unsent_bytes = 0
 
     # Receiving
 

@@ -121,8 +121,10 @@ class Log:
         segment = self._segment_for(size, last_offset, header.max_timestamp, now_ms)
         if leader_epoch > self.epochs.latest_epoch or not self.epochs.is_saved:
             self.epochs.assign(leader_epoch, base_offset)
-        prefix = PREFIX.pack(base_offset, header.length, leader_epoch)
-        parts = (prefix, batch[PREFIX_BYTES:])
+        if header.base_offset == base_offset and header.leader_epoch == leader_epoch:
+            parts: tuple[Buffer, ...] = (batch,)  # they are in it already
+        else:
+            parts = (PREFIX.pack(base_offset, header.length, leader_epoch), batch[PREFIX_BYTES:])
         if aborted is None:
             interval = self.config.index_interval_bytes
             segment.append(parts, size, base_offset, last_offset, header.max_timestamp, interval)

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from strandline.base.buffers import Buffer
+from strandline.base.tuples import new_tuple
 from strandline.ports.disk import Disk, File
 from strandline.storage import names
 from strandline.storage.files import FileTable
@@ -186,7 +187,7 @@ class Segment:
         self.size = position + size
         if len(self._recent) >= _RECENT_MAX:
             self._recent.clear()
-        self._recent[base_offset] = Place(position, size, base_offset, last_offset)
+        self._recent[base_offset] = new_tuple(Place, (position, size, base_offset, last_offset))
 
     def note_batch(
         self, position: int, size: int, last_offset: int, max_timestamp: int, index_interval_bytes: int

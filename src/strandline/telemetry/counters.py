@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 
 class Counters:
     __slots__ = ("values",)
 
     def __init__(self) -> None:
-        self.values: dict[str, int] = {}
+        self.values: defaultdict[str, int] = defaultdict(int)
 
     def add(self, name: str, amount: int = 1) -> None:
-        self.values[name] = self.values.get(name, 0) + amount
+        self.values[name] += amount
 
     def raise_to(self, name: str, value: int) -> None:
         """For the largest of something."""

@@ -11,13 +11,14 @@ decodes records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
 from strandline.base.buffers import Buffer
+from strandline.base.tuples import new_tuple
 from strandline.wire import compression
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
@@ -111,9 +112,6 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & LOG_APPEND_TIME_FLAG)
 
 
-_new_tuple = tuple.__new__
-
-
 class Record(NamedTuple):
     offset: int
     timestamp: int
@@ -128,7 +126,7 @@ def next_sequence(sequence: int, count: int) -> int:
 
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
-    return _new_tuple(
+    return new_tuple(
         BatchHeader, HEADER.unpack_from(data, position)
     )  # `_make` would count the fields each time
 
@@ -348,41 +346,43 @@ def small_records(pairs: Iterable[tuple[bytes, bytes | None]]) -> list[bytes]:
 
 
 def batch_of(
-    records: Sequence[bytes],
+    records: Iterable[bytes],
+    count: int,
     timestamp: int,
     codec: int = compression.NONE,
     *,
+    base_offset: int = 0,
+    leader_epoch: int = NO_LEADER_EPOCH,
     producer_id: int = NO_PRODUCER_ID,
     producer_epoch: int = NO_PRODUCER_EPOCH,
     is_transactional: bool = False,
 ) -> tuple[bytes, BatchHeader]:
-    """A batch of records that are bytes already, with its header, whose CRC is left out."""
-    contents = b"".join(records)
+    """A batch of so many records that are bytes already, with its header, whose CRC is left out."""
     if codec:
-        contents = compression.compress(codec, contents, None)
-    header = BatchHeader(
-        0,
-        HEADER_BYTES - LOG_OVERHEAD_BYTES + len(contents),
-        NO_LEADER_EPOCH,
-        MAGIC,
-        0,
-        codec | TRANSACTIONAL_FLAG if is_transactional else codec,
-        len(records) - 1,
+        records = (compression.compress(codec, b"".join(records), None),)
+    attributes = codec | TRANSACTIONAL_FLAG if is_transactional else codec
+    covered_fields = (
+        attributes,
+        count - 1,
         timestamp,
         timestamp,
         producer_id,
         producer_epoch,
         NO_SEQUENCE,
-        len(records),
+        count,
     )
-    return seal(header, contents), header
+    covered = b"".join((_COVERED.pack(*covered_fields), *records))
+    length = len(covered) + _NOT_COVERED.size - LOG_OVERHEAD_BYTES
+    header = new_tuple(BatchHeader, (base_offset, length, leader_epoch, MAGIC, 0, *covered_fields))
+    return _NOT_COVERED.pack(base_offset, length, leader_epoch, MAGIC, crc32c(covered)) + covered, header
 
 
 def build_small_batch(
     pairs: Iterable[tuple[bytes, bytes | None]], timestamp: int, codec: int = compression.NONE
 ) -> tuple[bytes, BatchHeader]:
     """A batch of keys and values with one timestamp and offsets from 0; the same bytes as `build_batch`, sooner."""
-    return batch_of(small_records(pairs), timestamp, codec)
+    records = small_records(pairs)
+    return batch_of(records, len(records), timestamp, codec)
 
 
 def seal(header: BatchHeader, body: Buffer) -> bytes:

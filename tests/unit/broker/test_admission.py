@@ -162,7 +162,7 @@ async def test_a_client_that_never_reads_its_answer_is_idle_too(world: World) ->
     await append(client, batch(1, size=100_000))
     client.reads = False
     client.ask(fetch((0, 0)), FETCH)
-    assert client.unsent_bytes() > 100_000
+    assert client.unsent_bytes > 100_000
     world.clock.ms += 6000
     await world.broker.background.close_idle()
     assert client.was_aborted

@@ -156,7 +156,7 @@ async def test_peer_that_does_not_read_its_answers_stops_itself(world: World) ->
         client.ask(fetch((0, 0)), FETCH)
     assert client.is_paused
     assert client.undelivered > 0
-    assert client.unsent_bytes() < SEND_BYTES_HIGH + 2 * 200_000
+    assert client.unsent_bytes < SEND_BYTES_HIGH + 2 * 200_000
     assert (await other.call(ApiVersionsRequest(), 0)).error_code == 0
     client.read_all()
     for number in range(50):

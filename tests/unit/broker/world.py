@@ -159,6 +159,7 @@ class Client:
         assert len(data) == size
         self.send(data)
 
+    @property
     def unsent_bytes(self) -> int:
         return len(self._unsent)
 

@@ -107,9 +107,9 @@ class Machine:
     def run(self, outcome: Outcome) -> None:
         while True:
             commits = [
-                self.shard.offsets.entry(group_id, topic, partition, committed)
-                for group_id, topic, offsets in outcome.commits
-                for partition, committed in offsets.items()
+                self.shard.offsets.entry(changes.group_id, changes.topic, partition, committed)
+                for changes in outcome.commits
+                for partition, committed in changes.committed().items()
             ]
             for entry in [*outcome.entries, *commits]:
                 self.log.append(_through_bytes(entry))
@@ -159,32 +159,22 @@ class Machine:
 
     def commit(self, request: OffsetCommitRequest, version: int = 9) -> list[int]:
         wanted = [
-            TopicToCommit(
-                topic.name,
-                topic_id(topic.name),
-                [
-                    (
-                        each.partition_index,
-                        each.committed_offset,
-                        each.committed_leader_epoch,
-                        each.committed_metadata,
-                    )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
+            TopicToCommit.of(topic.name, topic_id(topic.name), topic.partitions) for topic in request.topics
         ]
-        outcome, codes = self.shard.offset_requests.commit(
+        now = self.now()
+        changes, codes = self.shard.offset_requests.commit(
             request.group_id,
             request.member_id,
             request.group_instance_id,
             request.generation_id_or_member_epoch,
-            request.retention_time_ms,
             wanted,
             version,
-            self.now(),
+            now,
         )
-        self.run(outcome)
+        if request.retention_time_ms < 0:
+            self.run(Outcome(commits=changes))
+        else:
+            self.run(self.shard.offset_requests.expiring(changes, now.wall_ms + request.retention_time_ms))
         return codes
 
     def pass_time(self, ms: int) -> None:

@@ -37,7 +37,7 @@ class Recorder:
         self.connection = connection
         self._on_connected(connection)
 
-    def buffer(self) -> memoryview:
+    def buffer(self, size_hint: int = -1) -> memoryview:
         return memoryview(self._buffer)
 
     def received(self, size: int) -> None:
@@ -78,7 +78,7 @@ def run(
             if recorder.connection is not None:
                 recorder.connection.abort()
                 await asyncio.wait_for(recorder.is_lost.wait(), 10)
-                assert recorder.connection.unsent_bytes() == 0
+                assert recorder.connection.unsent_bytes == 0
 
     if loop == "uvloop":
         import uvloop
@@ -125,9 +125,9 @@ def test_bytes_and_regions_of_files_arrive_in_the_order_they_were_sent(loop: str
             size = (1, 100, 20_000, 2_000_000)[number % 4]
             connection.send_file(file, number * 1000, size)
             expected += head + contents[number * 1000 : number * 1000 + size]
-        assert connection.unsent_bytes() > 0, "the socket does not take it all"
+        assert connection.unsent_bytes > 0, "the socket does not take it all"
         assert await asyncio.to_thread(received, client, len(expected)) == expected
-        await eventually(lambda: connection.unsent_bytes() == 0)
+        await eventually(lambda: connection.unsent_bytes == 0)
         assert recorder.drains >= 1
         file.close()
 
@@ -241,7 +241,7 @@ def test_a_connection_takes_no_more_unread_than_its_send_buffer_holds(loop: str)
     async def scenario(recorder: Recorder, client: socket.socket) -> None:
         assert recorder.connection is not None
         recorder.connection.send(bytes(4_000_000))
-        assert recorder.connection.unsent_bytes() > 3_500_000
+        assert recorder.connection.unsent_bytes > 3_500_000
         assert await asyncio.to_thread(received, client, 4_000_000) == bytes(4_000_000)
 
     run(scenario, loop, send_buffer_bytes=50_000)

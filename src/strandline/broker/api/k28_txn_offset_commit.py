@@ -19,6 +19,7 @@ from strandline.broker.coordinator_shards import APPEND_ERRORS
 from strandline.broker.group_runtime import ShardRuntime
 from strandline.broker.transaction_checks import Caller, guards_for
 from strandline.groups.offset_requests import TopicToCommit
+from strandline.groups.outcome import Outcome
 from strandline.partition.open_transactions import Guard
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k28_txn_offset_commit import (
@@ -79,16 +80,9 @@ def _prepare(
                 place.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
             places.append(place)
-            there.append(
-                (
-                    asked.partition_index,
-                    asked.committed_offset,
-                    asked.committed_leader_epoch,
-                    asked.committed_metadata,
-                )
-            )
+            there.append(asked)
         if known is not None and there:
-            wanted.append(TopicToCommit(topic.name, known.topic_id, there))
+            wanted.append(TopicToCommit.of(topic.name, known.topic_id, there))
         topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=tuple(partitions)))
     return TxnOffsetCommitResponse(throttle_time_ms=0, topics=tuple(topics)), places
 
@@ -105,7 +99,7 @@ async def _commit(
     guard = await _guard(broker, version, request, runtime)
     # It may have been loaded anew while the coordinator of the transaction was asked.
     runtime = broker.groups.shard_of(request.group_id)
-    outcome, codes = runtime.shard.offset_requests.commit_in_transaction(
+    changes, codes = runtime.shard.offset_requests.commit_in_transaction(
         request.group_id,
         request.member_id,
         request.group_instance_id,
@@ -115,12 +109,11 @@ async def _commit(
     )
     for place, code in zip(places, codes, strict=True):
         place.error_code = code
-    if not outcome.commits:
+    if not changes:
         return response
     answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    runtime.commit_in_transaction(
-        outcome.answer(answer, response), request.producer_id, request.producer_epoch, guard
-    )
+    outcome = Outcome(answers=[(answer, response)], commits=changes)
+    runtime.commit_in_transaction(outcome, request.producer_id, request.producer_epoch, guard)
     given: TxnOffsetCommitResponse = await answer
     return given
 

@@ -5,8 +5,9 @@ The bytes are those of `OffsetCommitKey` and of `OffsetCommitValue` in version 3
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import repeat
 from struct import Struct
 from typing import Final
 
@@ -19,21 +20,28 @@ _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 _HEAD: Final = Struct(">hqih")
-# Of a record without a note what differs: the partition, the value's size, the value, and no headers.
-_WITHOUT_NOTE: Final = Struct(">ibhqihqb")
-_VALUE_BYTES: Final = Struct(">hqihq").size
-_VALUE_SIZE: Final = varint(_VALUE_BYTES)[0]
-_DELTAS_OF_A_BYTE: Final = 64
+# What stands behind the beginning of a record without a note: offset, leader epoch, a text of no length, the time of
+# the commit, and no headers.
+_REST: Final = Struct(">qi2xqx")
+_VALUE_SIZE: Final = varint(Struct(">hqihq").size)
+# Those that take one byte.
+_DELTAS: Final = [varint(delta) for delta in range(64)]
 
 
-@lru_cache(maxsize=4096)
-def _beginnings(group_id: str, topic: str) -> tuple[bytes, bytes]:
-    """What records of a topic without notes begin with, before and behind a delta of one byte."""
+@lru_cache(maxsize=1024)
+def _parts(group_id: str, topic: str, partitions: tuple[int, ...]) -> list[bytes]:
+    """Records without notes of these partitions, which consumers commit again and again: of each what stands before its
+    delta, the delta, what stands behind that, and nothing yet where the rest belongs."""
     prefix = _key_prefix(group_id, topic)
-    key_size = len(prefix) + _INT32.size
-    behind = varint(key_size) + prefix
-    size = 2 + 1 + len(behind) + _WITHOUT_NOTE.size
-    return varint(size) + b"\0\0", behind
+    key = varint(len(prefix) + _INT32.size) + prefix
+    value = _VALUE_SIZE + _INT16.pack(_VERSION)
+    no_times = b"\0\0"  # no attributes, and the batch's own timestamp
+    parts = []
+    for delta, partition in enumerate(partitions):
+        behind = key + _INT32.pack(partition) + value
+        before = varint(len(no_times) + 1 + len(behind) + _REST.size) + no_times
+        parts += [before, varint(delta), behind, b""]
+    return parts
 
 
 def _key_prefix(group_id: str, topic: str) -> bytes:
@@ -42,22 +50,29 @@ def _key_prefix(group_id: str, topic: str) -> bytes:
     return b"".join((_TYPE, _INT16.pack(len(group)), group, _INT16.pack(len(name)), name))
 
 
-def append_records(
-    records: list[bytes],
+def records_of(
+    first: int,
     group_id: str,
     topic: str,
-    committed: Iterable[tuple[int, tuple[int, int, str, int, int]]],
-) -> None:
-    """Records of these offsets of a topic: partition, then offset, leader epoch, note and time of the commit."""
-    before, behind = _beginnings(group_id, topic)
-    pack = _WITHOUT_NOTE.pack
-    for partition, (offset, leader_epoch, note, commit_ms, _) in committed:
-        delta = len(records)
-        if note or delta >= _DELTAS_OF_A_BYTE:
-            records.append(_record(delta, group_id, topic, partition, offset, leader_epoch, note, commit_ms))
-            continue
-        rest = pack(partition, _VALUE_SIZE, _VERSION, offset, leader_epoch, 0, commit_ms, 0)
-        records.append(b"%b%c%b%b" % (before, delta << 1, behind, rest))
+    partitions: Sequence[int],
+    offsets: Sequence[int],
+    leader_epochs: Sequence[int],
+    notes: Sequence[str] | None,
+    commit_ms: int,
+) -> list[bytes]:
+    """Records of a topic's offsets, in pieces; the first has this offset delta."""
+    end = first + len(partitions)
+    if notes is not None or end > len(_DELTAS):
+        rows = zip(partitions, offsets, leader_epochs, notes or repeat(""), strict=False)
+        return [
+            _record(delta, group_id, topic, partition, offset, epoch, note, commit_ms)
+            for delta, (partition, offset, epoch, note) in enumerate(rows, first)
+        ]
+    parts = _parts(group_id, topic, tuple(partitions)).copy()
+    if first:
+        parts[1::4] = _DELTAS[first:end]
+    parts[3::4] = map(_REST.pack, offsets, leader_epochs, repeat(commit_ms))
+    return parts
 
 
 def _record(

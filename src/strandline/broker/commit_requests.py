@@ -1,0 +1,180 @@
+"""What OffsetCommit asks for, and how a consumer's next commit is read without decoding it.
+
+A consumer commits the same partitions again and again: of two such requests only the offsets and their leader epochs
+differ, which have fixed places. Of a request that came twice a pattern is kept, on its connection, that reads the next
+one in a single step and knows the answer to it. Whatever does not fit the pattern is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.buffers import Buffer
+from strandline.base.tuples import new_tuple
+from strandline.groups.offset_requests import TopicToCommit
+from strandline.wire.api.k08_offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from strandline.wire.codec import encode
+
+if TYPE_CHECKING:
+    from strandline.broker.group_runtime import ShardRuntime
+
+# From here on a leader epoch stands behind each offset.
+_EPOCHS_FROM: Final = 6
+_OFFSET_AND_EPOCH: Final = Struct(">qi")
+_PARTITIONS_MAX: Final = 1000
+
+
+class AskedCommit:
+    """A request without its offsets: who asks, and for what."""
+
+    __slots__ = (
+        "_all_written",
+        "generation",
+        "group_id",
+        "instance_id",
+        "member_id",
+        "retention_ms",
+        "topics",
+        "version",
+    )
+
+    def __init__(self, version: int, request: OffsetCommitRequest) -> None:
+        self.version = version
+        self.group_id = request.group_id
+        self.generation = request.generation_id_or_member_epoch
+        self.member_id = request.member_id
+        self.instance_id = request.group_instance_id
+        self.retention_ms = request.retention_time_ms
+        self.topics = request.topics
+        self._all_written: bytes | None = None
+
+    def answer(self, codes: Sequence[int]) -> bytes:
+        """`codes` has one for each partition, in the request's order."""
+        if any(codes):
+            return _answer(self.version, self.topics, codes)
+        if self._all_written is None:
+            self._all_written = _answer(self.version, self.topics, codes)
+        return self._all_written
+
+
+def _answer(version: int, topics: Sequence[OffsetCommitRequestTopic], codes: Sequence[int]) -> bytes:
+    following = iter(codes)
+    answered = tuple(
+        OffsetCommitResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=tuple(
+                OffsetCommitResponsePartition(
+                    partition_index=each.partition_index, error_code=next(following)
+                )
+                for each in topic.partitions
+            ),
+        )
+        for topic in topics
+    )
+    return bytes(encode(OffsetCommitResponse(topics=answered), version))
+
+
+class CommitPattern:
+    __slots__ = ("_constants", "_fields", "_image_version", "_topics", "asked", "codes", "runtime")
+
+    def __init__(
+        self,
+        asked: AskedCommit,
+        request: OffsetCommitRequest,
+        topics: Sequence[TopicToCommit],
+        runtime: ShardRuntime,
+        image_version: int,
+    ) -> None:
+        """`topics` are those of the request, all of which there are in this version of the image; `runtime` is of its
+        group."""
+        self.asked = asked
+        self.runtime = runtime
+        self._topics = topics
+        self._image_version = image_version
+        self.codes = [0] * sum(len(topic.partitions) for topic in topics)
+        zeros = bytes(encode(_with_all_offsets(request, 0), asked.version))
+        ones = bytes(encode(_with_all_offsets(request, -1), asked.version))
+        # Offsets and epochs are where the two differ, in every byte.
+        differing = [place for place, (low, high) in enumerate(zip(zeros, ones, strict=True)) if low != high]
+        starts = differing[:: _OFFSET_AND_EPOCH.size]
+        assert len(starts) == len(self.codes)
+        self._constants: tuple[bytes, ...] = ()
+        layout = ">"
+        position = 0
+        for start in [*starts, len(zeros)]:
+            self._constants += (zeros[position:start],)
+            layout += f"{start - position}sqi"
+            position = start + _OFFSET_AND_EPOCH.size
+        self._fields = Struct(layout.removesuffix("qi"))
+        assert self._fields.size == len(zeros)
+
+    @classmethod
+    def can_be_of(cls, asked: AskedCommit, topics: Sequence[TopicToCommit]) -> bool:
+        return (
+            asked.version >= _EPOCHS_FROM
+            and len(topics) == len(asked.topics)
+            and 0 < sum(len(topic.partitions) for topic in topics) <= _PARTITIONS_MAX
+        )
+
+    def read(
+        self, version: int, body: Buffer, position: int, image_version: int
+    ) -> list[TopicToCommit] | None:
+        """What the request commits; None where it is another one."""
+        fields = self._fields
+        if (
+            len(body) - position != fields.size
+            or version != self.asked.version
+            or image_version != self._image_version
+            or self.runtime.is_stopped
+        ):
+            return None
+        found = fields.unpack_from(body, position)
+        if found[0::3] != self._constants:
+            return None
+        offsets, leader_epochs = found[1::3], found[2::3]
+        if len(self._topics) == 1:
+            ((topic, topic_id, partitions, _, _, notes),) = self._topics
+            return [new_tuple(TopicToCommit, (topic, topic_id, partitions, offsets, leader_epochs, notes))]
+        wanted: list[TopicToCommit] = []
+        first = 0
+        for topic, topic_id, partitions, _, _, notes in self._topics:
+            end = first + len(partitions)
+            columns = (offsets[first:end], leader_epochs[first:end])
+            wanted.append(new_tuple(TopicToCommit, (topic, topic_id, partitions, *columns, notes)))
+            first = end
+        return wanted
+
+
+def _with_all_offsets(request: OffsetCommitRequest, number: int) -> OffsetCommitRequest:
+    return OffsetCommitRequest(
+        group_id=request.group_id,
+        generation_id_or_member_epoch=request.generation_id_or_member_epoch,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        topics=tuple(
+            OffsetCommitRequestTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    OffsetCommitRequestPartition(
+                        partition_index=each.partition_index,
+                        committed_offset=number,
+                        committed_leader_epoch=number,
+                        committed_metadata=each.committed_metadata,
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
+    )
