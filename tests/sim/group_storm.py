@@ -250,31 +250,26 @@ class GroupStorm:
     def _commit(self, runtime: ShardRuntime, call: Call) -> None:
         request = call.request
         wanted = [
-            TopicToCommit(
-                topic.name,
-                topic_id(topic.name),
-                [(each.partition_index, each.committed_offset, -1, None) for each in topic.partitions],
-            )
-            for topic in request.topics
+            TopicToCommit.of(topic.name, topic_id(topic.name), topic.partitions) for topic in request.topics
         ]
         who = (request.group_id, request.member_id, request.group_instance_id)
         generation = request.generation_id_or_member_epoch
         requests = runtime.shard.offset_requests
         try:
             if call.producer_id >= 0:
-                outcome, _ = requests.commit_in_transaction(*who, generation, wanted, runtime.now())
+                changes, _ = requests.commit_in_transaction(*who, generation, wanted, runtime.now())
             else:
-                outcome, _ = requests.commit(*who, generation, -1, wanted, call.version, runtime.now())
+                changes, _ = requests.commit(*who, generation, wanted, call.version, runtime.now())
         except KafkaError as error:
             call.set_result(Committed(error.code))
             return
-        outcome.answer(call, Committed())
         if call.producer_id < 0:
-            runtime.commit(outcome)
+            runtime.commit(changes, call, Committed())
             return
         guard = runtime.replica.producers.transactions.begin_check(
             call.producer_id, 0, -1, begins_with_zero=False
         )
+        outcome = Outcome(answers=[(call, Committed())], commits=changes)
         runtime.commit_in_transaction(outcome, call.producer_id, 0, guard)
 
     def end_transaction(self, producer_id: int, is_commit: bool) -> None:

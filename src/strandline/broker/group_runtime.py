@@ -24,7 +24,7 @@ from strandline.broker.replica import Replica
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.consumer_requests import Join, heartbeat_refused
 from strandline.groups.offsets import OffsetChanges
-from strandline.groups.outcome import After, Outcome, Response
+from strandline.groups.outcome import After, Outcome, Response, Token
 from strandline.groups.shard import GroupShard
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import Guard
@@ -82,20 +82,20 @@ class ShardRuntime:
                 following = None
         self._arm()
 
-    def commit(self, changes: list[OffsetChanges], waiting: Any) -> None:
+    def commit(self, changes: list[OffsetChanges], token: Token, response: Response) -> None:
         """Writes those of one turn of the loop together: a batch costs more than what is in it. Where requests are
         handled as they arrive the first is written at once, so that it need not wait."""
         if not changes:
-            self.run(Outcome(answers=[(waiting, waiting)]))
+            self.run(Outcome(answers=[(token, response)]))
             return
         if not self._is_queueing:
             self._is_queueing = True
             if not self._broker.turns.before_answers(self._end_turn):
                 asyncio.get_running_loop().call_soon(self._end_turn)
-                self.run(Outcome(answers=[(waiting, waiting)], commits=changes))
+                self.run(Outcome(answers=[(token, response)], commits=changes))
                 return
         self._queued.commits += changes
-        self._queued.answers.append((waiting, waiting))
+        self._queued.answers.append((token, response))
         for each in changes:
             self._queued_count += len(each.partitions)
         if self._queued_count >= _COMMITS_PER_BATCH_MAX:

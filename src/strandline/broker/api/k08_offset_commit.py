@@ -121,7 +121,7 @@ def _commit(
         given = [code or next(following) for code in codes]
     waiting = _Waiting(asked, given)
     if asked.retention_ms < 0:
-        runtime.commit(changes, waiting)
+        runtime.commit(changes, waiting, waiting)
     else:
         expire_ms = now.wall_ms + asked.retention_ms
         runtime.run(requests.expiring(changes, expire_ms).answer(waiting, waiting))
