@@ -52,9 +52,10 @@ def test_records_are_those_of_the_schema(
         for partition, offset, epoch, note in committed
     ]
     partitions, offsets, epochs, notes = zip(*committed, strict=True) if committed else ((), (), (), ())
+    positions = [offset_commits.POSITION.pack(*each) for each in zip(offsets, epochs, strict=True)]
     for _ in range(2):  # how these partitions are written is remembered
         records = offset_commits.records_of(
-            before, group, topic, partitions, offsets, epochs, notes if any(notes) else None, commit_ms
+            before, group, topic, partitions, positions, notes if any(notes) else None, commit_ms
         )
         assert b"".join(records) == b"".join(small_records(expected)[before:])
 

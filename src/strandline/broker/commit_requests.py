@@ -23,13 +23,13 @@ from strandline.wire.api.k08_offset_commit import (
     OffsetCommitResponseTopic,
 )
 from strandline.wire.codec import encode
+from strandline.wire.records.offset_commits import POSITION
 
 if TYPE_CHECKING:
     from strandline.broker.group_runtime import ShardRuntime
 
 # From here on a leader epoch stands behind each offset.
 _EPOCHS_FROM: Final = 6
-_OFFSET_AND_EPOCH: Final = Struct(">qi")
 _PARTITIONS_MAX: Final = 1000
 
 
@@ -85,7 +85,7 @@ def _answer(version: int, topics: Sequence[OffsetCommitRequestTopic], codes: Seq
 
 
 class CommitPattern:
-    __slots__ = ("_constants", "_fields", "_image_version", "_topics", "asked", "codes", "runtime")
+    __slots__ = ("_constants", "_image_version", "_layout", "_topics", "asked", "codes", "runtime")
 
     def __init__(
         self,
@@ -106,17 +106,17 @@ class CommitPattern:
         ones = bytes(encode(_with_all_offsets(request, -1), asked.version))
         # Offsets and epochs are where the two differ, in every byte.
         differing = [place for place, (low, high) in enumerate(zip(zeros, ones, strict=True)) if low != high]
-        starts = differing[:: _OFFSET_AND_EPOCH.size]
+        starts = differing[:: POSITION.size]
         assert len(starts) == len(self.codes)
         self._constants: tuple[bytes, ...] = ()
         layout = ">"
         position = 0
         for start in [*starts, len(zeros)]:
             self._constants += (zeros[position:start],)
-            layout += f"{start - position}sqi"
-            position = start + _OFFSET_AND_EPOCH.size
-        self._fields = Struct(layout.removesuffix("qi"))
-        assert self._fields.size == len(zeros)
+            layout += f"{start - position}s{POSITION.size}s"
+            position = start + POSITION.size
+        self._layout = Struct(layout.removesuffix(f"{POSITION.size}s"))
+        assert self._layout.size == len(zeros)
 
     @classmethod
     def can_be_of(cls, asked: AskedCommit, topics: Sequence[TopicToCommit]) -> bool:
@@ -130,27 +130,27 @@ class CommitPattern:
         self, version: int, body: Buffer, position: int, image_version: int
     ) -> list[TopicToCommit] | None:
         """What the request commits; None where it is another one."""
-        fields = self._fields
+        layout = self._layout
         if (
-            len(body) - position != fields.size
+            len(body) - position != layout.size
             or version != self.asked.version
             or image_version != self._image_version
             or self.runtime.is_stopped
         ):
             return None
-        found = fields.unpack_from(body, position)
-        if found[0::3] != self._constants:
+        found = layout.unpack_from(body, position)
+        if found[0::2] != self._constants:
             return None
-        offsets, leader_epochs = found[1::3], found[2::3]
+        positions = found[1::2]
         if len(self._topics) == 1:
-            ((topic, topic_id, partitions, _, _, notes),) = self._topics
-            return [new_tuple(TopicToCommit, (topic, topic_id, partitions, offsets, leader_epochs, notes))]
+            ((topic, topic_id, partitions, _, notes),) = self._topics
+            return [new_tuple(TopicToCommit, (topic, topic_id, partitions, positions, notes))]
         wanted: list[TopicToCommit] = []
         first = 0
-        for topic, topic_id, partitions, _, _, notes in self._topics:
+        for topic, topic_id, partitions, _, notes in self._topics:
             end = first + len(partitions)
-            columns = (offsets[first:end], leader_epochs[first:end])
-            wanted.append(new_tuple(TopicToCommit, (topic, topic_id, partitions, *columns, notes)))
+            fields = (topic, topic_id, partitions, positions[first:end], notes)
+            wanted.append(new_tuple(TopicToCommit, fields))
             first = end
         return wanted
 

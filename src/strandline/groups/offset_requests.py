@@ -14,6 +14,7 @@ from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
 from strandline.groups.offsets import OffsetChanges
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.subscriptions import subscribed_topics
+from strandline.wire.records.offset_commits import POSITION
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ class TopicToCommit(NamedTuple):
     topic: str
     topic_id: bytes
     partitions: Sequence[int]
-    offsets: Sequence[int]
-    leader_epochs: Sequence[int]
+    positions: Sequence[bytes]  # offsets and leader epochs: see `offset_commits.POSITION`
     notes: Sequence[str] | None  # None where no partition has one
 
     @classmethod
@@ -56,8 +56,7 @@ class TopicToCommit(NamedTuple):
             topic,
             topic_id,
             tuple([each.partition_index for each in asked]),
-            tuple([each.committed_offset for each in asked]),
-            tuple([each.committed_leader_epoch for each in asked]),
+            tuple([POSITION.pack(each.committed_offset, each.committed_leader_epoch) for each in asked]),
             notes if any(notes) else None,
         )
 
@@ -88,8 +87,7 @@ def _without(changes: OffsetChanges, refused: list[bool]) -> OffsetChanges:
     assert changes.notes is not None
     return changes._replace(
         partitions=tuple(compress(changes.partitions, kept)),
-        offsets=tuple(compress(changes.offsets, kept)),
-        leader_epochs=tuple(compress(changes.leader_epochs, kept)),
+        positions=tuple(compress(changes.positions, kept)),
         notes=tuple(compress(changes.notes, kept)),
     )
 
@@ -119,8 +117,8 @@ class OffsetRequests:
     ) -> tuple[list[OffsetChanges], list[int]]:
         changes = []
         codes: list[int] = []
-        for topic, _, partitions, offsets, leader_epochs, notes in topics:
-            fields = (group_id, topic, partitions, offsets, leader_epochs, notes, now.wall_ms)
+        for topic, _, partitions, positions, notes in topics:
+            fields = (group_id, topic, partitions, positions, notes, now.wall_ms)
             change = new_tuple(OffsetChanges, fields)
             if notes is None:
                 codes += [0] * len(partitions)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import repeat
 from typing import Final, NamedTuple
 
-from strandline.base.tuples import new_tuple
 from strandline.groups.outcome import Entry
+from strandline.wire.records.offset_commits import POSITION
 from strandline.wire.records.offsets_topic import OffsetCommitKey, OffsetCommitValue
 
 NEVER: Final = -1
@@ -34,19 +34,16 @@ class OffsetChanges(NamedTuple):
     group_id: str
     topic: str
     partitions: Sequence[int]
-    offsets: Sequence[int]
-    leader_epochs: Sequence[int]
+    positions: Sequence[bytes]  # offsets and leader epochs: see `offset_commits.POSITION`
     notes: Sequence[str] | None  # None where no partition has one
     commit_ms: int
 
     def committed(self) -> dict[int, CommittedOffset]:
-        _, _, partitions, offsets, leader_epochs, notes, commit_ms = self
-        rows = zip(
-            offsets, leader_epochs, notes or repeat(""), repeat(commit_ms), repeat(NEVER), strict=False
-        )
+        _, _, partitions, positions, notes, commit_ms = self
+        rows = zip(partitions, map(POSITION.unpack, positions), notes or repeat(""), strict=False)
         return {
-            partition: new_tuple(CommittedOffset, row)
-            for partition, row in zip(partitions, rows, strict=False)
+            partition: CommittedOffset(offset, leader_epoch, note, commit_ms)
+            for partition, (offset, leader_epoch), note in rows
         }
 
 

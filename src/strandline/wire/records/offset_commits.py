@@ -19,10 +19,10 @@ _VERSION: Final = 3
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
-_HEAD: Final = Struct(">hqih")
-# What stands behind the beginning of a record without a note: offset, leader epoch, a text of no length, the time of
-# the commit, and no headers.
-_REST: Final = Struct(">qi2xqx")
+# An offset and its leader epoch, one behind the other in requests and in records.
+POSITION: Final = Struct(">qi")
+# What stands behind the position in a record without a note: a text of no length, the time of the commit, no headers.
+_REST: Final = Struct(">2xqx")
 _VALUE_SIZE: Final = varint(Struct(">hqihq").size)
 # Those that take one byte.
 _DELTAS: Final = [varint(delta) for delta in range(64)]
@@ -31,7 +31,7 @@ _DELTAS: Final = [varint(delta) for delta in range(64)]
 @lru_cache(maxsize=1024)
 def _parts(group_id: str, topic: str, partitions: tuple[int, ...]) -> list[bytes]:
     """Records without notes of these partitions, which consumers commit again and again: of each what stands before its
-    delta, the delta, what stands behind that, and nothing yet where the rest belongs."""
+    delta, the delta, what stands behind that, and nothing yet where position and time belong."""
     prefix = _key_prefix(group_id, topic)
     key = varint(len(prefix) + _INT32.size) + prefix
     value = _VALUE_SIZE + _INT16.pack(_VERSION)
@@ -39,7 +39,7 @@ def _parts(group_id: str, topic: str, partitions: tuple[int, ...]) -> list[bytes
     parts = []
     for delta, partition in enumerate(partitions):
         behind = key + _INT32.pack(partition) + value
-        before = varint(len(no_times) + 1 + len(behind) + _REST.size) + no_times
+        before = varint(len(no_times) + 1 + len(behind) + POSITION.size + _REST.size) + no_times
         parts += [before, varint(delta), behind, b""]
     return parts
 
@@ -55,23 +55,23 @@ def records_of(
     group_id: str,
     topic: str,
     partitions: Sequence[int],
-    offsets: Sequence[int],
-    leader_epochs: Sequence[int],
+    positions: Sequence[bytes],
     notes: Sequence[str] | None,
     commit_ms: int,
 ) -> list[bytes]:
-    """Records of a topic's offsets, in pieces; the first has this offset delta."""
+    """Records of a topic's offsets, in pieces; the first has this offset delta. A position is what `POSITION` packs."""
     end = first + len(partitions)
     if notes is not None or end > len(_DELTAS):
-        rows = zip(partitions, offsets, leader_epochs, notes or repeat(""), strict=False)
+        rows = zip(partitions, positions, notes or repeat(""), strict=False)
         return [
-            _record(delta, group_id, topic, partition, offset, epoch, note, commit_ms)
-            for delta, (partition, offset, epoch, note) in enumerate(rows, first)
+            _record(delta, group_id, topic, partition, position, note, commit_ms)
+            for delta, (partition, position, note) in enumerate(rows, first)
         ]
     parts = _parts(group_id, topic, tuple(partitions)).copy()
     if first:
         parts[1::4] = _DELTAS[first:end]
-    parts[3::4] = map(_REST.pack, offsets, leader_epochs, repeat(commit_ms))
+    rest = _REST.pack(commit_ms)
+    parts[3::4] = [position + rest for position in positions]
     return parts
 
 
@@ -80,13 +80,12 @@ def _record(
     group_id: str,
     topic: str,
     partition: int,
-    offset: int,
-    leader_epoch: int,
+    position: bytes,
     note: str,
     commit_ms: int,
 ) -> bytes:
     key = _key_prefix(group_id, topic) + _INT32.pack(partition)
     text = note.encode()
-    value = _HEAD.pack(_VERSION, offset, leader_epoch, len(text)) + text + _INT64.pack(commit_ms)
+    value = b"".join((_INT16.pack(_VERSION), position, _INT16.pack(len(text)), text, _INT64.pack(commit_ms)))
     body = b"".join((b"\0\0", varint(delta), varint(len(key)), key, varint(len(value)), value, b"\0"))
     return varint(len(body)) + body
