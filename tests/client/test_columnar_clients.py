@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from strandline.base.ids import TopicPartition
-from strandline.client import Consumer, Producer
+from strandline.client import Consumer, Producer, sync
 from strandline.client.errors import (
     ConfigError,
     IllegalStateError,
@@ -234,3 +234,21 @@ def test_a_row_that_the_broker_refuses_is_noticed_though_its_batch_was_split(
                 await sent
 
     run(main())
+
+
+def test_tables_are_made_in_the_background(bootstrap: str, topic: str) -> None:
+    make_topic(bootstrap, topic, partitions=1)
+    where = TopicPartition(topic, 0)
+    with sync.Producer(bootstrap_servers=bootstrap) as producer:
+        producer.send_table(topic, pa.table({"value": [b"%d" % n for n in range(100)]}))
+        producer.flush()
+    with sync.Consumer(EARLIEST, bootstrap_servers=bootstrap) as consumer:
+        consumer.assign([where])
+        found: list[bytes] = []
+        while len(found) < 100:
+            table = consumer.begin_poll_table(10, max_rows=1).result()
+            assert table.num_rows, "no more rows came"
+            found += table["value"].to_pylist()
+            assert consumer.position(where) == len(found)
+        assert found == [b"%d" % n for n in range(100)]
+        consumer.begin_poll_table(60).abandon()

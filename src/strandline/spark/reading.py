@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicError
-from strandline.client.sync.consumer import Consumer
+from strandline.client.sync.consumer import Consumer, TableResult
 from strandline.spark.cluster import PATIENCE, Admin, admin_settings, consumer_settings
 from strandline.spark.columns import spark_batch
 from strandline.spark.kept import Kept
@@ -69,24 +69,38 @@ class _RangeReader:
         consumer.assign([self._where])
         consumer.fetch_until(self._where, wanted.end)
         consumer.seek(self._where, wanted.start)
-        while self._position < wanted.end:
-            try:
-                table = consumer.poll_table(_POLL_SECONDS, **self._limits(), with_timestamp_type=True)
-            except OffsetOutOfRangeError as error:
-                self._skip(f"offset {self._position}: {error.message}")
-                continue
-            position = consumer.position(self._where)
-            if position > self._position:
-                self._position, self._progress_at = position, time.monotonic()
-            elif not table.num_rows:
-                self._check_progress()
-            if table.num_rows:
-                self._row_bytes = table.nbytes / table.num_rows
-            table = _before(table, wanted.end)
-            if table.num_rows:
-                yield spark_batch(table, include_headers=self._options.include_headers)
-                # What Spark did with it meanwhile is no time that the brokers took.
-                self._progress_at = time.monotonic()
+        following: TableResult | None = None
+        try:
+            while self._position < wanted.end:
+                try:
+                    table = (following or self._begin()).result()
+                except OffsetOutOfRangeError as error:
+                    following = None
+                    self._skip(f"offset {self._position}: {error.message}")
+                    continue
+                following = None
+                self._took(table, consumer.position(self._where))
+                if self._position < wanted.end and table.num_rows:
+                    following = self._begin()  # decoded while Spark is given this one
+                table = _before(table, wanted.end)
+                if table.num_rows:
+                    yield spark_batch(table, include_headers=self._options.include_headers)
+                    # What Spark did with it meanwhile is no time that the brokers took.
+                    self._progress_at = time.monotonic()
+        finally:
+            if following is not None:
+                following.abandon()
+
+    def _begin(self) -> TableResult:
+        return self._consumer.begin_poll_table(_POLL_SECONDS, **self._limits(), with_timestamp_type=True)
+
+    def _took(self, table: pa.RecordBatch, position: int) -> None:
+        if position > self._position:
+            self._position, self._progress_at = position, time.monotonic()
+        elif not table.num_rows:
+            self._check_progress()
+        if table.num_rows:
+            self._row_bytes = table.nbytes / table.num_rows
 
     def _limits(self) -> dict[str, int]:
         """How much to take at once: whole batches, up to a table's size or the end of the range."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +24,18 @@ class Clock:
         return self.now
 
 
+class Polled:
+    """A table in the background; how many were abandoned is on the class."""
+
+    abandoned = 0
+
+    def __init__(self, poll: Callable[[], pa.RecordBatch]) -> None:
+        self.result = poll
+
+    def abandon(self) -> None:
+        Polled.abandoned += 1
+
+
 class Slow:
     """A partition of two records, whose leader has the second one only when it is asked for the second time."""
 
@@ -37,7 +50,10 @@ class Slow:
 
     def fetch_until(self, where: Any, offset: int | None) -> None: ...
 
-    def poll_table(self, *_: Any, **limits: Any) -> pa.RecordBatch:
+    def begin_poll_table(self, *_: Any, **limits: Any) -> Polled:
+        return Polled(self._poll)
+
+    def _poll(self) -> pa.RecordBatch:
         offset = self._answers.pop(0) if self._answers else None
         offsets = [] if offset is None else [offset]
         self._position += len(offsets)
@@ -72,12 +88,27 @@ def test_the_time_that_spark_takes_for_a_batch_is_no_time_without_a_record(
 
 def test_a_partition_without_records_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, consumer = Clock(), Slow()
-    asked = consumer.poll_table
+    asked = consumer._poll
 
-    def waiting(*arguments: Any, **limits: Any) -> pa.RecordBatch:
+    def waiting() -> pa.RecordBatch:
         clock.now += HOUR_SECONDS
         return asked()
 
-    monkeypatch.setattr(consumer, "poll_table", waiting)
+    monkeypatch.setattr(consumer, "_poll", waiting)
     with pytest.raises(KafkaTimeoutError, match="no record of t-0 at offset 1"):
         list(reader(monkeypatch, clock, consumer, end=2).batches())
+
+
+def test_the_next_table_is_made_while_spark_has_this_one_and_is_not_if_it_wants_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Polled, "abandoned", 0)
+    consumer = Slow()
+    begun = []
+    begin = consumer.begin_poll_table
+    monkeypatch.setattr(consumer, "begin_poll_table", lambda *a, **k: begun.append(1) or begin())
+    batches = reader(monkeypatch, Clock(), consumer, end=2).batches()
+    next(batches)
+    assert len(begun) == 2
+    batches.close()
+    assert Polled.abandoned == 1

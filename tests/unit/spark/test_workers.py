@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import platform
 
-from strandline.spark.workers import get_ready, leave_modules_alone
+from strandline.spark.workers import get_ready, keep_memory, leave_modules_alone
 
 
 def test_what_a_process_has_loaded_is_left_alone_by_the_collector() -> None:
@@ -19,3 +20,7 @@ def test_what_a_process_has_loaded_is_left_alone_by_the_collector() -> None:
         assert gc.get_freeze_count() <= frozen, "once in a process"
     finally:
         gc.unfreeze()
+
+
+def test_glibc_keeps_the_memory_of_tables() -> None:
+    assert keep_memory() == (platform.libc_ver()[0] == "glibc")

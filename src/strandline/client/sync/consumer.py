@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer import Consumer as Engine
@@ -16,6 +16,9 @@ from strandline.client.membership import RebalanceListener
 from strandline.client.subscription import OffsetAndMetadata
 from strandline.client.sync.calls import ConsumerCalls
 from strandline.client.sync.face import settled_within
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class Consumer(ConsumerCalls):
@@ -38,6 +41,12 @@ class Consumer(ConsumerCalls):
         told: Any = None if listener is None else _ListenerOfTheCaller(listener, self._thread.ask_the_caller)
         self._thread.call(lambda: self._engine.subscribe(topics, pattern=pattern, listener=told))
 
+    def begin_poll_table(self, timeout: float = 0.0, **limits: Any) -> TableResult:
+        """`poll_table` in the background, so that a table is made while another one is used. Until its result is there
+        nothing else is to be done with the consumer."""
+        self._check_process()
+        return TableResult(self._thread.start(self._engine.poll_table(timeout, **limits)))
+
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None
     ) -> CommitResult:
@@ -56,6 +65,21 @@ class Consumer(ConsumerCalls):
             # A call on the loop thread costs more than a record, so what a poll has brought is taken without one.
             while (more := self._engine.getone_nowait()) is not None:
                 yield more
+
+
+class TableResult:
+    """A table that was asked for and not waited for."""
+
+    def __init__(self, work: Any) -> None:
+        self._work = work
+
+    def result(self) -> pyarrow.RecordBatch:
+        """Waits for it, or raises what `poll_table` does."""
+        return self._work.result()
+
+    def abandon(self) -> None:
+        """Nobody wants it any more, and the consumer will be closed."""
+        self._work.cancel()
 
 
 class CommitResult:
