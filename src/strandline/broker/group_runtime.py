@@ -339,10 +339,8 @@ def _records(outcome: Outcome) -> tuple[list[bytes], int]:
 
 
 def _give(outcome: Outcome) -> None:
-    token: Any
     for token, response in outcome.answers:
-        if not token.done():
-            token.set_result(response)
+        _resolve(token, response)
 
 
 def _resolve(token: Any, response: Response) -> None:
