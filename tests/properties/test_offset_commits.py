@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.broker.commit_requests import AskedCommit, CommitPattern
-from strandline.groups.offset_requests import TopicToCommit
+from strandline.groups.offsets import OffsetChanges
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -115,9 +115,9 @@ def test_what_a_pattern_reads_is_what_the_codec_reads(
     for _ in range(data.draw(st.integers(0, 2))):
         sent[data.draw(st.integers(4, len(sent) - 1))] = data.draw(st.integers(0, 255))
     cut = bytes(sent[: len(sent) - data.draw(st.sampled_from((0, 0, 0, 1, 5)))])
-    found = pattern.read(version, cut, 4, _IMAGE)
+    found = pattern.read(version, cut, 4, _IMAGE, _NOW_MS)
     if found is not None:
-        assert found == topics_of(decode(OffsetCommitRequest, version, cut, 4))
+        assert found == changes_of(decode(OffsetCommitRequest, version, cut, 4))
 
 
 @given(request=_requests(), version=st.integers(6, 10), data=st.data())
@@ -129,22 +129,22 @@ def test_a_pattern_reads_the_next_commit_of_the_same_partitions(
     if pattern is not None:
         sent = b"head" + bytes(encode(with_other_offsets(request, data.draw), version))
         following = decode(OffsetCommitRequest, version, sent, 4)
-        assert pattern.read(version, memoryview(sent), 4, _IMAGE) == topics_of(following)
-        assert pattern.read(version, sent, 4, _IMAGE + 1) is None, "the topics may be others now"
-        assert pattern.read(version - 1, sent, 4, _IMAGE) is None
+        assert pattern.read(version, memoryview(sent), 4, _IMAGE, _NOW_MS) == changes_of(following)
+        assert pattern.read(version, sent, 4, _IMAGE + 1, _NOW_MS) is None, "the topics may be others now"
+        assert pattern.read(version - 1, sent, 4, _IMAGE, _NOW_MS) is None
         assert pattern.codes == [0] * sum(len(topic.partitions) for topic in request.topics)
 
 
 _IMAGE = 17
+_NOW_MS = 1_700_000_000_000
 
 
 class Runtime:
     is_stopped = False
 
 
-def topics_of(request: OffsetCommitRequest) -> list[TopicToCommit]:
-    """As if a topic's id were its name."""
-    return [TopicToCommit.of(t.name, t.topic_id, t.partitions) for t in request.topics]
+def changes_of(request: OffsetCommitRequest) -> list[OffsetChanges]:
+    return [OffsetChanges.of(request.group_id, t.name, t.partitions, _NOW_MS) for t in request.topics]
 
 
 def pattern_of(request: OffsetCommitRequest, version: int) -> CommitPattern | None:
@@ -153,10 +153,10 @@ def pattern_of(request: OffsetCommitRequest, version: int) -> CommitPattern | No
         request = decode(OffsetCommitRequest, version, encode(request, version), 0)
     except EncodeError:
         return None
-    asked, topics = AskedCommit(version, request), topics_of(request)
-    if not CommitPattern.can_be_of(asked, topics):
+    asked, changes = AskedCommit(version, request), changes_of(request)
+    if not CommitPattern.can_be_of(asked, changes):
         return None
-    return CommitPattern(asked, request, topics, Runtime(), _IMAGE)  # type: ignore[arg-type]
+    return CommitPattern(asked, request, changes, Runtime(), _IMAGE)  # type: ignore[arg-type]
 
 
 def with_other_offsets(request: OffsetCommitRequest, draw: Any) -> OffsetCommitRequest:
@@ -191,6 +191,6 @@ def test_a_pattern_of_a_stopped_coordinator_reads_nothing() -> None:
     pattern = pattern_of(request, 9)
     assert pattern is not None
     sent = bytes(encode(request, 9))
-    assert pattern.read(9, sent, 0, _IMAGE) is not None
+    assert pattern.read(9, sent, 0, _IMAGE, _NOW_MS) is not None
     pattern.runtime.is_stopped = True
-    assert pattern.read(9, sent, 0, _IMAGE) is None
+    assert pattern.read(9, sent, 0, _IMAGE, _NOW_MS) is None

@@ -19,7 +19,7 @@ from strandline.broker.group_runtime import ShardRuntime
 from strandline.groups.classic_rebalance import join_refused
 from strandline.groups.consumer_requests import Join, heartbeat_refused
 from strandline.groups.members import Caller
-from strandline.groups.offset_requests import TopicToCommit
+from strandline.groups.offsets import OffsetChanges
 from strandline.groups.outcome import Outcome
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
@@ -249,17 +249,19 @@ class GroupStorm:
 
     def _commit(self, runtime: ShardRuntime, call: Call) -> None:
         request = call.request
-        wanted = [
-            TopicToCommit.of(topic.name, topic_id(topic.name), topic.partitions) for topic in request.topics
+        now = runtime.now()
+        asked = [
+            OffsetChanges.of(request.group_id, topic.name, topic.partitions, now.wall_ms)
+            for topic in request.topics
         ]
         who = (request.group_id, request.member_id, request.group_instance_id)
         generation = request.generation_id_or_member_epoch
         requests = runtime.shard.offset_requests
         try:
             if call.producer_id >= 0:
-                changes, _ = requests.commit_in_transaction(*who, generation, wanted, runtime.now())
+                changes, _ = requests.commit_in_transaction(*who, generation, asked, now)
             else:
-                changes, _ = requests.commit(*who, generation, wanted, call.version, runtime.now())
+                changes, _ = requests.commit(*who, generation, asked, call.version, now)
         except KafkaError as error:
             call.set_result(Committed(error.code))
             return

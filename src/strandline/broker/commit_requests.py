@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.buffers import Buffer
 from strandline.base.tuples import new_tuple
-from strandline.groups.offset_requests import TopicToCommit
+from strandline.groups.offsets import OffsetChanges
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -91,17 +91,17 @@ class CommitPattern:
         self,
         asked: AskedCommit,
         request: OffsetCommitRequest,
-        topics: Sequence[TopicToCommit],
+        changes: Sequence[OffsetChanges],
         runtime: ShardRuntime,
         image_version: int,
     ) -> None:
-        """`topics` are those of the request, all of which there are in this version of the image; `runtime` is of its
-        group."""
+        """`changes` are those of the request, all of whose partitions there are in this version of the image; `runtime`
+        is of its group."""
         self.asked = asked
         self.runtime = runtime
-        self._topics = topics
+        self._topics = tuple((each.topic, each.partitions, each.notes) for each in changes)
         self._image_version = image_version
-        self.codes = [0] * sum(len(topic.partitions) for topic in topics)
+        self.codes = [0] * sum(len(each.partitions) for each in changes)
         zeros = bytes(encode(_with_all_offsets(request, 0), asked.version))
         ones = bytes(encode(_with_all_offsets(request, -1), asked.version))
         # Offsets and epochs are where the two differ, in every byte.
@@ -119,16 +119,16 @@ class CommitPattern:
         assert self._layout.size == len(zeros)
 
     @classmethod
-    def can_be_of(cls, asked: AskedCommit, topics: Sequence[TopicToCommit]) -> bool:
+    def can_be_of(cls, asked: AskedCommit, changes: Sequence[OffsetChanges]) -> bool:
         return (
             asked.version >= _EPOCHS_FROM
-            and len(topics) == len(asked.topics)
-            and 0 < sum(len(topic.partitions) for topic in topics) <= _PARTITIONS_MAX
+            and len(changes) == len(asked.topics)
+            and 0 < sum(len(each.partitions) for each in changes) <= _PARTITIONS_MAX
         )
 
     def read(
-        self, version: int, body: Buffer, position: int, image_version: int
-    ) -> list[TopicToCommit] | None:
+        self, version: int, body: Buffer, position: int, image_version: int, now_ms: int
+    ) -> list[OffsetChanges] | None:
         """What the request commits; None where it is another one."""
         layout = self._layout
         if (
@@ -142,17 +142,17 @@ class CommitPattern:
         if found[0::2] != self._constants:
             return None
         positions = found[1::2]
+        group_id = self.asked.group_id
         if len(self._topics) == 1:
-            ((topic, topic_id, partitions, _, notes),) = self._topics
-            return [new_tuple(TopicToCommit, (topic, topic_id, partitions, positions, notes))]
-        wanted: list[TopicToCommit] = []
+            ((topic, partitions, notes),) = self._topics
+            return [new_tuple(OffsetChanges, (group_id, topic, partitions, positions, notes, now_ms))]
+        changes: list[OffsetChanges] = []
         first = 0
-        for topic, topic_id, partitions, _, notes in self._topics:
+        for topic, partitions, notes in self._topics:
             end = first + len(partitions)
-            fields = (topic, topic_id, partitions, positions[first:end], notes)
-            wanted.append(new_tuple(TopicToCommit, fields))
+            changes.append(OffsetChanges(group_id, topic, partitions, positions[first:end], notes, now_ms))
             first = end
-        return wanted
+        return changes
 
 
 def _with_all_offsets(request: OffsetCommitRequest, number: int) -> OffsetCommitRequest:

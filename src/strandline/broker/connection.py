@@ -175,8 +175,9 @@ class ClientConnection:
             self._fail(repr(error))
 
     def send_answers(self) -> None:
-        self._send_gathered()
-        self._gathered = None
+        gathered, self._gathered = self._gathered, None
+        if gathered and self._connection is not None:
+            self._connection.send(gathered)
 
     def drained(self) -> None:
         self.last_active = self._broker.clock.monotonic()

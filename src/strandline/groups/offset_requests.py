@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import compress
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
-from strandline.base.tuples import new_tuple
 from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, STABLE, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
 from strandline.groups.offsets import OffsetChanges
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.subscriptions import subscribed_topics
-from strandline.wire.records.offset_commits import POSITION
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 
 if TYPE_CHECKING:
@@ -31,46 +27,9 @@ def _stale(member: ConsumerMember) -> int:
     return int(ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION)
 
 
-class AskedOffset(Protocol):
-    """A partition of OffsetCommit or of TxnOffsetCommit."""
-
-    partition_index: int
-    committed_offset: int
-    committed_leader_epoch: int
-    committed_metadata: str | None
-
-
-class TopicToCommit(NamedTuple):
-    """Offsets of OffsetCommit or TxnOffsetCommit, by column."""
-
-    topic: str
-    topic_id: bytes
-    partitions: Sequence[int]
-    positions: Sequence[bytes]  # offsets and leader epochs: see `offset_commits.POSITION`
-    notes: Sequence[str] | None  # None where no partition has one
-
-    @classmethod
-    def of(cls, topic: str, topic_id: bytes, asked: Sequence[AskedOffset]) -> TopicToCommit:
-        notes = tuple([each.committed_metadata or "" for each in asked])
-        return cls(
-            topic,
-            topic_id,
-            tuple([each.partition_index for each in asked]),
-            tuple([POSITION.pack(each.committed_offset, each.committed_leader_epoch) for each in asked]),
-            notes if any(notes) else None,
-        )
-
-
-def _has_all(member: ConsumerMember, topics: list[TopicToCommit], epoch: int) -> bool:
-    """Whether the member held the partitions in that epoch, and has ever since: nobody else can have moved them on."""
-    return all(
-        _had_already(member, topic_id, partition, epoch)
-        for _, topic_id, partitions, *_ in topics
-        for partition in partitions
-    )
-
-
-def _had_already(member: ConsumerMember, topic_id: bytes, partition: int, epoch: int) -> bool:
+def _had_already(member: ConsumerMember, topic_id: bytes | None, partition: int, epoch: int) -> bool:
+    if topic_id is None:
+        return False
     given = member.assigned.get(topic_id, {}).get(partition)
     if given is None:
         given = member.revoking.get(topic_id, {}).get(partition)
@@ -80,16 +39,6 @@ def _had_already(member: ConsumerMember, topic_id: bytes, partition: int, epoch:
 def _java_length(text: str) -> int:
     """As Kafka counts: in units of UTF-16."""
     return len(text.encode("utf-16-le")) // 2
-
-
-def _without(changes: OffsetChanges, refused: list[bool]) -> OffsetChanges:
-    kept = [not each for each in refused]
-    assert changes.notes is not None
-    return changes._replace(
-        partitions=tuple(compress(changes.partitions, kept)),
-        positions=tuple(compress(changes.positions, kept)),
-        notes=tuple(compress(changes.notes, kept)),
-    )
 
 
 class OffsetRequests:
@@ -102,34 +51,39 @@ class OffsetRequests:
         member_id: str,
         instance_id: str | None,
         generation: int,
-        topics: list[TopicToCommit],
+        asked: list[OffsetChanges],
         version: int,
         now: Moment,
     ) -> tuple[list[OffsetChanges], list[int]]:
         """What may be committed, and an error code for each offset. Raises KafkaError for all of them."""
         late = self._check_commit(group_id, member_id, instance_id, generation, version, now)
-        if late is not None and not _has_all(late, topics, generation):
+        if late is not None and not self._has_all(late, asked, generation):
             raise KafkaError(_stale(late))
-        return self._changes(group_id, topics, now)
+        return self._with_allowed_notes(asked)
 
-    def _changes(
-        self, group_id: str, topics: list[TopicToCommit], now: Moment
-    ) -> tuple[list[OffsetChanges], list[int]]:
-        changes = []
+    def _has_all(self, member: ConsumerMember, asked: list[OffsetChanges], epoch: int) -> bool:
+        """Whether the member held the partitions in that epoch, and has ever since: nobody else can have moved them
+        on."""
+        return all(
+            _had_already(member, self._shard.topics.topic_id(changes.topic), partition, epoch)
+            for changes in asked
+            for partition in changes.partitions
+        )
+
+    def _with_allowed_notes(self, asked: list[OffsetChanges]) -> tuple[list[OffsetChanges], list[int]]:
+        kept = []
         codes: list[int] = []
-        for topic, _, partitions, positions, notes in topics:
-            fields = (group_id, topic, partitions, positions, notes, now.wall_ms)
-            change = new_tuple(OffsetChanges, fields)
-            if notes is None:
-                codes += [0] * len(partitions)
-                changes.append(change)
+        for changes in asked:
+            if changes.notes is None:
+                codes += [0] * len(changes.partitions)
+                kept.append(changes)
                 continue
             size_max = self._shard.settings.offset_metadata_size_max
-            refused = [_java_length(note) > size_max for note in notes]
-            codes += [int(ErrorCode.OFFSET_METADATA_TOO_LARGE) if each else 0 for each in refused]
-            if not all(refused):
-                changes.append(_without(change, refused) if any(refused) else change)
-        return changes, codes
+            is_allowed = [_java_length(note) <= size_max for note in changes.notes]
+            codes += [0 if each else int(ErrorCode.OFFSET_METADATA_TOO_LARGE) for each in is_allowed]
+            if any(is_allowed):
+                kept.append(changes if all(is_allowed) else changes.only(is_allowed))
+        return kept, codes
 
     def expiring(self, changes: list[OffsetChanges], expire_ms: int) -> Outcome:
         """The same offsets with a time of their own to end, which few clients give: as records."""
@@ -149,14 +103,14 @@ class OffsetRequests:
         member_id: str,
         instance_id: str | None,
         generation: int,
-        topics: list[TopicToCommit],
+        asked: list[OffsetChanges],
         now: Moment,
     ) -> tuple[list[OffsetChanges], list[int]]:
         """The same for TxnOffsetCommit, whose members are classic ones or say their epoch as a generation."""
         late = self._check_commit_in_transaction(group_id, member_id, instance_id, generation, now)
-        if late is not None and not _has_all(late, topics, generation):
+        if late is not None and not self._has_all(late, asked, generation):
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        return self._changes(group_id, topics, now)
+        return self._with_allowed_notes(asked)
 
     def _check_commit_in_transaction(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, now: Moment

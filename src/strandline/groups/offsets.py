@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from itertools import repeat
-from typing import Final, NamedTuple
+from itertools import compress, repeat
+from typing import Final, NamedTuple, Protocol
 
 from strandline.groups.outcome import Entry
 from strandline.wire.records.offset_commits import POSITION
@@ -28,6 +28,15 @@ class CommittedOffset(NamedTuple):
     expire_ms: int = NEVER  # set by clients of versions before 5 only
 
 
+class AskedOffset(Protocol):
+    """A partition of OffsetCommit or of TxnOffsetCommit."""
+
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
+    committed_metadata: str | None
+
+
 class OffsetChanges(NamedTuple):
     """Offsets of one topic that a group commits, by column."""
 
@@ -37,6 +46,26 @@ class OffsetChanges(NamedTuple):
     positions: Sequence[bytes]  # offsets and leader epochs: see `offset_commits.POSITION`
     notes: Sequence[str] | None  # None where no partition has one
     commit_ms: int
+
+    @classmethod
+    def of(cls, group_id: str, topic: str, asked: Sequence[AskedOffset], commit_ms: int) -> OffsetChanges:
+        notes = tuple([each.committed_metadata or "" for each in asked])
+        return cls(
+            group_id,
+            topic,
+            tuple([each.partition_index for each in asked]),
+            tuple([POSITION.pack(each.committed_offset, each.committed_leader_epoch) for each in asked]),
+            notes if any(notes) else None,
+            commit_ms,
+        )
+
+    def only(self, is_kept: Sequence[bool]) -> OffsetChanges:
+        """Those of its partitions that are kept."""
+        return self._replace(
+            partitions=tuple(compress(self.partitions, is_kept)),
+            positions=tuple(compress(self.positions, is_kept)),
+            notes=None if self.notes is None else tuple(compress(self.notes, is_kept)),
+        )
 
     def committed(self) -> dict[int, CommittedOffset]:
         _, _, partitions, positions, notes, commit_ms = self

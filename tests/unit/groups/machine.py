@@ -11,7 +11,7 @@ from strandline.groups.classic_group import EMPTY, STABLE, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup
 from strandline.groups.consumer_requests import Join
 from strandline.groups.members import Caller
-from strandline.groups.offset_requests import TopicToCommit
+from strandline.groups.offsets import OffsetChanges
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
@@ -158,16 +158,17 @@ class Machine:
         return answer
 
     def commit(self, request: OffsetCommitRequest, version: int = 9) -> list[int]:
-        wanted = [
-            TopicToCommit.of(topic.name, topic_id(topic.name), topic.partitions) for topic in request.topics
-        ]
         now = self.now()
+        asked = [
+            OffsetChanges.of(request.group_id, topic.name, topic.partitions, now.wall_ms)
+            for topic in request.topics
+        ]
         changes, codes = self.shard.offset_requests.commit(
             request.group_id,
             request.member_id,
             request.group_instance_id,
             request.generation_id_or_member_epoch,
-            wanted,
+            asked,
             version,
             now,
         )

@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
 from strandline.broker.commit_requests import AskedCommit, CommitPattern
 from strandline.broker.connection import Answer, RequestContext
 from strandline.broker.handlers import after
 from strandline.broker.later import Later
-from strandline.groups.offset_requests import TopicToCommit
-from strandline.wire.api.k08_offset_commit import OffsetCommitRequest
+from strandline.groups.offsets import OffsetChanges
+from strandline.wire.api.k08_offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
 from strandline.wire.codec import decode
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from strandline.broker.group_runtime import ShardRuntime
 
 _TOPIC_IDS_FROM: Final = 10
+_Topic = tuple[str, list[OffsetCommitRequestPartition]]
 
 
 class _Waiting(Later):
@@ -49,9 +51,10 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
     version, body, position = context.api_version, context.body, context.position
     pattern = context.connection.commit_pattern
     if pattern is not None:
-        wanted = pattern.read(version, body, position, broker.image.version)
-        if wanted is not None:
-            return _commit(pattern.asked, wanted, pattern.codes, pattern.runtime)
+        now = pattern.runtime.now()
+        changes = pattern.read(version, body, position, broker.image.version, now.wall_ms)
+        if changes is not None:
+            return _commit(pattern.asked, changes, pattern.codes, pattern.runtime, now)
     request = decode(OffsetCommitRequest, version, body, position)
     load = broker.groups.first_load(request.group_id)
     if load is not None:
@@ -61,26 +64,29 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
 
 def _decoded(broker: Broker, context: RequestContext, request: OffsetCommitRequest) -> Answer:
     asked = AskedCommit(context.api_version, request)
-    wanted, codes = _known(broker, asked)
-    if not wanted:
+    known, codes = _known(broker, asked)
+    if not known:
         return (asked.answer(codes),)  # no group comes to be by it
+    group_id = asked.group_id
     try:
-        runtime = broker.groups.loaded(asked.group_id) or broker.groups.shard_of(asked.group_id)
+        runtime = broker.groups.loaded(group_id) or broker.groups.shard_of(group_id)
     except KafkaError as error:
         return _refused(asked, codes, error)
-    if not any(codes) and CommitPattern.can_be_of(asked, wanted):
+    now = runtime.now()
+    changes = [OffsetChanges.of(group_id, topic, partitions, now.wall_ms) for topic, partitions in known]
+    if not any(codes) and CommitPattern.can_be_of(asked, changes):
         size = len(context.body) - context.position
         connection = context.connection
         if size == connection.commit_bytes:
-            connection.commit_pattern = CommitPattern(asked, request, wanted, runtime, broker.image.version)
+            connection.commit_pattern = CommitPattern(asked, request, changes, runtime, broker.image.version)
         connection.commit_bytes = size
-    return _commit(asked, wanted, codes, runtime)
+    return _commit(asked, changes, codes, runtime, now)
 
 
-def _known(broker: Broker, asked: AskedCommit) -> tuple[list[TopicToCommit], list[int]]:
+def _known(broker: Broker, asked: AskedCommit) -> tuple[list[_Topic], list[int]]:
     """What there is, and for each partition of the request an error code, 0 where it is there."""
     by_id = asked.version >= _TOPIC_IDS_FROM
-    wanted = []
+    found: list[_Topic] = []
     codes: list[int] = []
     for topic in asked.topics:
         name = broker.topic_name(topic.topic_id) if by_id else topic.name
@@ -95,14 +101,13 @@ def _known(broker: Broker, asked: AskedCommit) -> tuple[list[TopicToCommit], lis
             for each in topic.partitions
         ]
         if there:
-            wanted.append(TopicToCommit.of(name, known.topic_id, there))
-    return wanted, codes
+            found.append((name, there))
+    return found, codes
 
 
 def _commit(
-    asked: AskedCommit, wanted: list[TopicToCommit], codes: list[int], runtime: ShardRuntime
+    asked: AskedCommit, changes: list[OffsetChanges], codes: list[int], runtime: ShardRuntime, now: Moment
 ) -> Answer:
-    now = runtime.now()
     requests = runtime.shard.offset_requests
     try:
         changes, given = requests.commit(
@@ -110,7 +115,7 @@ def _commit(
             asked.member_id,
             asked.instance_id,
             asked.generation,
-            wanted,
+            changes,
             asked.version,
             now,
         )

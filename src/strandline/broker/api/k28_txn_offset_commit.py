@@ -18,12 +18,13 @@ from strandline.broker.connection import RequestContext
 from strandline.broker.coordinator_shards import APPEND_ERRORS
 from strandline.broker.group_runtime import ShardRuntime
 from strandline.broker.transaction_checks import Caller, guards_for
-from strandline.groups.offset_requests import TopicToCommit
+from strandline.groups.offsets import OffsetChanges
 from strandline.groups.outcome import Outcome
 from strandline.partition.open_transactions import Guard
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k28_txn_offset_commit import (
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -37,6 +38,7 @@ _KNOWS_LOADING_FROM: Final = 2
 _KNOWS_ABORTABLE_FROM: Final = 4
 _ADDS_FROM: Final = 5
 _NO_SEQUENCE: Final = -1
+_Topic = tuple[str, list[TxnOffsetCommitRequestPartition]]
 
 
 def first_load(broker: Broker, request: TxnOffsetCommitRequest) -> asyncio.Task[None] | None:
@@ -46,7 +48,7 @@ def first_load(broker: Broker, request: TxnOffsetCommitRequest) -> asyncio.Task[
 async def handle(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
-    wanted: list[TopicToCommit] = []
+    wanted: list[_Topic] = []
     response, places = _prepare(broker, request, wanted)
     try:
         if wanted:
@@ -63,7 +65,7 @@ async def handle(
 
 
 def _prepare(
-    broker: Broker, request: TxnOffsetCommitRequest, wanted: list[TopicToCommit]
+    broker: Broker, request: TxnOffsetCommitRequest, wanted: list[_Topic]
 ) -> tuple[TxnOffsetCommitResponse, list[TxnOffsetCommitResponsePartition]]:
     """The answer with what is wrong already; the rest goes to `wanted`, its places in the answer in the same order."""
     topics = []
@@ -82,7 +84,7 @@ def _prepare(
             places.append(place)
             there.append(asked)
         if known is not None and there:
-            wanted.append(TopicToCommit.of(topic.name, known.topic_id, there))
+            wanted.append((topic.name, there))
         topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=tuple(partitions)))
     return TxnOffsetCommitResponse(throttle_time_ms=0, topics=tuple(topics)), places
 
@@ -91,7 +93,7 @@ async def _commit(
     broker: Broker,
     version: int,
     request: TxnOffsetCommitRequest,
-    wanted: list[TopicToCommit],
+    wanted: list[_Topic],
     response: TxnOffsetCommitResponse,
     places: list[TxnOffsetCommitResponsePartition],
 ) -> TxnOffsetCommitResponse:
@@ -99,13 +101,15 @@ async def _commit(
     guard = await _guard(broker, version, request, runtime)
     # It may have been loaded anew while the coordinator of the transaction was asked.
     runtime = broker.groups.shard_of(request.group_id)
+    now = runtime.now()
+    asked = [OffsetChanges.of(request.group_id, *topic, now.wall_ms) for topic in wanted]
     changes, codes = runtime.shard.offset_requests.commit_in_transaction(
         request.group_id,
         request.member_id,
         request.group_instance_id,
         request.generation_id,
-        wanted,
-        runtime.now(),
+        asked,
+        now,
     )
     for place, code in zip(places, codes, strict=True):
         place.error_code = code
