@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from glob import glob
+from pathlib import Path
 from typing import Final
 
 from strandline.base.numbers import natural
@@ -46,6 +48,8 @@ _COUNTS: Final = (
     "spark.task.maxFailures",
 )
 _FLAGS: Final = ("spark.speculation",)
+# Lists of files, of which Spark only logs that one is missing; what needed it fails later.
+_FILES: Final = ("spark.files", "spark.jars")
 _FLAG_SUFFIX: Final = ".enabled"
 # What a spec says in another place.
 _ELSEWHERE: Final = {
@@ -101,8 +105,22 @@ def why_no_setting(name: str, text: str) -> str | None:
         return f"must be a positive number, not {text!r}"
     if (name in _FLAGS or name.endswith(_FLAG_SUFFIX)) and value.lower() not in ("true", "false"):
         return f"must be true or false, not {text!r}"
+    if name in _FILES:
+        return _why_no_files(value)
     if name == TIME_PARSER and value.upper() not in _PARSERS:
         return f"cannot be {text!r}{nearest(value, _PARSERS)}"
+    return None
+
+
+def _why_no_files(value: str) -> str | None:
+    """Those of this machine are looked for, from the working directory as Spark does it; patterns are allowed."""
+    for each in filter(None, map(str.strip, value.split(","))):
+        scheme, colon, rest = each.partition(":")
+        if colon and scheme != "file":
+            continue
+        path = (re.sub("^/+", "/", rest) if colon else each).partition("#")[0]
+        if not Path(path).exists() and not glob(path):
+            return f"names {each}, which is not there"
     return None
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from strandline.config.addresses import parse_address
 from strandline.pipeline.spec import Spec
 from strandline.spark import processes
 from strandline.spark.java import use_java
@@ -33,6 +35,14 @@ _LOCAL_SETTINGS: Final = {
 }
 
 
+# A master on the same network answers at once; Spark itself would try for a minute and a half.
+_MASTER_SECONDS: Final = 5.0
+
+
+class NoMasterError(ConnectionError):
+    """Nobody listens where the master of Spark should be."""
+
+
 def session_of(spec: Spec) -> SparkSession:
     # Tasks must find the spec's own functions.
     paths = [str(spec.directory), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -41,7 +51,8 @@ def session_of(spec: Spec) -> SparkSession:
 
 
 def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkSession:
-    """The settings go over ours."""
+    """The settings go over ours. Raises NoMasterError."""
+    check_master(master)
     use_java()
     is_local = master.startswith("local")
     if is_local:
@@ -63,6 +74,25 @@ def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkS
     }.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def check_master(master: str) -> None:
+    """Raises NoMasterError where none of a standalone cluster's masters takes a connection."""
+    if not master.startswith("spark://"):
+        return
+    refused = []
+    for text in master.removeprefix("spark://").split(","):
+        address = parse_address(text)
+        assert address is not None, "a spec has it checked"
+        host, port = address
+        try:
+            socket.create_connection((host.strip("[]"), port), _MASTER_SECONDS).close()
+            return
+        except OSError as error:
+            refused.append(f"{text}: {error.strerror or error}")
+    raise NoMasterError(
+        f"the master {master} does not answer ({'; '.join(refused)}): see whether it is up and has that address"
+    )
 
 
 def leave_errors_to_us() -> None:

@@ -49,7 +49,7 @@ class FrameReader:
             return self._large[self._large_fill :]
         if self._small_end == len(self._small):
             self._make_room()
-        return self._small_view[self._small_end :]
+        return self._small_view[self._small_end :] if self._small_end else self._small_view
 
     def received(self, size: int) -> bool:
         """Whether there may be small frames now and there is room for more: as it is with most."""

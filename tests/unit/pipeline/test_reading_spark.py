@@ -28,6 +28,9 @@ from tests.unit.pipeline.specs import SPEC, mistakes_of
         ("spark.sql.adaptive.enabled: yes", "must be true or false, not 'yes'"),
         ("spark.sql.legacy.timeParserPolicy: LEGACI", "did you mean LEGACY?"),
         ("spark.jars: [a.jar, b.jar]", "must be text"),
+        ("spark.jars: 'hdfs://x/y.jar, /nowhere/a.jar'", "names /nowhere/a.jar, which is not there"),
+        ("spark.files: file:///nowhere/a.csv", "names file:///nowhere/a.csv, which is not there"),
+        ("spark.jars: nowhere-*.jar", "names nowhere-*.jar, which is not there"),
         ("spark.jars:", "has no value"),
         ("spark.jars: null", "has no value"),
     ],
@@ -52,6 +55,8 @@ def test_settings_that_spark_takes_are_left_as_they_are(tmp_path: Path) -> None:
         "spark.hadoop.fs.s3a.access.key": "0",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.driver.extraJavaOptions": "",
+        "spark.jars": f"{tmp_path},file:{tmp_path},file://{tmp_path}#name,{tmp_path}*,https://h/a.jar",
+        "spark.files": "local:/on/each/worker.csv",
     }
     lines = "".join(f"    {name}: '{value}'\n" for name, value in settings.items())
     path = tmp_path / "spec.yaml"
