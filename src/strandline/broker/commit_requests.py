@@ -1,8 +1,8 @@
 """What OffsetCommit asks for, and how a consumer's next commit is read without decoding it.
 
 A consumer commits the same partitions again and again: of two such requests only the offsets and their leader epochs
-differ, which have fixed places. Of a request that came twice a pattern is kept, on its connection, that reads the next
-one in a single step and knows the answer to it. Whatever does not fit the pattern is decoded.
+differ, which have fixed places. Of a request that came twice in a row a pattern is kept, on its connection, that reads
+the next one in a single step and knows the answer to it. Whatever does not fit the pattern is decoded.
 """
 
 from __future__ import annotations
@@ -56,6 +56,11 @@ class AskedCommit:
         self.retention_ms = request.retention_time_ms
         self.topics = request.topics
         self._all_written: bytes | None = None
+
+    def likeness(self, changes: Sequence[OffsetChanges]) -> tuple[object, ...]:
+        """What requests have in common that one pattern reads."""
+        who = (self.version, self.group_id, self.generation, self.member_id, self.instance_id)
+        return (*who, *[(each.topic, each.partitions, each.notes) for each in changes])
 
     def answer(self, codes: Sequence[int]) -> bytes:
         """`codes` has one for each partition, in the request's order."""

@@ -131,9 +131,9 @@ class ClientConnection:
         self.last_active = 0.0
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions 3 and later say
         self.buffer = self._frames.buffer
-        # How to read the next commit, if it is like the last ones, and the size of the last one that was decoded.
+        # How to read the next commit, if it is like the last ones, and what was like the last one that was decoded.
         self.commit_pattern: CommitPattern | None = None
-        self.commit_bytes = 0
+        self.commit_likeness: tuple[object, ...] = ()
 
     @property
     def peer_address(self) -> str:

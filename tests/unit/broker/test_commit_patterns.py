@@ -84,6 +84,19 @@ async def test_other_groups_and_members_and_notes_do_not_fit(world: World) -> No
 
 
 @in_world()
+async def test_no_pattern_is_made_where_each_commit_is_of_another_partition(world: World) -> None:
+    client = await committing(world)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        made: list[object] = []
+        monkeypatch.setattr(CommitPattern, "__init__", lambda self, *_: made.append(self))
+        for offset in range(3):
+            assert await codes(client, commit("g", {0: offset, 1: offset})) == [0, 0]
+            assert await codes(client, commit("g", {2: offset, 3: offset + 10})) == [0, 0]
+    assert not made
+    assert await offsets(client) == {0: (2, -1), 3: (12, -1)}
+
+
+@in_world()
 async def test_a_topic_that_is_deleted_is_unknown_to_the_next_commit(world: World) -> None:
     client = await committing(world)
     await delete_topic(client, "orders")

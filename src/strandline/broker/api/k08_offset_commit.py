@@ -75,11 +75,11 @@ def _decoded(broker: Broker, context: RequestContext, request: OffsetCommitReque
     now = runtime.now()
     changes = [OffsetChanges.of(group_id, topic, partitions, now.wall_ms) for topic, partitions in known]
     if not any(codes) and CommitPattern.can_be_of(asked, changes):
-        size = len(context.body) - context.position
         connection = context.connection
-        if size == connection.commit_bytes:
+        likeness = asked.likeness(changes)
+        if likeness == connection.commit_likeness:
             connection.commit_pattern = CommitPattern(asked, request, changes, runtime, broker.image.version)
-        connection.commit_bytes = size
+        connection.commit_likeness = likeness
     return _commit(asked, changes, codes, runtime, now)
 
 
