@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.broker.commit_requests import AskedCommit, CommitPattern
+from strandline.broker.commit_requests import AskedCommit, CommitPattern, with_offsets
 from strandline.groups.offsets import OffsetChanges
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
@@ -160,29 +161,8 @@ def pattern_of(request: OffsetCommitRequest, version: int) -> CommitPattern | No
 
 
 def with_other_offsets(request: OffsetCommitRequest, draw: Any) -> OffsetCommitRequest:
-    topics = tuple(
-        OffsetCommitRequestTopic(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=tuple(
-                OffsetCommitRequestPartition(
-                    partition_index=each.partition_index,
-                    committed_offset=draw(INT64) if number < 3 else each.committed_offset,
-                    committed_leader_epoch=draw(INT32) if number < 3 else each.committed_leader_epoch,
-                    committed_metadata=each.committed_metadata,
-                )
-                for number, each in enumerate(topic.partitions)
-            ),
-        )
-        for topic in request.topics
-    )
-    return OffsetCommitRequest(
-        group_id=request.group_id,
-        generation_id_or_member_epoch=request.generation_id_or_member_epoch,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        topics=topics,
-    )
+    drawn = draw(st.lists(st.tuples(INT64, INT32), min_size=1, max_size=5))
+    return with_offsets(request, cycle(drawn))
 
 
 def test_a_pattern_of_a_stopped_coordinator_reads_nothing() -> None:

@@ -7,7 +7,8 @@ the next one in a single step and knows the answer to it. Whatever does not fit 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -107,8 +108,8 @@ class CommitPattern:
         self._topics = tuple((each.topic, each.partitions, each.notes) for each in changes)
         self._image_version = image_version
         self.codes = [0] * sum(len(each.partitions) for each in changes)
-        zeros = bytes(encode(_with_all_offsets(request, 0), asked.version))
-        ones = bytes(encode(_with_all_offsets(request, -1), asked.version))
+        zeros = bytes(encode(with_offsets(request, repeat((0, 0))), asked.version))
+        ones = bytes(encode(with_offsets(request, repeat((-1, -1))), asked.version))
         # Offsets and epochs are where the two differ, in every byte.
         differing = [place for place, (low, high) in enumerate(zip(zeros, ones, strict=True)) if low != high]
         starts = differing[:: POSITION.size]
@@ -160,26 +161,28 @@ class CommitPattern:
         return changes
 
 
-def _with_all_offsets(request: OffsetCommitRequest, number: int) -> OffsetCommitRequest:
+def with_offsets(request: OffsetCommitRequest, positions: Iterator[tuple[int, int]]) -> OffsetCommitRequest:
+    """The same request with other offsets and leader epochs."""
+
+    def moved(partition: OffsetCommitRequestPartition) -> OffsetCommitRequestPartition:
+        offset, leader_epoch = next(positions)
+        return OffsetCommitRequestPartition(
+            partition_index=partition.partition_index,
+            committed_offset=offset,
+            committed_leader_epoch=leader_epoch,
+            committed_metadata=partition.committed_metadata,
+        )
+
+    topics = tuple(
+        OffsetCommitRequestTopic(
+            name=topic.name, topic_id=topic.topic_id, partitions=tuple(map(moved, topic.partitions))
+        )
+        for topic in request.topics
+    )
     return OffsetCommitRequest(
         group_id=request.group_id,
         generation_id_or_member_epoch=request.generation_id_or_member_epoch,
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
-        topics=tuple(
-            OffsetCommitRequestTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=tuple(
-                    OffsetCommitRequestPartition(
-                        partition_index=each.partition_index,
-                        committed_offset=number,
-                        committed_leader_epoch=number,
-                        committed_metadata=each.committed_metadata,
-                    )
-                    for each in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        ),
+        topics=topics,
     )

@@ -69,11 +69,6 @@ class FrameReader:
         large = self._large
         return self._small_end == len(self._small) if large is None else self._large_fill == len(large)
 
-    @property
-    def is_inside_large(self) -> bool:
-        """Whether a large frame is being received: there is none to look for before it is complete."""
-        return self._large is not None and self._large_fill < len(self._large)
-
     def next_frame(self) -> memoryview | None:
         """The next complete frame, without its length; None until more is received."""
         large = self._large

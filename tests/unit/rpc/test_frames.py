@@ -120,16 +120,21 @@ def test_a_connection_without_traffic_holds_little_memory_and_one_with_much_gets
 def test_it_says_when_it_has_no_more_room_and_when_there_is_no_frame_to_look_for() -> None:
     body = bytes(2 * SMALL_BYTES)
     reader = FrameReader(LIMIT)
-    give(reader, frame(body)[:100])
+
+    def is_worth_a_look(data: bytes) -> bool:
+        room = reader.buffer()
+        room[: len(data)] = data
+        return reader.received(len(data))
+
+    assert is_worth_a_look(frame(body)[:100])
     assert not reader.is_full
-    assert not reader.is_inside_large
     give(reader, frame(body)[100:SMALL_BYTES])
     assert reader.is_full
     assert reader.next_frame() is None
     reader.begin_large()
-    assert reader.is_inside_large
     assert not reader.is_full
-    give(reader, frame(body)[SMALL_BYTES:])
+    assert not is_worth_a_look(frame(body)[SMALL_BYTES:-1]), "a large one is being received"
+    assert not reader.is_full
+    give(reader, frame(body)[-1:])
     assert reader.is_full
-    assert not reader.is_inside_large
     assert reader.next_frame() == body
