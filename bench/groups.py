@@ -182,8 +182,8 @@ async def join_librdkafka(peer: Peer, group: str, count: int) -> float:
 
 
 def _close(consumers: list[Consumer]) -> None:
-    """All at once. A close of librdkafka's that does not end, as was seen with Apache Kafka, is not waited for: its member
-    goes when its session does."""
+    """All at once. A close of librdkafka's that does not end, as was seen with Apache Kafka, is not waited for: its
+    member goes when its session does."""
     closing = [threading.Thread(target=consumer.close, daemon=True) for consumer in consumers]
     for each in closing:
         each.start()
