@@ -132,7 +132,7 @@ def test_a_package_for_another_spark_is_told_of(spark: Any, tmp_path: Path) -> N
     require(ICEBERG_JARS)
     path = tmp_path / "spec.yaml"
     path.write_text(
-        SPEC.format(brokers="localhost:1", topic="any", jars="any", settings="", sink="iceberg: t")
+        SPEC.format(brokers="localhost:1", topic="any", jars=tmp_path, settings="", sink="iceberg: t")
     )
     with pytest.raises(SpecError, match=r"iceberg is for another version than Spark 4.*runtime-4\.\d_2\.13"):
         validate(load(path), with_brokers=False, spark=spark)
