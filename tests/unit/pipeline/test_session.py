@@ -30,5 +30,8 @@ def test_one_of_several_masters_is_enough() -> None:
 
 
 @pytest.mark.parametrize("master", ["local[*]", "yarn", "k8s://https://10.0.0.1:6443"])
-def test_other_masters_are_left_to_spark(master: str) -> None:
+def test_other_masters_are_left_to_spark(monkeypatch: pytest.MonkeyPatch, master: str) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(socket, "create_connection", lambda *given: asked.append(given))
     check_master(master)
+    assert not asked
