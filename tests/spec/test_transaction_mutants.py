@@ -17,6 +17,7 @@ from strandline.broker import acknowledgements, group_runtime
 from strandline.broker.acknowledgements import Waited
 from strandline.broker.group_runtime import ShardRuntime
 from strandline.broker.transaction_runtime import TransactionRuntime
+from strandline.groups.outcome import Outcome
 from strandline.partition import producers
 from strandline.partition.producers import Producers
 from strandline.transactions import ending, shard
@@ -187,7 +188,10 @@ def producers_are_told_before_the_decision(patch: Patch) -> Test:
 
 
 def members_are_told_what_may_be_taken_back(patch: Patch) -> Test:
-    patch.setattr(ShardRuntime, "_give_when_settled", lambda self, outcome: group_runtime._give(outcome))
+    def give_at_once(self: ShardRuntime, outcome: Outcome) -> None:
+        group_runtime._give(outcome.answers)
+
+    patch.setattr(ShardRuntime, "_give_when_settled", give_at_once)
     return group_coordinator.test_an_answer_that_rests_on_what_is_not_committed_waits_for_it
 
 

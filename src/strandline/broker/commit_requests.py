@@ -7,7 +7,7 @@ the next one in a single step and knows the answer to it. Whatever does not fit 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from struct import Struct
 from typing import TYPE_CHECKING, Final
@@ -38,7 +38,7 @@ class AskedCommit:
     """A request without its offsets: who asks, and for what."""
 
     __slots__ = (
-        "_all_written",
+        "_written",
         "generation",
         "group_id",
         "instance_id",
@@ -56,42 +56,40 @@ class AskedCommit:
         self.instance_id = request.group_instance_id
         self.retention_ms = request.retention_time_ms
         self.topics = request.topics
-        self._all_written: bytes | None = None
+        self._written: bytes | None = None
 
     def likeness(self, changes: Sequence[OffsetChanges]) -> tuple[object, ...]:
         """What requests have in common that one pattern reads."""
         who = (self.version, self.group_id, self.generation, self.member_id, self.instance_id)
         return (*who, *[(each.topic, each.partitions, each.notes) for each in changes])
 
-    def answer(self, codes: Sequence[int]) -> bytes:
+    def all_written(self) -> bytes:
+        """The answer where nothing is wrong."""
+        if self._written is None:
+            self._written = self.answer(repeat(0))
+        return self._written
+
+    def answer(self, codes: Iterable[int]) -> bytes:
         """`codes` has one for each partition, in the request's order."""
-        if any(codes):
-            return _answer(self.version, self.topics, codes)
-        if self._all_written is None:
-            self._all_written = _answer(self.version, self.topics, codes)
-        return self._all_written
-
-
-def _answer(version: int, topics: Sequence[OffsetCommitRequestTopic], codes: Sequence[int]) -> bytes:
-    following = iter(codes)
-    answered = tuple(
-        OffsetCommitResponseTopic(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=tuple(
-                OffsetCommitResponsePartition(
-                    partition_index=each.partition_index, error_code=next(following)
-                )
-                for each in topic.partitions
-            ),
+        following = iter(codes)
+        answered = tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(
+                        partition_index=each.partition_index, error_code=next(following)
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in self.topics
         )
-        for topic in topics
-    )
-    return bytes(encode(OffsetCommitResponse(topics=answered), version))
+        return bytes(encode(OffsetCommitResponse(topics=answered), self.version))
 
 
 class CommitPattern:
-    __slots__ = ("_constants", "_image_version", "_layout", "_topics", "asked", "codes", "runtime")
+    __slots__ = ("_constants", "_image_version", "_layout", "_topics", "asked", "runtime")
 
     def __init__(
         self,
@@ -107,13 +105,12 @@ class CommitPattern:
         self.runtime = runtime
         self._topics = tuple((each.topic, each.partitions, each.notes) for each in changes)
         self._image_version = image_version
-        self.codes = [0] * sum(len(each.partitions) for each in changes)
         zeros = bytes(encode(with_offsets(request, repeat((0, 0))), asked.version))
         ones = bytes(encode(with_offsets(request, repeat((-1, -1))), asked.version))
         # Offsets and epochs are where the two differ, in every byte.
         differing = [place for place, (low, high) in enumerate(zip(zeros, ones, strict=True)) if low != high]
         starts = differing[:: POSITION.size]
-        assert len(starts) == len(self.codes)
+        assert len(starts) == sum(len(each.partitions) for each in changes)
         self._constants: tuple[bytes, ...] = ()
         layout = ">"
         position = 0

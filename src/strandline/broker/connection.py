@@ -17,7 +17,6 @@ import asyncio
 import errno
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
 from struct import Struct
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -235,18 +234,21 @@ class ClientConnection:
         is_outermost = self._gathered is None
         if is_outermost:
             self._gathered = bytearray()
+        frames = self._frames
         try:
             while not self._is_paused and self._connection is not None:
-                frame = self._frames.next_frame()
+                frame = frames.next_frame()
                 if frame is None:
-                    if self._frames.wanted:
-                        self._want_memory(self._frames.wanted)
+                    if frames.wanted:
+                        self._want_memory(frames.wanted)
                     return
                 self._handle(frame)
                 if self._charged and not self._is_exclusive:
                     self._release_charge()
                 if self._must_pause():
                     self._pause()
+                if not frames.small_end:
+                    return  # as it is with most
         except (BadFrame, DecodeError) as error:
             self._send_gathered()
             self._fail(str(error))
@@ -336,13 +338,14 @@ class ClientConnection:
                 self._answered(waiting, answer.given)
             else:
                 waiting.result = answer
-                answer.then(partial(self._given, waiting))
+                answer.request = waiting
         elif isinstance(answer, asyncio.Future):
             self._wait_for(waiting, answer)
         else:
             self._answered(waiting, answer)
 
-    def _given(self, waiting: RequestContext, answer: Body) -> None:
+    def given(self, waiting: RequestContext, answer: Body) -> None:
+        """What a request has waited for is known."""
         if waiting.is_answered:  # the client has gone
             return
         self._answered(waiting, answer)
@@ -375,10 +378,16 @@ class ClientConnection:
     # Answers
 
     def _answered(self, waiting: RequestContext, answer: Body | None) -> None:
-        waiting.answer = answer
+        queue = self._waiting
         waiting.is_answered = True
-        while self._waiting and self._waiting[0].is_answered:
-            first = self._waiting.popleft()
+        if len(queue) == 1:  # as it is with most
+            queue.clear()
+            if answer is not None:
+                self._send(waiting, answer)
+            return
+        waiting.answer = answer
+        while queue and queue[0].is_answered:
+            first = queue.popleft()
             if first.answer is not None:
                 self._send(first, first.answer)
 

@@ -152,7 +152,7 @@ class ShardRuntime:
 
     def _give_when_settled(self, outcome: Outcome) -> None:
         if self.is_settled or not outcome.answers:
-            _give(outcome)
+            _give(outcome.answers)
         else:
             self._when_committed(self._end_offset, outcome)
 
@@ -217,7 +217,7 @@ class ShardRuntime:
             self.run(following)
 
     def _written(self, outcome: Outcome) -> Outcome | None:
-        _give(outcome)
+        _give(outcome.answers)
         return None if outcome.after is None else self.shard.written(outcome.after, self.now())
 
     def _not_written(self, outcome: Outcome, error: KafkaError | OSError, now: Moment) -> Outcome | None:
@@ -226,9 +226,9 @@ class ShardRuntime:
         return self._refuse(outcome, APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code)), now)
 
     def _refuse(self, outcome: Outcome, code: ErrorCode, now: Moment) -> Outcome | None:
-        for token, response in outcome.answers:
+        for _, response in outcome.answers:
             _fail(response, code)
-            _resolve(token, response)
+        _give(outcome.answers)
         after: After | None = outcome.after
         return None if after is None else self.shard.write_failed(after, code, now)
 
@@ -258,7 +258,7 @@ class ShardRuntime:
         for changes in outcome.commits:
             self.shard.offsets.put_pending(producer_id, changes)
         if self._replica.high_watermark >= self._end_offset:
-            _give(outcome)
+            _give(outcome.answers)
         else:
             self._when_committed(self._end_offset, outcome)
 
@@ -285,7 +285,7 @@ class ShardRuntime:
     # Time
 
     def _arm(self) -> None:
-        deadline = self.shard.next_deadline()
+        deadline = self.shard.timers.next_deadline()
         if deadline == self._timer_at:
             return
         if self._timer is not None:
@@ -313,9 +313,10 @@ class ShardRuntime:
         self._queued = Outcome()
         self._queued_count = 0
         self._joining.clear()
-        for token, response in [*given, *self.shard.waiting_members()]:
+        given += self.shard.waiting_members()
+        for _, response in given:
             _fail(response, ErrorCode.NOT_COORDINATOR)
-            _resolve(token, response)
+        _give(given)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -338,15 +339,11 @@ def _records(outcome: Outcome) -> tuple[list[bytes], int]:
     return records, count
 
 
-def _give(outcome: Outcome) -> None:
-    for token, response in outcome.answers:
-        _resolve(token, response)
-
-
-def _resolve(token: Any, response: Response) -> None:
+def _give(answers: list[tuple[Any, Response]]) -> None:
     """A token is the future that the request's handler returned."""
-    if not token.done():
-        token.set_result(response)
+    for token, response in answers:
+        if not token.done():
+            token.set_result(response)
 
 
 def _fail(response: Response, code: int) -> None:

@@ -121,39 +121,45 @@ class Handlers:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.flexible = FLEXIBLE
-        self._loaded: dict[int, tuple[Api, Handle]] = {}
+        self._loaded: dict[int, Handle] = {}
+        # By key, version and whether it came to a controller's listener: what is known to be served.
+        self._served: dict[tuple[int, int, bool], Handle] = {}
 
     def handle(self, context: RequestContext) -> Answer:
-        found = self._loaded.get(context.api_key)
-        if found is None:
-            found = self._load(context)
-        api, handle = found
-        serves = api.serves
-        if serves != "both" and (serves == "controller") != context.connection.is_controller_listener:
-            raise DecodeError(f"{api.name} is not served on this listener")
-        if not api.version_min <= context.api_version <= api.version_max:
-            return self._refuse_version(context, api)
+        asked = (context.api_key, context.api_version, context.connection.is_controller_listener)
+        handle = self._served.get(asked)
+        if handle is None:
+            handle = self._find(*asked)
         return handle(self._broker, context)
 
-    def _load(self, context: RequestContext) -> tuple[Api, Handle]:
-        api = TABLE.get(context.api_key)
+    def _find(self, api_key: int, api_version: int, is_controller_listener: bool) -> Handle:
+        api = TABLE.get(api_key)
         if api is None:
-            raise DecodeError(f"a request with the unknown API key {context.api_key}")
-        module = import_module(f"strandline.broker.api.{api.module}")
-        handle: Handle = module.handle_raw if hasattr(module, "handle_raw") else _by_message(module)
-        found = self._loaded[context.api_key] = (api, handle)
-        return found
-
-    def _refuse_version(self, context: RequestContext, api: Api) -> Answer:
-        if context.api_key != API_VERSIONS:
+            raise DecodeError(f"a request with the unknown API key {api_key}")
+        if api.serves != "both" and (api.serves == "controller") != is_controller_listener:
+            raise DecodeError(f"{api.name} is not served on this listener")
+        if not api.version_min <= api_version <= api.version_max:
+            if api_key == API_VERSIONS:
+                return _list_versions
             raise DecodeError(
-                f"{api.name} in version {context.api_version}; {api.version_min} to {api.version_max} are known"
+                f"{api.name} in version {api_version}; {api.version_min} to {api.version_max} are known"
             )
-        from strandline.broker.api.k18_api_versions import answer_unknown_version
+        if api_key not in self._loaded:
+            module = import_module(f"strandline.broker.api.{api.module}")
+            self._loaded[api_key] = (
+                module.handle_raw if hasattr(module, "handle_raw") else _by_message(module)
+            )
+        handle = self._served[api_key, api_version, is_controller_listener] = self._loaded[api_key]
+        return handle
 
-        # The answer is in version 0, which every client can read, and lists what it may use (KIP-511).
-        context.api_version = 0
-        return (encode(answer_unknown_version(), 0),)
+
+def _list_versions(_: Broker, context: RequestContext) -> Answer:
+    """For ApiVersions in a version that is not known: in version 0, which every client can read, what it may use
+    (KIP-511)."""
+    from strandline.broker.api.k18_api_versions import answer_unknown_version
+
+    context.api_version = 0
+    return (encode(answer_unknown_version(), 0),)
 
 
 def _by_message(module: Any) -> Handle:

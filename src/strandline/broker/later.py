@@ -6,7 +6,7 @@ is written at the end of its own turn, should not leave behind them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.buffers import Buffer
@@ -21,26 +21,23 @@ Body = Sequence[Buffer | Slice]
 
 
 class Later:
-    __slots__ = ("_then", "given")
+    __slots__ = ("given", "request")
 
     def __init__(self) -> None:
         self.given: Body | None = None
-        self._then: Callable[[Body], None] | None = None
+        # Which request waits for it, once its connection knows that it has to wait.
+        self.request: RequestContext | None = None
 
     def give(self, body: Body) -> None:
         self.given = body
-        # Who takes it knows this one: the cycle would be garbage that stays until the collector comes.
-        take, self._then = self._then, None
-        if take is not None:
-            take(body)
-
-    def then(self, take: Callable[[Body], None]) -> None:
-        """Who takes it; not called where it has been given already."""
-        self._then = take
+        # The request knows this one: the cycle would be garbage that stays until the collector comes.
+        request, self.request = self.request, None
+        if request is not None:
+            request.connection.given(request, body)
 
     def abandon(self) -> None:
         """The client has gone."""
-        self._then = None
+        self.request = None
 
 
 class MessageLater(Later):

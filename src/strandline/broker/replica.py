@@ -140,12 +140,10 @@ class Replica:
         `guard` says that the coordinator was asked about the transaction that this batch may open.
         """
         leader = self.leader
-        if acks == ACKS_ALL:
-            try:
-                leader.check_acks_all(self.config.min_insync_replicas)
-            except KafkaError:
-                self._refused(header)
-                raise
+        min_in_sync = self.config.min_insync_replicas
+        if acks == ACKS_ALL and leader.is_below_minimum(min_in_sync):
+            self._refused(header)
+            raise leader.not_enough_in_sync(min_in_sync)
         append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else -1
         if header.producer_id >= 0:
             repeated = self.producers.check(header, guard)
@@ -163,7 +161,7 @@ class Replica:
         if header.producer_id >= 0:
             self.producers.appended(header, base_offset)
         end_offset = log.log_end_offset
-        if leader.appended(end_offset, self.config.min_insync_replicas) and self._wakers:
+        if leader.appended(end_offset, min_in_sync) and self._wakers:
             self._advanced()
         if self._append_wakers:
             self._wake_appended()

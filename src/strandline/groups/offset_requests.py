@@ -54,8 +54,9 @@ class OffsetRequests:
         asked: list[OffsetChanges],
         version: int,
         now: Moment,
-    ) -> tuple[list[OffsetChanges], list[int]]:
-        """What may be committed, and an error code for each offset. Raises KafkaError for all of them."""
+    ) -> tuple[list[OffsetChanges], list[int] | None]:
+        """What may be committed, and an error code for each offset, None where that is all. Raises KafkaError where
+        nothing may be."""
         late = self._check_commit(group_id, member_id, instance_id, generation, version, now)
         if late is not None and not self._has_all(late, asked, generation):
             raise KafkaError(_stale(late))
@@ -70,7 +71,12 @@ class OffsetRequests:
             for partition in changes.partitions
         )
 
-    def _with_allowed_notes(self, asked: list[OffsetChanges]) -> tuple[list[OffsetChanges], list[int]]:
+    def _with_allowed_notes(self, asked: list[OffsetChanges]) -> tuple[list[OffsetChanges], list[int] | None]:
+        for changes in asked:
+            if changes.notes is not None:
+                break
+        else:
+            return asked, None
         kept = []
         codes: list[int] = []
         for changes in asked:
@@ -83,7 +89,7 @@ class OffsetRequests:
             codes += [0 if each else int(ErrorCode.OFFSET_METADATA_TOO_LARGE) for each in is_allowed]
             if any(is_allowed):
                 kept.append(changes if all(is_allowed) else changes.only(is_allowed))
-        return kept, codes
+        return kept, codes if any(codes) else None
 
     def expiring(self, changes: list[OffsetChanges], expire_ms: int) -> Outcome:
         """The same offsets with a time of their own to end, which few clients give: as records."""
@@ -105,7 +111,7 @@ class OffsetRequests:
         generation: int,
         asked: list[OffsetChanges],
         now: Moment,
-    ) -> tuple[list[OffsetChanges], list[int]]:
+    ) -> tuple[list[OffsetChanges], list[int] | None]:
         """The same for TxnOffsetCommit, whose members are classic ones or say their epoch as a generation."""
         late = self._check_commit_in_transaction(group_id, member_id, instance_id, generation, now)
         if late is not None and not self._has_all(late, asked, generation):

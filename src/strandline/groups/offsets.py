@@ -87,7 +87,8 @@ class _TopicOffsets:
         self._latest: OffsetChanges | None = None
 
     def put(self, changes: OffsetChanges) -> None:
-        if self._latest is not None and self._latest.partitions != changes.partitions:
+        latest = self._latest
+        if latest is not None and latest.partitions != changes.partitions:
             self.by_partition()
         self._latest = changes
 
@@ -178,11 +179,10 @@ class Offsets:
                 del self._pending[producer_id]
 
     def put(self, changes: OffsetChanges) -> None:
-        group_id, topic, partitions, *_ = changes
         if self._pending:
-            for partition in partitions:
-                self._supersede((group_id, topic, partition), before=self._order + 1)
-        self._of_topic(group_id, topic).put(changes)
+            for partition in changes.partitions:
+                self._supersede((changes.group_id, changes.topic, partition), before=self._order + 1)
+        self._of_topic(changes.group_id, changes.topic).put(changes)
 
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int = -1) -> None:
         """`producer_id` is of the transaction that the record belongs to."""

@@ -339,9 +339,6 @@ class GroupShard:
     def will_downgrade(self, group: ClassicGroup) -> None:
         self._downgraded[group.group_id] = group
 
-    def next_deadline(self) -> float | None:
-        return self.timers.next_deadline()
-
     def expire(self, now: Moment) -> list[Outcome]:
         """What has to happen because time has passed."""
         outcomes = []

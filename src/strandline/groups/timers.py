@@ -26,6 +26,8 @@ class Timers:
         return key in self._deadlines
 
     def next_deadline(self) -> float | None:
+        if not self._heap:
+            return None
         self._drop_stale()
         return self._heap[0][0] if self._heap else None
 

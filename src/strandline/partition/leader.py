@@ -110,11 +110,14 @@ class Leader:
 
     def check_acks_all(self, min_in_sync: int) -> None:
         if self.is_below_minimum(min_in_sync):
-            raise KafkaError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{len(self.in_sync)} replicas are in sync, and min.insync.replicas asks for "
-                f"{self.effective_min_in_sync(min_in_sync)}.",
-            )
+            raise self.not_enough_in_sync(min_in_sync)
+
+    def not_enough_in_sync(self, min_in_sync: int) -> KafkaError:
+        return KafkaError(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            f"{len(self.in_sync)} replicas are in sync, and min.insync.replicas asks for "
+            f"{self.effective_min_in_sync(min_in_sync)}.",
+        )
 
     def appended(self, end_offset: int, min_in_sync: int) -> bool:
         """The leader's own log ends here now; whether the high watermark advanced."""

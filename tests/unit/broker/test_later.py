@@ -10,14 +10,19 @@ from strandline.broker.later import Body, Later
 
 
 class Taker:
-    """Knows what it waits for, as a connection's waiting request does."""
+    """Knows what it waits for, as a waiting request does; it is its own connection."""
 
     def __init__(self, later: Later) -> None:
         self.later = later
         self.taken: list[Body] = []
-        later.then(self.take)
+        later.request = self  # type: ignore[assignment]
 
-    def take(self, body: Body) -> None:
+    @property
+    def connection(self) -> Taker:
+        return self
+
+    def given(self, request: Taker, body: Body) -> None:
+        assert request is self
         self.taken.append(body)
 
 

@@ -176,13 +176,13 @@ class Machine:
             self.run(Outcome(commits=changes))
         else:
             self.run(self.shard.offset_requests.expiring(changes, now.wall_ms + request.retention_time_ms))
-        return codes
+        return [0] * sum(len(each.partitions) for each in asked) if codes is None else codes
 
     def pass_time(self, ms: int) -> None:
         """Deadlines are met in their order, each at its time."""
         end = self.ms + ms
         while True:
-            deadline = self.shard.next_deadline()
+            deadline = self.shard.timers.next_deadline()
             if deadline is None or deadline * 1000 > end:
                 break
             self.ms = max(self.ms, round(deadline * 1000))

@@ -8,6 +8,7 @@ member epoch is taken where the member has held the partitions ever since (KIP-1
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
@@ -33,8 +34,9 @@ class _Waiting(Later):
 
     __slots__ = ("_asked", "_codes", "error_code")
 
-    def __init__(self, asked: AskedCommit, codes: list[int]) -> None:
-        self.given = self._then = None  # as every `Later` begins, without another call
+    def __init__(self, asked: AskedCommit, codes: list[int] | None) -> None:
+        """`codes` has one for each partition; None where nothing is wrong so far."""
+        self.given = self.request = None  # as every `Later` begins, without another call
         self.error_code = 0  # of all of them, if they could not be written
         self._asked = asked
         self._codes = codes
@@ -43,8 +45,13 @@ class _Waiting(Later):
         return self.given is not None
 
     def set_result(self, _: object) -> None:
-        codes = [self.error_code] * len(self._codes) if self.error_code else self._codes
-        self.give((self._asked.answer(codes),))
+        if self.error_code:
+            body = self._asked.answer(repeat(self.error_code))
+        elif self._codes is None:
+            body = self._asked.all_written()
+        else:
+            body = self._asked.answer(self._codes)
+        self.give((body,))
 
 
 def handle_raw(broker: Broker, context: RequestContext) -> Answer:
@@ -54,7 +61,7 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
         now = pattern.runtime.now()
         changes = pattern.read(version, body, position, broker.image.version, now.wall_ms)
         if changes is not None:
-            return _commit(pattern.asked, changes, pattern.codes, pattern.runtime, now)
+            return _commit(pattern.asked, changes, None, pattern.runtime, now)
     request = decode(OffsetCommitRequest, version, body, position)
     load = broker.groups.first_load(request.group_id)
     if load is not None:
@@ -80,7 +87,7 @@ def _decoded(broker: Broker, context: RequestContext, request: OffsetCommitReque
         if likeness == connection.commit_likeness:
             connection.commit_pattern = CommitPattern(asked, request, changes, runtime, broker.image.version)
         connection.commit_likeness = likeness
-    return _commit(asked, changes, codes, runtime, now)
+    return _commit(asked, changes, codes if any(codes) else None, runtime, now)
 
 
 def _known(broker: Broker, asked: AskedCommit) -> tuple[list[_Topic], list[int]]:
@@ -106,8 +113,13 @@ def _known(broker: Broker, asked: AskedCommit) -> tuple[list[_Topic], list[int]]
 
 
 def _commit(
-    asked: AskedCommit, changes: list[OffsetChanges], codes: list[int], runtime: ShardRuntime, now: Moment
+    asked: AskedCommit,
+    changes: list[OffsetChanges],
+    codes: list[int] | None,
+    runtime: ShardRuntime,
+    now: Moment,
 ) -> Answer:
+    """`codes` has one for each partition, 0 for those that `changes` are about; None where that is all of them."""
     requests = runtime.shard.offset_requests
     try:
         changes, given = requests.commit(
@@ -121,10 +133,7 @@ def _commit(
         )
     except KafkaError as error:
         return _refused(asked, codes, error)
-    if any(codes):
-        following = iter(given)
-        given = [code or next(following) for code in codes]
-    waiting = _Waiting(asked, given)
+    waiting = _Waiting(asked, _merged(codes, given))
     if asked.retention_ms < 0:
         runtime.commit(changes, waiting, waiting)
     else:
@@ -133,5 +142,14 @@ def _commit(
     return waiting if waiting.given is None else waiting.given
 
 
-def _refused(asked: AskedCommit, codes: list[int], error: KafkaError) -> Answer:
-    return (asked.answer([code or int(error.code) for code in codes]),)
+def _merged(codes: list[int] | None, given: list[int] | None) -> list[int] | None:
+    """What was wrong from the beginning, and what the group says of the rest."""
+    if codes is None or given is None:
+        return codes or given
+    following = iter(given)
+    return [code or next(following) for code in codes]
+
+
+def _refused(asked: AskedCommit, codes: list[int] | None, error: KafkaError) -> Answer:
+    code = int(error.code)
+    return (asked.answer(repeat(code) if codes is None else [each or code for each in codes]),)

@@ -111,8 +111,9 @@ async def _commit(
         asked,
         now,
     )
-    for place, code in zip(places, codes, strict=True):
-        place.error_code = code
+    if codes is not None:
+        for place, code in zip(places, codes, strict=True):
+            place.error_code = code
     if not changes:
         return response
     answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

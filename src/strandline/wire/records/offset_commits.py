@@ -24,23 +24,22 @@ POSITION: Final = Struct(">qi")
 # What stands behind the position in a record without a note: a text of no length, the time of the commit, no headers.
 _REST: Final = Struct(">2xqx")
 _VALUE_SIZE: Final = varint(Struct(">hqihq").size)
-# Those that take one byte.
-_DELTAS: Final = [varint(delta) for delta in range(64)]
+# Of commits with more partitions nothing is kept: what is would take too much room.
+_KEPT_PARTITIONS_MAX: Final = 64
 
 
 @lru_cache(maxsize=1024)
-def _parts(group_id: str, topic: str, partitions: tuple[int, ...]) -> list[bytes]:
+def _parts(first: int, group_id: str, topic: str, partitions: tuple[int, ...]) -> list[bytes]:
     """Records without notes of these partitions, which consumers commit again and again: of each what stands before its
-    delta, the delta, what stands behind that, and nothing yet where position and time belong."""
+    position, and nothing yet where position and time belong. The first has this offset delta."""
     prefix = _key_prefix(group_id, topic)
     key = varint(len(prefix) + _INT32.size) + prefix
     value = _VALUE_SIZE + _INT16.pack(_VERSION)
-    no_times = b"\0\0"  # no attributes, and the batch's own timestamp
     parts = []
-    for delta, partition in enumerate(partitions):
-        behind = key + _INT32.pack(partition) + value
-        before = varint(len(no_times) + 1 + len(behind) + POSITION.size + _REST.size) + no_times
-        parts += [before, varint(delta), behind, b""]
+    for delta, partition in enumerate(partitions, first):
+        # No attributes, the batch's own timestamp, the delta, the key and the beginning of the value.
+        before = b"".join((b"\0\0", varint(delta), key, _INT32.pack(partition), value))
+        parts += [varint(len(before) + POSITION.size + _REST.size) + before, b"", b""]
     return parts
 
 
@@ -60,18 +59,15 @@ def records_of(
     commit_ms: int,
 ) -> list[bytes]:
     """Records of a topic's offsets, in pieces; the first has this offset delta. A position is what `POSITION` packs."""
-    end = first + len(partitions)
-    if notes is not None or end > len(_DELTAS):
+    if notes is not None or len(partitions) > _KEPT_PARTITIONS_MAX:
         rows = zip(partitions, positions, notes or repeat(""), strict=False)
         return [
             _record(delta, group_id, topic, partition, position, note, commit_ms)
             for delta, (partition, position, note) in enumerate(rows, first)
         ]
-    parts = _parts(group_id, topic, tuple(partitions)).copy()
-    if first:
-        parts[1::4] = _DELTAS[first:end]
-    rest = _REST.pack(commit_ms)
-    parts[3::4] = [position + rest for position in positions]
+    parts = _parts(first, group_id, topic, tuple(partitions)).copy()
+    parts[1::3] = positions
+    parts[2::3] = (_REST.pack(commit_ms),) * len(partitions)
     return parts
 
 
