@@ -259,19 +259,19 @@ class GroupStorm:
         requests = runtime.shard.offset_requests
         try:
             if call.producer_id >= 0:
-                changes, _ = requests.commit_in_transaction(*who, generation, asked, now)
+                requests.check_commit_in_transaction(*who, generation, asked, now)
             else:
-                changes, _ = requests.commit(*who, generation, asked, call.version, now)
+                requests.check_commit(*who, generation, asked, call.version, now)
         except KafkaError as error:
             call.set_result(Committed(error.code))
             return
         if call.producer_id < 0:
-            runtime.commit(changes, call, Committed())
+            runtime.commit(asked, call, Committed())
             return
         guard = runtime.replica.producers.transactions.begin_check(
             call.producer_id, 0, -1, begins_with_zero=False
         )
-        outcome = Outcome(answers=[(call, Committed())], commits=changes)
+        outcome = Outcome(answers=[(call, Committed())], commits=asked)
         runtime.commit_in_transaction(outcome, call.producer_id, 0, guard)
 
     def end_transaction(self, producer_id: int, is_commit: bool) -> None:

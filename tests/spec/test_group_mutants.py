@@ -82,7 +82,7 @@ def old_generations_commit(patch: Patch) -> Test:
     def unchecked(self: Any, *_: Any) -> None:
         return None
 
-    patch.setattr(OffsetRequests, "_check_commit", unchecked)
+    patch.setattr(OffsetRequests, "_late_member", unchecked)
     return kip_429.test_a_commit_of_a_generation_that_is_over_is_refused
 
 

@@ -45,7 +45,7 @@ class OffsetRequests:
     def __init__(self, shard: GroupShard) -> None:
         self._shard = shard
 
-    def commit(
+    def check_commit(
         self,
         group_id: str,
         member_id: str,
@@ -54,13 +54,11 @@ class OffsetRequests:
         asked: list[OffsetChanges],
         version: int,
         now: Moment,
-    ) -> tuple[list[OffsetChanges], list[int] | None]:
-        """What may be committed, and an error code for each offset, None where that is all. Raises KafkaError where
-        nothing may be."""
-        late = self._check_commit(group_id, member_id, instance_id, generation, version, now)
+    ) -> None:
+        """Raises KafkaError where this may not be committed by whoever asks."""
+        late = self._late_member(group_id, member_id, instance_id, generation, version, now)
         if late is not None and not self._has_all(late, asked, generation):
             raise KafkaError(_stale(late))
-        return self._with_allowed_notes(asked)
 
     def _has_all(self, member: ConsumerMember, asked: list[OffsetChanges], epoch: int) -> bool:
         """Whether the member held the partitions in that epoch, and has ever since: nobody else can have moved them
@@ -71,12 +69,8 @@ class OffsetRequests:
             for partition in changes.partitions
         )
 
-    def _with_allowed_notes(self, asked: list[OffsetChanges]) -> tuple[list[OffsetChanges], list[int] | None]:
-        for changes in asked:
-            if changes.notes is not None:
-                break
-        else:
-            return asked, None
+    def with_allowed_notes(self, asked: list[OffsetChanges]) -> tuple[list[OffsetChanges], list[int] | None]:
+        """What may be committed, and an error code for each offset; None where that is all of them."""
         kept = []
         codes: list[int] = []
         for changes in asked:
@@ -103,7 +97,7 @@ class OffsetRequests:
             ]
         )
 
-    def commit_in_transaction(
+    def check_commit_in_transaction(
         self,
         group_id: str,
         member_id: str,
@@ -111,14 +105,13 @@ class OffsetRequests:
         generation: int,
         asked: list[OffsetChanges],
         now: Moment,
-    ) -> tuple[list[OffsetChanges], list[int] | None]:
+    ) -> None:
         """The same for TxnOffsetCommit, whose members are classic ones or say their epoch as a generation."""
-        late = self._check_commit_in_transaction(group_id, member_id, instance_id, generation, now)
+        late = self._late_member_in_transaction(group_id, member_id, instance_id, generation, now)
         if late is not None and not self._has_all(late, asked, generation):
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        return self._with_allowed_notes(asked)
 
-    def _check_commit_in_transaction(
+    def _late_member_in_transaction(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, now: Moment
     ) -> ConsumerMember | None:
         group = self._shard.groups.get(group_id)
@@ -144,7 +137,7 @@ class OffsetRequests:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         return None
 
-    def _check_commit(
+    def _late_member(
         self,
         group_id: str,
         member_id: str,

@@ -30,6 +30,7 @@ _COVERED: Final = Struct(">hiqqqhii")
 _COVERED_FROM: Final = 5
 assert _NOT_COVERED.size + _COVERED.size == HEADER_BYTES
 LOG_OVERHEAD_BYTES: Final = 12  # base offset and length, which `length` itself does not count
+_EMPTY_LENGTH: Final = HEADER_BYTES - LOG_OVERHEAD_BYTES  # of a batch without records
 LENGTH_POSITION: Final = 8
 EPOCH_POSITION: Final = 12
 MAGIC_POSITION: Final = 16
@@ -142,7 +143,7 @@ def headers_in(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
     end = len(data)
     while end - position >= HEADER_BYTES:
         header = read_header(data, position)
-        if header.length < HEADER_BYTES - LOG_OVERHEAD_BYTES:
+        if header.length < _EMPTY_LENGTH:
             raise CorruptBatch(f"a batch of length {header.length} at position {position}")
         if position + header.size > end:
             return
@@ -303,7 +304,7 @@ def build_batch(
     return seal(
         BatchHeader(
             base_offset=first,
-            length=HEADER_BYTES - LOG_OVERHEAD_BYTES + len(body),
+            length=_EMPTY_LENGTH + len(body),
             leader_epoch=leader_epoch,
             magic=MAGIC,
             crc=0,
@@ -357,9 +358,10 @@ def batch_of(
     producer_epoch: int = NO_PRODUCER_EPOCH,
     is_transactional: bool = False,
 ) -> tuple[bytes, BatchHeader]:
-    """A batch of so many records that are bytes already, with its header, whose CRC is left out."""
+    """A batch of so many records that are bytes already, with its header."""
+    body = b"".join(records)
     if codec:
-        records = (compression.compress(codec, b"".join(records), None),)
+        body = compression.compress(codec, body, None)
     attributes = codec | TRANSACTIONAL_FLAG if is_transactional else codec
     covered_fields = (
         attributes,
@@ -371,10 +373,11 @@ def batch_of(
         NO_SEQUENCE,
         count,
     )
-    covered = b"".join((_COVERED.pack(*covered_fields), *records))
-    length = len(covered) + _NOT_COVERED.size - LOG_OVERHEAD_BYTES
-    header = new_tuple(BatchHeader, (base_offset, length, leader_epoch, MAGIC, 0, *covered_fields))
-    return _NOT_COVERED.pack(base_offset, length, leader_epoch, MAGIC, crc32c(covered)) + covered, header
+    covered = _COVERED.pack(*covered_fields)
+    crc = crc32c(body, crc32c(covered))
+    not_covered_fields = (base_offset, _EMPTY_LENGTH + len(body), leader_epoch, MAGIC, crc)
+    header = new_tuple(BatchHeader, not_covered_fields + covered_fields)
+    return b"".join((_NOT_COVERED.pack(*not_covered_fields), covered, body)), header
 
 
 def build_small_batch(

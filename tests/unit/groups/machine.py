@@ -163,7 +163,7 @@ class Machine:
             OffsetChanges.of(request.group_id, topic.name, topic.partitions, now.wall_ms)
             for topic in request.topics
         ]
-        changes, codes = self.shard.offset_requests.commit(
+        self.shard.offset_requests.check_commit(
             request.group_id,
             request.member_id,
             request.group_instance_id,
@@ -172,6 +172,7 @@ class Machine:
             version,
             now,
         )
+        changes, codes = self.shard.offset_requests.with_allowed_notes(asked)
         if request.retention_time_ms < 0:
             self.run(Outcome(commits=changes))
         else:

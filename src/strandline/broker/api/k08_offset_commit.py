@@ -58,10 +58,16 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
     version, body, position = context.api_version, context.body, context.position
     pattern = context.connection.commit_pattern
     if pattern is not None:
-        now = pattern.runtime.now()
+        runtime = pattern.runtime
+        now = runtime.now()
         changes = pattern.read(version, body, position, broker.image.version, now.wall_ms)
         if changes is not None:
-            return _commit(pattern.asked, changes, None, pattern.runtime, now)
+            asked = pattern.asked
+            try:
+                _check(asked, changes, runtime, now)
+            except KafkaError as error:
+                return _refused(asked, None, error)
+            return _written(asked, changes, None, runtime, now)
     request = decode(OffsetCommitRequest, version, body, position)
     load = broker.groups.first_load(request.group_id)
     if load is not None:
@@ -77,17 +83,24 @@ def _decoded(broker: Broker, context: RequestContext, request: OffsetCommitReque
     group_id = asked.group_id
     try:
         runtime = broker.groups.loaded(group_id) or broker.groups.shard_of(group_id)
+        now = runtime.now()
+        changes = [OffsetChanges.of(group_id, topic, partitions, now.wall_ms) for topic, partitions in known]
+        _check(asked, changes, runtime, now)
     except KafkaError as error:
         return _refused(asked, codes, error)
-    now = runtime.now()
-    changes = [OffsetChanges.of(group_id, topic, partitions, now.wall_ms) for topic, partitions in known]
-    if not any(codes) and CommitPattern.can_be_of(asked, changes):
+    changes, given = runtime.shard.offset_requests.with_allowed_notes(changes)
+    if given is not None:
+        following = iter(given)
+        codes = [code or next(following) for code in codes]
+    if any(codes):
+        return _written(asked, changes, codes, runtime, now)
+    if CommitPattern.can_be_of(asked, changes):
         connection = context.connection
         likeness = asked.likeness(changes)
         if likeness == connection.commit_likeness:
             connection.commit_pattern = CommitPattern(asked, request, changes, runtime, broker.image.version)
         connection.commit_likeness = likeness
-    return _commit(asked, changes, codes if any(codes) else None, runtime, now)
+    return _written(asked, changes, None, runtime, now)
 
 
 def _known(broker: Broker, asked: AskedCommit) -> tuple[list[_Topic], list[int]]:
@@ -112,7 +125,19 @@ def _known(broker: Broker, asked: AskedCommit) -> tuple[list[_Topic], list[int]]
     return found, codes
 
 
-def _commit(
+def _check(asked: AskedCommit, changes: list[OffsetChanges], runtime: ShardRuntime, now: Moment) -> None:
+    runtime.shard.offset_requests.check_commit(
+        asked.group_id,
+        asked.member_id,
+        asked.instance_id,
+        asked.generation,
+        changes,
+        asked.version,
+        now,
+    )
+
+
+def _written(
     asked: AskedCommit,
     changes: list[OffsetChanges],
     codes: list[int] | None,
@@ -120,34 +145,14 @@ def _commit(
     now: Moment,
 ) -> Answer:
     """`codes` has one for each partition, 0 for those that `changes` are about; None where that is all of them."""
-    requests = runtime.shard.offset_requests
-    try:
-        changes, given = requests.commit(
-            asked.group_id,
-            asked.member_id,
-            asked.instance_id,
-            asked.generation,
-            changes,
-            asked.version,
-            now,
-        )
-    except KafkaError as error:
-        return _refused(asked, codes, error)
-    waiting = _Waiting(asked, _merged(codes, given))
+    waiting = _Waiting(asked, codes)
     if asked.retention_ms < 0:
         runtime.commit(changes, waiting, waiting)
     else:
         expire_ms = now.wall_ms + asked.retention_ms
-        runtime.run(requests.expiring(changes, expire_ms).answer(waiting, waiting))
+        outcome = runtime.shard.offset_requests.expiring(changes, expire_ms)
+        runtime.run(outcome.answer(waiting, waiting))
     return waiting if waiting.given is None else waiting.given
-
-
-def _merged(codes: list[int] | None, given: list[int] | None) -> list[int] | None:
-    """What was wrong from the beginning, and what the group says of the rest."""
-    if codes is None or given is None:
-        return codes or given
-    following = iter(given)
-    return [code or next(following) for code in codes]
 
 
 def _refused(asked: AskedCommit, codes: list[int] | None, error: KafkaError) -> Answer:

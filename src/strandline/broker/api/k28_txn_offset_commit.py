@@ -103,7 +103,8 @@ async def _commit(
     runtime = broker.groups.shard_of(request.group_id)
     now = runtime.now()
     asked = [OffsetChanges.of(request.group_id, *topic, now.wall_ms) for topic in wanted]
-    changes, codes = runtime.shard.offset_requests.commit_in_transaction(
+    requests = runtime.shard.offset_requests
+    requests.check_commit_in_transaction(
         request.group_id,
         request.member_id,
         request.group_instance_id,
@@ -111,6 +112,7 @@ async def _commit(
         asked,
         now,
     )
+    changes, codes = requests.with_allowed_notes(asked)
     if codes is not None:
         for place, code in zip(places, codes, strict=True):
             place.error_code = code
