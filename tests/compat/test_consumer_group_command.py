@@ -272,7 +272,10 @@ class TestOffsetsTopic:
         offsets = self.consumed(kafka_tools, server, "OffsetsMessageFormatter")
         mine = [entry for entry in offsets if entry["key"]["data"]["group"] == written.group]  # type: ignore[index]
         assert mine[-1]["key"]["data"]["topic"] == written.topic  # type: ignore[index]
-        assert mine[-1]["value"]["data"]["offset"] == 5  # type: ignore[index]
+        value = mine[-1]["value"]
+        assert value["data"]["offset"] == 5  # type: ignore[index]
+        assert value["version"] == 4  # type: ignore[index]
+        assert value["data"]["topicId"] not in (None, "", "A" * 22), "the topic, and not only its name"  # type: ignore[index]
         groups = self.consumed(kafka_tools, server, "GroupMetadataMessageFormatter")
         assert groups, "a classic group was written"
         assert all(entry["key"]["data"]["group"] for entry in groups)  # type: ignore[index]

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strandline.base.ids import ZERO_UUID
 from strandline.broker.commit_requests import AskedCommit, CommitPattern, with_offsets
 from strandline.groups.offsets import OffsetChanges
 from strandline.wire.api.k08_offset_commit import (
@@ -32,13 +33,19 @@ NOTES = st.just("") | TEXT
 @given(
     group=TEXT,
     topic=TEXT,
+    topic_id=st.just(ZERO_UUID) | st.binary(min_size=16, max_size=16),
     committed=st.lists(st.tuples(INT32, INT64, INT32, NOTES), max_size=100),
     commit_ms=INT64,
     before=st.integers(0, 70),
 )
 @effort(50)
 def test_records_are_those_of_the_schema(
-    group: str, topic: str, committed: list[tuple[int, int, int, str]], commit_ms: int, before: int
+    group: str,
+    topic: str,
+    topic_id: bytes,
+    committed: list[tuple[int, int, int, str]],
+    commit_ms: int,
+    before: int,
 ) -> None:
     others: list[tuple[bytes, bytes | None]] = [(b"key", b"value")] * before
     expected = others + [
@@ -46,7 +53,11 @@ def test_records_are_those_of_the_schema(
             encode_key(OffsetCommitKey(group=group, topic=topic, partition=partition)),
             encode_value(
                 OffsetCommitValue(
-                    offset=offset, leader_epoch=epoch, metadata=note, commit_timestamp=commit_ms
+                    offset=offset,
+                    leader_epoch=epoch,
+                    metadata=note,
+                    commit_timestamp=commit_ms,
+                    topic_id=topic_id,
                 )
             ),
         )
@@ -56,7 +67,7 @@ def test_records_are_those_of_the_schema(
     positions = [offset_commits.POSITION.pack(*each) for each in zip(offsets, epochs, strict=True)]
     for _ in range(2):  # how these partitions are written is remembered
         records = offset_commits.records_of(
-            before, group, topic, partitions, positions, notes if any(notes) else None, commit_ms
+            before, group, topic, topic_id, partitions, positions, notes if any(notes) else None, commit_ms
         )
         assert b"".join(records) == b"".join(small_records(expected)[before:])
 
@@ -144,7 +155,10 @@ class Runtime:
 
 
 def changes_of(request: OffsetCommitRequest) -> list[OffsetChanges]:
-    return [OffsetChanges.of(request.group_id, t.name, t.partitions, _NOW_MS) for t in request.topics]
+    return [
+        OffsetChanges.of(request.group_id, t.name, t.name.encode()[:16].ljust(16), t.partitions, _NOW_MS)
+        for t in request.topics
+    ]
 
 
 def pattern_of(request: OffsetCommitRequest, version: int) -> CommitPattern | None:

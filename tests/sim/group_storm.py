@@ -251,7 +251,9 @@ class GroupStorm:
         request = call.request
         now = runtime.now()
         asked = [
-            OffsetChanges.of(request.group_id, topic.name, topic.partitions, now.wall_ms)
+            OffsetChanges.of(
+                request.group_id, topic.name, topic_id(topic.name), topic.partitions, now.wall_ms
+            )
             for topic in request.topics
         ]
         who = (request.group_id, request.member_id, request.group_instance_id)

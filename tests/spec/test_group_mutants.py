@@ -17,7 +17,7 @@ from strandline.groups.consumer import ConsumerProtocol
 from strandline.groups.mixed import Mixed
 from strandline.groups.mixed_requests import MixedRequests
 from strandline.groups.offset_requests import OffsetRequests
-from strandline.groups.offsets import Offsets
+from strandline.groups.offsets import CommittedOffset, Offsets
 from strandline.groups.outcome import Entry, Outcome
 from strandline.groups.shard import GroupShard
 from tests.spec import test_kip_62_heartbeats_and_rebalance_timeout as kip_62
@@ -26,6 +26,7 @@ from tests.spec import test_kip_429_cooperative_rebalancing as kip_429
 from tests.spec import test_kip_848_consumer_protocol as kip_848
 from tests.unit.groups import test_assignment_is_written_first as written_first
 from tests.unit.groups import test_committed_view as committed_view
+from tests.unit.groups import test_offsets_of_former_topics as former_topics
 from tests.unit.groups import test_what_is_kept as kept
 
 Patch = pytest.MonkeyPatch
@@ -205,6 +206,11 @@ def uncommitted_offsets_are_shown(patch: Patch) -> Test:
     return committed_view.test_an_offset_is_shown_when_its_record_is_committed_and_not_before
 
 
+def offsets_belong_to_names(patch: Patch) -> Test:
+    patch.setattr(CommittedOffset, "is_of", lambda *_: True)
+    return former_topics.test_an_offset_of_a_topic_that_was_deleted_is_not_shown_for_the_next_one_of_its_name
+
+
 def groups_are_deleted_with_their_members(patch: Patch) -> Test:
     patch.setattr(GroupShard, "_is_empty", lambda *_: True)
     return kept.test_a_group_that_has_a_member_is_not_deleted_nor_are_offsets_of_what_it_subscribes_to
@@ -250,6 +256,7 @@ MUTANTS = [
     upgrades_forget_what_members_own,
     what_classic_members_keep_is_taken_for_released,
     uncommitted_offsets_are_shown,
+    offsets_belong_to_names,
     groups_are_deleted_with_their_members,
     subscriptions_keep_no_offsets,
     offsets_expire_by_their_commit_alone,

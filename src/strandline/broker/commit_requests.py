@@ -61,7 +61,7 @@ class AskedCommit:
     def likeness(self, changes: Sequence[OffsetChanges]) -> tuple[object, ...]:
         """What requests have in common that one pattern reads."""
         who = (self.version, self.group_id, self.generation, self.member_id, self.instance_id)
-        return (*who, *[(each.topic, each.partitions, each.notes) for each in changes])
+        return (*who, *[(each.topic_id, each.partitions, each.notes) for each in changes])
 
     def all_written(self) -> bytes:
         """The answer where nothing is wrong."""
@@ -103,7 +103,7 @@ class CommitPattern:
         is of its group."""
         self.asked = asked
         self.runtime = runtime
-        self._topics = tuple((each.topic, each.partitions, each.notes) for each in changes)
+        self._topics = tuple((each.topic, each.topic_id, each.partitions, each.notes) for each in changes)
         self._image_version = image_version
         zeros = bytes(encode(with_offsets(request, repeat((0, 0))), asked.version))
         ones = bytes(encode(with_offsets(request, repeat((-1, -1))), asked.version))
@@ -147,13 +147,16 @@ class CommitPattern:
         positions = found[1::2]
         group_id = self.asked.group_id
         if len(self._topics) == 1:
-            ((topic, partitions, notes),) = self._topics
-            return [new_tuple(OffsetChanges, (group_id, topic, partitions, positions, notes, now_ms))]
+            ((topic, topic_id, partitions, notes),) = self._topics
+            return [
+                new_tuple(OffsetChanges, (group_id, topic, topic_id, partitions, positions, notes, now_ms))
+            ]
         changes: list[OffsetChanges] = []
         first = 0
-        for topic, partitions, notes in self._topics:
+        for topic, topic_id, partitions, notes in self._topics:
             end = first + len(partitions)
-            changes.append(OffsetChanges(group_id, topic, partitions, positions[first:end], notes, now_ms))
+            mine = positions[first:end]
+            changes.append(OffsetChanges(group_id, topic, topic_id, partitions, mine, notes, now_ms))
             first = end
         return changes
 

@@ -53,7 +53,7 @@ class ShardRuntime:
         self._timer_at: float | None = None
         self.is_stopped = False
         self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
-        self._committed = CommittedView(shard.offsets)
+        self._committed = CommittedView(shard.offsets, shard.topics)
         self._is_queueing = False  # more commits may come in this turn of the loop
         self._queued = Outcome()
         self._queued_count = 0  # of its offsets

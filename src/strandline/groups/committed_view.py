@@ -1,4 +1,5 @@
-"""Offsets as they are committed: what is applied but could still be lost with its leader is not shown to anyone.
+"""Offsets as they are committed: what is applied but could still be lost with its leader is not shown to anyone, nor
+what was committed of an earlier topic of the same name.
 
 Records are applied when they are appended, so that the next decision sees them. Until the high watermark has passed
 them, whoever asks for an offset gets the one before: it would otherwise begin where, after a failover, nobody had been.
@@ -11,12 +12,14 @@ from collections.abc import Iterable
 
 from strandline.groups.offsets import CommittedOffset, OffsetChanges, Offsets, Place
 from strandline.groups.outcome import Entry
+from strandline.groups.topics import Topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 
 
 class CommittedView:
-    def __init__(self, offsets: Offsets) -> None:
+    def __init__(self, offsets: Offsets, topics: Topics) -> None:
         self._offsets = offsets
+        self._topics = topics
         # What each place had before each change that is not committed, oldest first.
         self._before: dict[Place, deque[CommittedOffset | None]] = {}
         self._changes: deque[tuple[int, Place]] = deque()
@@ -29,8 +32,9 @@ class CommittedView:
             ((key.group, key.topic, key.partition) for key, _ in entries if isinstance(key, OffsetCommitKey)),
             end_offset,
         )
-        for group_id, topic, partitions, *_ in commits:
-            self.places_will_change(((group_id, topic, each) for each in partitions), end_offset)
+        for changes in commits:
+            group_id, topic = changes.group_id, changes.topic
+            self.places_will_change(((group_id, topic, each) for each in changes.partitions), end_offset)
 
     def places_will_change(self, places: Iterable[Place], end_offset: int) -> None:
         for place in places:
@@ -47,7 +51,8 @@ class CommittedView:
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         before = self._before.get((group_id, topic, partition))
-        return before[0] if before else self._offsets.get(group_id, topic, partition)
+        found = before[0] if before else self._offsets.get(group_id, topic, partition)
+        return found if found is not None and found.is_of(self._topics.topic_id(topic)) else None
 
     def is_stable(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether nothing is under way that decides about a transaction's offset."""
@@ -63,4 +68,7 @@ class CommittedView:
                     found.setdefault(topic, {})[partition] = committed
                 elif topic in found:
                     found[topic].pop(partition, None)
+        for topic, partitions in found.items():
+            topic_id = self._topics.topic_id(topic)
+            found[topic] = {index: each for index, each in partitions.items() if each.is_of(topic_id)}
         return {topic: partitions for topic, partitions in found.items() if partitions}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import ZERO_UUID
 from strandline.base.moment import Moment
 from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, STABLE, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
@@ -86,11 +87,15 @@ class OffsetRequests:
         return kept, codes if any(codes) else None
 
     def expiring(self, changes: list[OffsetChanges], expire_ms: int) -> Outcome:
-        """The same offsets with a time of their own to end, which few clients give: as records."""
+        """The same offsets with a time of their own to end, which few clients give: as records, in a version that has
+        no room for a topic's id."""
         return Outcome(
             entries=[
                 self._shard.offsets.entry(
-                    change.group_id, change.topic, partition, each._replace(expire_ms=expire_ms)
+                    change.group_id,
+                    change.topic,
+                    partition,
+                    each._replace(expire_ms=expire_ms, topic_id=ZERO_UUID),
                 )
                 for change in changes
                 for partition, each in change.committed().items()

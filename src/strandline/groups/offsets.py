@@ -5,6 +5,7 @@
    another commit was written after it; an abort forgets it. Meanwhile the partition's offset is not stable.
 3. An offset expires `offsets.retention.minutes` after its group became empty, or, in a group that lives, after its last
    commit if nobody subscribes to its topic.
+4. An offset belongs to a topic and not to its name: whoever makes a topic anew begins anew.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import compress, repeat
 from typing import Final, NamedTuple, Protocol
 
+from strandline.base.ids import ZERO_UUID
 from strandline.groups.outcome import Entry
 from strandline.wire.records.offset_commits import POSITION
 from strandline.wire.records.offsets_topic import OffsetCommitKey, OffsetCommitValue
@@ -26,6 +28,11 @@ class CommittedOffset(NamedTuple):
     metadata: str
     commit_ms: int
     expire_ms: int = NEVER  # set by clients of versions before 5 only
+    topic_id: bytes = ZERO_UUID  # not known where an older version has written it
+
+    def is_of(self, topic_id: bytes | None) -> bool:
+        """Whether it is an offset of this topic, as far as is known, and not of an earlier one of the same name."""
+        return self.topic_id in (topic_id, ZERO_UUID)
 
 
 class AskedOffset(Protocol):
@@ -42,17 +49,21 @@ class OffsetChanges(NamedTuple):
 
     group_id: str
     topic: str
+    topic_id: bytes
     partitions: Sequence[int]
     positions: Sequence[bytes]  # offsets and leader epochs: see `offset_commits.POSITION`
     notes: Sequence[str] | None  # None where no partition has one
     commit_ms: int
 
     @classmethod
-    def of(cls, group_id: str, topic: str, asked: Sequence[AskedOffset], commit_ms: int) -> OffsetChanges:
+    def of(
+        cls, group_id: str, topic: str, topic_id: bytes, asked: Sequence[AskedOffset], commit_ms: int
+    ) -> OffsetChanges:
         notes = tuple([each.committed_metadata or "" for each in asked])
         return cls(
             group_id,
             topic,
+            topic_id,
             tuple([each.partition_index for each in asked]),
             tuple([POSITION.pack(each.committed_offset, each.committed_leader_epoch) for each in asked]),
             notes if any(notes) else None,
@@ -68,10 +79,10 @@ class OffsetChanges(NamedTuple):
         )
 
     def committed(self) -> dict[int, CommittedOffset]:
-        _, _, partitions, positions, notes, commit_ms = self
+        _, _, topic_id, partitions, positions, notes, commit_ms = self
         rows = zip(partitions, map(POSITION.unpack, positions), notes or repeat(""), strict=False)
         return {
-            partition: CommittedOffset(offset, leader_epoch, note, commit_ms)
+            partition: CommittedOffset(offset, leader_epoch, note, commit_ms, topic_id=topic_id)
             for partition, (offset, leader_epoch), note in rows
         }
 
@@ -129,10 +140,10 @@ class Offsets:
     def groups(self) -> list[str]:
         return list(self._by_group)
 
-    def topics(self) -> set[str]:
+    def topics(self) -> list[str]:
         """Those that offsets are committed or pending of."""
         pending = {topic for mine in self._pending.values() for _, topic, _ in mine}
-        return pending.union(*self._by_group.values())
+        return sorted(pending.union(*self._by_group.values()))
 
     def groups_with(self, topic: str) -> list[str]:
         """Those that have offsets of a topic, committed or pending."""
@@ -196,6 +207,7 @@ class Offsets:
             value.metadata,
             value.commit_timestamp,
             value.expire_timestamp,
+            value.topic_id,
         )
         if producer_id >= 0:
             self._order += 1
@@ -226,6 +238,7 @@ class Offsets:
                 metadata=committed.metadata,
                 commit_timestamp=committed.commit_ms,
                 expire_timestamp=committed.expire_ms,
+                topic_id=committed.topic_id,
             ),
         )
 
@@ -238,6 +251,17 @@ class Offsets:
         return [
             Entry(OffsetCommitKey(group=group, topic=topic, partition=partition), None)
             for group, topic, partition in dict.fromkeys(places)
+        ]
+
+    def former(self, topic: str, topic_id: bytes) -> list[Entry]:
+        """Records that delete the offsets of earlier topics of this name. Where a transaction is open its end decides
+        first: it may be one of the present topic."""
+        return [
+            Entry(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
+            for group_id, topics in self._by_group.items()
+            if topic in topics
+            for partition, committed in topics[topic].by_partition().items()
+            if not committed.is_of(topic_id) and not self.is_pending(group_id, topic, partition)
         ]
 
     def expired(

@@ -382,11 +382,15 @@ class GroupShard:
         return Outcome(entries=[e for group_id in groups for e in self.offsets.tombstones(group_id, [topic])])
 
     def offsets_without_topic(self) -> Outcome:
-        """Of topics that went while there was no coordinator, or it could not write that down."""
+        """Of topics that went while there was no coordinator, or it could not write that down. Others may have been
+        made under the same names since."""
         outcome = Outcome()
         for topic in self.offsets.topics():
-            if self.topics.topic_id(topic) is None:
+            topic_id = self.topics.topic_id(topic)
+            if topic_id is None:
                 outcome.entries += self.offsets_of_topic_gone(topic).entries
+            else:
+                outcome.entries += self.offsets.former(topic, topic_id)
         return outcome
 
     def delete_group(self, group_id: str) -> tuple[Outcome, int]:

@@ -225,6 +225,22 @@ async def test_offsets_go_with_their_topic(world: World) -> None:
     assert (await offsets(client))[0] == -1
 
 
+@in_world(offsets_topic_num_partitions="1")
+async def test_offsets_go_with_their_topic_also_while_there_is_no_coordinator(world: World) -> None:
+    client = await ready(world, "orders")
+    await call(client, commit("g", {0: 5}), 9)
+    groups = world.broker.groups
+    groups._shards.pop(0).stop()
+    await client.call(DeleteTopicsRequest(topic_names=("orders",), timeout_ms=1000), 5)
+    await create(client, "orders", partitions=4)
+    await groups._start_loading(0)
+    assert (await offsets(client))[0] == -1
+    runtime = groups.shard_of("g")
+    assert runtime.shard.offsets.get("g", "orders", 0) is None, "it is deleted, and not only out of sight"
+    await call(client, commit("g", {0: 1}), 9)
+    assert (await offsets(client))[0] == 1
+
+
 @in_world(offsets_topic_num_partitions="1", offsets_commit_timeout_ms="50")
 async def test_a_commit_that_is_not_replicated_is_not_shown_and_times_out(world: World) -> None:
     client = await ready(world)

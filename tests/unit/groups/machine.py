@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from strandline.base.ids import ZERO_UUID
 from strandline.base.moment import Moment
 from strandline.groups.classic_group import EMPTY, STABLE, ClassicGroup
 from strandline.groups.consumer_group import ConsumerGroup
@@ -40,34 +41,35 @@ SETTINGS = GroupSettings(
 
 
 class FakeTopics:
-    """Topics that a test makes and grows; an id is a topic's name, sixteen times over."""
+    """Topics that a test makes, grows and deletes; an id is a topic's name, and how often it was made before."""
 
     def __init__(self, **counts: int) -> None:
         self.counts = dict(counts)
+        self._deletions: dict[str, int] = {}
         self.version = 1
 
     def change(self, name: str, count: int) -> None:
         self.counts[name] = count
         if not count:
             del self.counts[name]
+            self._deletions[name] = self._deletions.get(name, 0) + 1
         self.version += 1
 
     def names(self) -> Iterable[str]:
         return self.counts
 
     def topic_id(self, name: str) -> bytes | None:
-        return topic_id(name) if name in self.counts else None
+        return topic_id(name, self._deletions.get(name, 0)) if name in self.counts else None
 
     def name(self, topic_id: bytes) -> str:
-        name = topic_id.rstrip(b".").decode()
-        return name if name in self.counts else ""
+        return next((name for name in self.counts if self.topic_id(name) == topic_id), "")
 
     def partition_count(self, name: str) -> int:
         return self.counts.get(name, 0)
 
 
-def topic_id(name: str) -> bytes:
-    return name.encode().ljust(16, b".")
+def topic_id(name: str, deletions: int = 0) -> bytes:
+    return name.encode().ljust(15, b".") + (str(deletions).encode() if deletions else b".")
 
 
 class SeededRandom:
@@ -160,7 +162,13 @@ class Machine:
     def commit(self, request: OffsetCommitRequest, version: int = 9) -> list[int]:
         now = self.now()
         asked = [
-            OffsetChanges.of(request.group_id, topic.name, topic.partitions, now.wall_ms)
+            OffsetChanges.of(
+                request.group_id,
+                topic.name,
+                self.shard.topics.topic_id(topic.name) or ZERO_UUID,
+                topic.partitions,
+                now.wall_ms,
+            )
             for topic in request.topics
         ]
         self.shard.offset_requests.check_commit(

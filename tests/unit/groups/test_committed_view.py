@@ -6,6 +6,7 @@ from strandline.groups.committed_view import CommittedView
 from strandline.groups.offsets import CommittedOffset, Offsets
 from strandline.groups.outcome import Entry
 from strandline.wire.records.offsets_topic import OffsetCommitKey
+from tests.unit.groups.machine import FakeTopics
 
 
 class Log:
@@ -13,7 +14,7 @@ class Log:
 
     def __init__(self) -> None:
         self.offsets = Offsets()
-        self.view = CommittedView(self.offsets)
+        self.view = CommittedView(self.offsets, FakeTopics(t=4))
         self.end = 0
 
     def commit(self, offset: int | None, partition: int = 0) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from strandline.broker.group_runtime import ShardRuntime
 
 _TOPIC_IDS_FROM: Final = 10
-_Topic = tuple[str, list[OffsetCommitRequestPartition]]
+_Topic = tuple[str, bytes, list[OffsetCommitRequestPartition]]
 
 
 class _Waiting(Later):
@@ -84,7 +84,7 @@ def _decoded(broker: Broker, context: RequestContext, request: OffsetCommitReque
     try:
         runtime = broker.groups.loaded(group_id) or broker.groups.shard_of(group_id)
         now = runtime.now()
-        changes = [OffsetChanges.of(group_id, topic, partitions, now.wall_ms) for topic, partitions in known]
+        changes = [OffsetChanges.of(group_id, *topic, now.wall_ms) for topic in known]
         _check(asked, changes, runtime, now)
     except KafkaError as error:
         return _refused(asked, codes, error)
@@ -121,7 +121,7 @@ def _known(broker: Broker, asked: AskedCommit) -> tuple[list[_Topic], list[int]]
             for each in topic.partitions
         ]
         if there:
-            found.append((name, there))
+            found.append((name, known.topic_id, there))
     return found, codes
 
 

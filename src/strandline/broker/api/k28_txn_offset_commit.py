@@ -38,7 +38,7 @@ _KNOWS_LOADING_FROM: Final = 2
 _KNOWS_ABORTABLE_FROM: Final = 4
 _ADDS_FROM: Final = 5
 _NO_SEQUENCE: Final = -1
-_Topic = tuple[str, list[TxnOffsetCommitRequestPartition]]
+_Topic = tuple[str, bytes, list[TxnOffsetCommitRequestPartition]]
 
 
 def first_load(broker: Broker, request: TxnOffsetCommitRequest) -> asyncio.Task[None] | None:
@@ -84,7 +84,7 @@ def _prepare(
             places.append(place)
             there.append(asked)
         if known is not None and there:
-            wanted.append((topic.name, there))
+            wanted.append((topic.name, known.topic_id, there))
         topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=tuple(partitions)))
     return TxnOffsetCommitResponse(throttle_time_ms=0, topics=tuple(topics)), places
 

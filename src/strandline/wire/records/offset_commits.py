@@ -1,6 +1,6 @@
 """Records of committed offsets, written by hand: busy groups commit thousands of times a second.
 
-The bytes are those of `OffsetCommitKey` and of `OffsetCommitValue` in version 3, which tests compare.
+The bytes are those of `OffsetCommitKey` and of `OffsetCommitValue` in version 4, which tests compare.
 """
 
 from __future__ import annotations
@@ -11,36 +11,55 @@ from itertools import repeat
 from struct import Struct
 from typing import Final
 
+from strandline.base.ids import ZERO_UUID
+from strandline.wire.compiler import uvarint
 from strandline.wire.record_batch import varint
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 
 _TYPE: Final = OffsetCommitKey.API_KEY.to_bytes(2, "big")
-_VERSION: Final = 3
+_VERSION: Final = (4).to_bytes(2, "big")
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 # An offset and its leader epoch, one behind the other in requests and in records.
 POSITION: Final = Struct(">qi")
-# What stands behind the position in a record without a note: a text of no length, the time of the commit, no headers.
-_REST: Final = Struct(">2xqx")
-_VALUE_SIZE: Final = varint(Struct(">hqihq").size)
+# What stands behind the position in a record without a note: a text of no length, and the time of the commit.
+_NO_NOTE: Final = b"\1"
+_NO_HEADERS: Final = b"\0"
+_VALUE_BYTES: Final = (
+    len(_VERSION) + POSITION.size + len(_NO_NOTE) + _INT64.size
+)  # without a note and without tags
 # Of commits with more partitions nothing is kept: what is would take too much room.
 _KEPT_PARTITIONS_MAX: Final = 64
 
 
 @lru_cache(maxsize=1024)
-def _parts(first: int, group_id: str, topic: str, partitions: tuple[int, ...]) -> list[bytes]:
-    """Records without notes of these partitions, which consumers commit again and again: of each what stands before its
-    position, and nothing yet where position and time belong. The first has this offset delta."""
+def _parts(
+    first: int, group_id: str, topic: str, topic_id: bytes, partitions: tuple[int, ...]
+) -> list[bytes]:
+    """Records without notes of these partitions, which consumers commit again and again: what stands before each
+    position, and nothing yet where position and time belong; at last what is behind them. The first has this offset
+    delta."""
     prefix = _key_prefix(group_id, topic)
     key = varint(len(prefix) + _INT32.size) + prefix
-    value = _VALUE_SIZE + _INT16.pack(_VERSION)
+    end = _tags(topic_id)
+    value = varint(_VALUE_BYTES + len(end)) + _VERSION
+    end += _NO_HEADERS
+    behind_value_size = POSITION.size + len(_NO_NOTE) + _INT64.size + len(end)
     parts = []
+    before_this = b""
     for delta, partition in enumerate(partitions, first):
         # No attributes, the batch's own timestamp, the delta, the key and the beginning of the value.
         before = b"".join((b"\0\0", varint(delta), key, _INT32.pack(partition), value))
-        parts += [varint(len(before) + POSITION.size + _REST.size) + before, b"", b""]
-    return parts
+        parts += [before_this + varint(len(before) + behind_value_size) + before, b"", b""]
+        before_this = end
+    return [*parts, before_this]
+
+
+@lru_cache(maxsize=1024)
+def _tags(topic_id: bytes) -> bytes:
+    """The tagged fields of a value: the topic's id, where it has one."""
+    return b"\0" if topic_id == ZERO_UUID else b"".join((b"\1\0", uvarint(len(topic_id)), topic_id))
 
 
 def _key_prefix(group_id: str, topic: str) -> bytes:
@@ -53,6 +72,7 @@ def records_of(
     first: int,
     group_id: str,
     topic: str,
+    topic_id: bytes,
     partitions: Sequence[int],
     positions: Sequence[bytes],
     notes: Sequence[str] | None,
@@ -61,27 +81,19 @@ def records_of(
     """Records of a topic's offsets, in pieces; the first has this offset delta. A position is what `POSITION` packs."""
     if notes is not None or len(partitions) > _KEPT_PARTITIONS_MAX:
         rows = zip(partitions, positions, notes or repeat(""), strict=False)
+        prefix, end = _key_prefix(group_id, topic), _INT64.pack(commit_ms) + _tags(topic_id)
         return [
-            _record(delta, group_id, topic, partition, position, note, commit_ms)
+            _record(delta, prefix + _INT32.pack(partition), position, note, end)
             for delta, (partition, position, note) in enumerate(rows, first)
         ]
-    parts = _parts(first, group_id, topic, tuple(partitions)).copy()
+    parts = _parts(first, group_id, topic, topic_id, tuple(partitions)).copy()
     parts[1::3] = positions
-    parts[2::3] = (_REST.pack(commit_ms),) * len(partitions)
+    parts[2::3] = (_NO_NOTE + _INT64.pack(commit_ms),) * len(partitions)
     return parts
 
 
-def _record(
-    delta: int,
-    group_id: str,
-    topic: str,
-    partition: int,
-    position: bytes,
-    note: str,
-    commit_ms: int,
-) -> bytes:
-    key = _key_prefix(group_id, topic) + _INT32.pack(partition)
+def _record(delta: int, key: bytes, position: bytes, note: str, end: bytes) -> bytes:
     text = note.encode()
-    value = b"".join((_INT16.pack(_VERSION), position, _INT16.pack(len(text)), text, _INT64.pack(commit_ms)))
-    body = b"".join((b"\0\0", varint(delta), varint(len(key)), key, varint(len(value)), value, b"\0"))
+    value = b"".join((_VERSION, position, uvarint(len(text) + 1), text, end))
+    body = b"".join((b"\0\0", varint(delta), varint(len(key)), key, varint(len(value)), value, _NO_HEADERS))
     return varint(len(body)) + body

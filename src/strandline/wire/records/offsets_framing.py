@@ -21,7 +21,7 @@ for _name, _cls in vars(offsets_topic).items():
 
 # The version in which each value is written, where it is not 0: what Kafka 4 writes and reads.
 _WRITTEN_VERSIONS: Final[dict[type[Message], int]] = {
-    offsets_topic.OffsetCommitValue: 3,
+    offsets_topic.OffsetCommitValue: 4,
     offsets_topic.GroupMetadataValue: 3,
 }
 
