@@ -71,11 +71,13 @@ class Call:
         self.is_dropped = False
         # What the log said when it arrived.
         self.told_generation = -1
+        self.deletions = 0  # of classic groups
         self.assigned_generation = -1
         self.written_generation = -1
         self.is_of_consumer_group = False
         self.current: made.ConsumerGroupCurrentMemberAssignmentValue | None = None
         self.since: dict[Held, int] = {}
+        self.topic_ids: dict[str, bytes] = {}
         self.twin: str | None = None  # who has its instance id
         self.is_twin_away = False
         self.is_undisturbed = False  # nobody came or went since the generation began

@@ -8,6 +8,7 @@
 5. Whoever finds its instance id taken is fenced, and does not think that it was merely forgotten; an instance id that a
    living consumer holds is not given away. (KIP-345, KIP-848)
 6. A generation has a protocol that all of its members offered, and is assigned once. (KIP-814)
+7. An offset that was committed of a topic is not shown as one of the next topic of that name.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tests.sim.group_calls import Call, Known, owned_in, partitions_in
 from tests.sim.group_deletions import DeletionJudge
 from tests.sim.group_records import GroupRecords, Held, held_in
 from tests.sim.led_partition import LedPartition
-from tests.unit.groups.machine import topic_id
+from tests.unit.groups.machine import FakeTopics, topic_id
 
 _AWAY = -2
 _UNDISTURBED_S = 1.5  # less than the shortest session or rebalance timeout of a member
@@ -41,8 +42,16 @@ _GONE = (*_REMOVED, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH)
 
 
 class GroupJudge:
-    def __init__(self, log: LedPartition, session_s: float, retention_s: float, group_id: str = "g") -> None:
+    def __init__(
+        self,
+        log: LedPartition,
+        topics: FakeTopics,
+        session_s: float,
+        retention_s: float,
+        group_id: str = "g",
+    ) -> None:
         self._log = log
+        self._topics = topics
         self.deletions = DeletionJudge(log, group_id, retention_s, self._is_known_alive)
         self._session_s = session_s
         self._group_id = group_id
@@ -51,6 +60,9 @@ class GroupJudge:
         self.known: dict[str, Known] = {}
         self._static: dict[str, str] = {}  # instance id to the member id that was given to it last
         self._joining: dict[str, Call | None] = {}  # the last JoinGroup by instance id that was not refused
+        # When a member asked to join and was not told what came of it: its generation may have begun then, and with it
+        # the time in which it has to sync.
+        self._joining_since: dict[str, float] = {}
         self._told_generation = -1
         self._deletions = 0
         self.found_generation = -1  # that the present coordinator found in the log
@@ -129,12 +141,16 @@ class GroupJudge:
         committed = self.committed.classic.get(self._group_id)
         written = self.written.classic.get(self._group_id)
         call.told_generation = self._told_generation
+        call.deletions = self.written.deletions
         is_deleted = self.written.deletions != self.committed.deletions  # the next one counts from the start
         call.assigned_generation = -1 if committed is None or is_deleted else committed.generation
         call.written_generation = -1 if written is None else written.generation
         call.is_of_consumer_group = self._group_id in self.written.epochs
         call.current = self.written.current.get(place)
         call.since = self.written.since.get(place, {})
+        call.topic_ids = {
+            name: self._topics.topic_id(name) or topic_id(name) for name in self._topics.names()
+        }
         if call.instance_id is not None:
             call.twin = self._static.get(call.instance_id)
             current = self.written.current.get((self._group_id, call.twin or ""))
@@ -190,6 +206,8 @@ class GroupJudge:
             while last is not None and last.is_refused:
                 last = last.before
             self._joining[call.instance_id] = last
+        elif isinstance(call.request, JoinGroupRequest) and code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            self._joining_since.setdefault(call.member_id, call.arrived_at)
         elif isinstance(call.request, SyncGroupRequest):
             self._disturbed_at = self.now
         if code in _GONE:
@@ -271,14 +289,17 @@ class GroupJudge:
                 call.arrived_at,
             )
             self.known[member_id] = member
+        joining_since = self._joining_since.pop(member_id, call.arrived_at)
         if member.generation != response.generation_id:
-            member.heard_at, member.standing_at = self.now, call.arrived_at
+            member.heard_at, member.standing_at = self.now, joining_since
         member.generation, member.offers, member.is_gone = response.generation_id, call.offers, False
         member.is_classic = True
         self._took_instance(request.group_instance_id, member_id)
         if call.is_of_consumer_group:
             return
-        if response.generation_id > self._told_generation:
+        # An answer that waited may be of a group that has been deleted since, and the next one counts from the start.
+        is_present = call.deletions == self.written.deletions
+        if is_present and response.generation_id > self._told_generation:
             self._told_generation, self._told_at = response.generation_id, self.now
         for each in response.members:
             other = self.known.get(each.member_id)
@@ -423,7 +444,8 @@ class GroupJudge:
         if generation < 0:
             return
         if call.is_of_consumer_group:
-            self._check_commit_epoch(call, generation, [(topic_id(t), index) for t, index, _ in places])
+            held = [(call.topic_ids[topic], index) for topic, index, _ in places]
+            self._check_commit_epoch(call, generation, held)
         else:
             self._check_commit_generation(call, generation)
 
@@ -450,6 +472,6 @@ class GroupJudge:
     def _fetched(self, call: Call, response: Any) -> None:
         (topic,) = call.request.groups[0].topics
         place = (self._group_id, topic.name, topic.partition_indexes[0])
-        found = self.committed.offset_of(place)
+        found = self.committed.offset_of(place, self._topics.topic_id(topic.name))
         if response.offset != found:
             raise Violation("uncommitted-read", f"{place} is said to be at {response.offset}, not {found}")

@@ -17,13 +17,12 @@ from tests import group_requests as ask
 from tests.sim.group_calls import owned_in, partitions_in
 from tests.sim.group_records import Held, held_in
 from tests.sim.group_storm import GROUP, TOPICS, GroupStorm, start
-from tests.unit.groups.machine import topic_id
+from tests.unit.groups.machine import name_of
 
 PROMPT, SLOW, STUCK = "prompt", "slow", "stuck"
 _BEAT_S = 0.5
 _PAUSE_S = 0.2
 _CALL_S = 2.0
-_NAMES = {topic_id(name): name for name in TOPICS}
 _NO_LONGER_A_MEMBER = (
     ErrorCode.FENCED_MEMBER_EPOCH,
     ErrorCode.UNKNOWN_MEMBER_ID,
@@ -100,7 +99,7 @@ class Process:
             member=self.member_id,
             generation=generation,
             instance=self.instance_id,
-            topic=_NAMES[topic],
+            topic=name_of(topic),
         )
         if self.chance.random() < 0.3:
             start(self._look_at(held))
@@ -113,7 +112,7 @@ class Process:
         """As a tool that shows how far a group is."""
         await asyncio.sleep(self.chance.uniform(0.0, 0.1))
         topic, index = held
-        request = ask.fetch_offsets(GROUP, partitions=(index,), topic=_NAMES[topic])
+        request = ask.fetch_offsets(GROUP, partitions=(index,), topic=name_of(topic))
         await self.storm.ask(request, 8, _CALL_S)
 
     def remember(self) -> None:
@@ -335,7 +334,7 @@ def _claims(members: Iterable[Any]) -> dict[Held, str]:
 def by_topic(held: Iterable[Held]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for topic, index in held:
-        found.setdefault(_NAMES[topic], []).append(index)
+        found.setdefault(name_of(topic), []).append(index)
     return found
 
 

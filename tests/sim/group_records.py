@@ -14,6 +14,7 @@ from tests.sim.led_partition import Batch
 Member = tuple[str, str]  # group and member id
 Place = tuple[str, str, int]  # group, topic and partition
 Held = tuple[bytes, int]  # topic id and partition
+Committed = tuple[int, bytes]  # an offset and its topic's id
 
 
 def held_in(topics: Iterable[made.TopicPartitions]) -> set[Held]:
@@ -29,7 +30,7 @@ class GroupRecords:
         self._written_at: dict[Place, int] = {}
         self._pending: dict[int, dict[Place, tuple[int, made.OffsetCommitValue]]] = {}
         self.committed_ms: dict[Place, int] = {}  # when the offset that counts was committed
-        self._changes: dict[Place, list[int | None]] = {}  # None where an offset was deleted
+        self._changes: dict[Place, list[Committed | None]] = {}  # None where an offset was deleted
         self._end = 0
         self.classic: dict[str, made.GroupMetadataValue] = {}
         self.deletions = 0  # of classic groups
@@ -64,16 +65,17 @@ class GroupRecords:
 
     def _commit(self, place: Place, value: made.OffsetCommitValue | None, written_at: int) -> None:
         self._written_at[place] = written_at
-        self._changes.setdefault(place, []).append(None if value is None else value.offset)
+        self._changes.setdefault(place, []).append(value and (value.offset, value.topic_id))
         if value is not None:
             self.committed_ms[place] = value.commit_timestamp
 
     def has_had(self, place: Place, offset: int) -> bool:
-        return offset in self._changes.get(place, ())
+        return offset in [each[0] for each in self._changes.get(place, ()) if each is not None]
 
-    def offset_of(self, place: Place) -> int:
-        offset = self._changes[place][-1] if place in self._changes else None
-        return -1 if offset is None else offset
+    def offset_of(self, place: Place, topic_id: bytes | None) -> int:
+        """-1 where there is none of this topic."""
+        committed = self._changes[place][-1] if place in self._changes else None
+        return committed[0] if committed is not None and committed[1] == topic_id else -1
 
     def _entry(self, key: Message, value: Message | None, producer_id: int) -> None:
         match key, value:

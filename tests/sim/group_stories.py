@@ -11,6 +11,7 @@ from typing import Any
 
 from strandline.sim.history import Violation
 from strandline.sim.loop import simulated_loop
+from strandline.sim.random import generator
 from strandline.sim.trace import Trace
 from strandline.wire.api.k42_delete_groups import DeleteGroupsRequest
 from strandline.wire.records.offsets_topic import GroupMetadataValue
@@ -50,6 +51,7 @@ class Weather:
         self._chance = storm.chance
         both = ("classic", "consumer")
         self._protocols = self._chance.choice((("classic",), ("consumer",), both, both))
+        storm.is_by_id = self._protocols == ("consumer",)
         self._instances = [f"instance-{number}" for number in range(3)]
         self._habits = self._chance.choice(
             ((PROMPT,), (PROMPT, SLOW), (PROMPT, PROMPT, STUCK), (PROMPT, SLOW, STUCK))
@@ -59,6 +61,11 @@ class Weather:
         self._offers = self._chance.choice((_OFFERS[:1], _OFFERS[:4], _OFFERS[1:]))
         self.processes: list[Process] = []
         self._quiet_until = 0.0  # nobody comes before
+
+    @property
+    def has_one_protocol(self) -> bool:
+        """Members of either know topics by id or by name, and the judge what they have."""
+        return len(self._protocols) == 1
 
     @property
     def living(self) -> list[Process]:
@@ -93,7 +100,8 @@ class Weather:
             self._empty()
         elif kind == "grow":
             topic = self._chance.choice(sorted(TOPICS))
-            self._storm.topics.change(topic, self._storm.topics.counts[topic] + 1)
+            if topic in self._storm.topics.counts:
+                self._storm.topics.change(topic, self._storm.topics.counts[topic] + 1)
         else:
             self._disturb(self._chance.choice(self.living), kind)
 
@@ -242,6 +250,9 @@ async def _story(seed: int) -> GroupStorm:
     weather = Weather(storm)
     start(storm.replicate())
     start(storm.expire())
+    topics = generator(seed, "topics of a group")
+    if weather.has_one_protocol and topics.random() < 0.5:
+        start(storm.remake_topics(topics))
     for _ in range(storm.chance.randint(1, 3)):
         weather.start_any()
     await asyncio.sleep(3.0)

@@ -91,7 +91,8 @@ class GroupStorm:
         self.chance: Generator = generator(seed, "group storm")
         self.log = LedPartition("__consumer_offsets")
         self.topics = FakeTopics(**TOPICS)
-        self.judge = GroupJudge(self.log, SESSION_S, RETENTION_S)
+        self.judge = GroupJudge(self.log, self.topics, SESSION_S, RETENTION_S)
+        self.is_by_id = False  # members know topics by their ids, which are others when they are made anew
         self.is_calm = False
         self._keys = 0
         self._number = 0
@@ -108,7 +109,9 @@ class GroupStorm:
 
     def partitions(self) -> list[Held]:
         return [
-            (topic_id(name), index) for name, count in self.topics.counts.items() for index in range(count)
+            ((self.topics.topic_id(name) if self.is_by_id else None) or topic_id(name), index)
+            for name, count in self.topics.counts.items()
+            for index in range(count)
         ]
 
     # The coordinator
@@ -122,7 +125,11 @@ class GroupStorm:
         )
         runtime = ShardRuntime(broker, self.log.replica, self.rebuilt(), 0)
         self.runtime = runtime
-        runtime.run(runtime.shard.offsets_without_topic())
+        self._forget_former_topics(runtime)
+
+    def _forget_former_topics(self, runtime: ShardRuntime) -> None:
+        with self.judge.deletions.asked():
+            runtime.run(runtime.shard.offsets_without_topic())
 
     def _next_key(self) -> int:
         self._keys += 1
@@ -174,7 +181,27 @@ class GroupStorm:
             await asyncio.sleep(_EXPIRY_S)
             if self.runtime is not None:
                 self.runtime.write_queued()
+                self._forget_former_topics(self.runtime)
                 self.runtime.run(self.runtime.shard.expire_offsets(self.runtime.now()))
+
+    # Topics
+
+    async def remake_topics(self, chance: Generator) -> None:
+        """Deletes one now and then, and makes it anew, at once or after a while."""
+        while not self.is_calm:
+            await asyncio.sleep(chance.uniform(0.0, 5.0))
+            name = chance.choice(sorted(TOPICS))
+            if len(self.topics.counts) == len(TOPICS):
+                self._remove(name, is_noticed=chance.random() < 0.5)
+                await asyncio.sleep(chance.choice((0.0, 0.0, chance.uniform(0.0, 3.0))))
+                self.topics.change(name, TOPICS[name])
+
+    def _remove(self, name: str, *, is_noticed: bool) -> None:
+        """A coordinator that is about to load its log does not notice; it looks for such topics when it has."""
+        self.topics.change(name, 0)
+        if self.runtime is not None and is_noticed:
+            with self.judge.deletions.asked():
+                self.runtime.run(self.runtime.shard.offsets_of_topic_gone(name))
 
     # Requests
 
@@ -250,12 +277,13 @@ class GroupStorm:
     def _commit(self, runtime: ShardRuntime, call: Call) -> None:
         request = call.request
         now = runtime.now()
-        asked = [
-            OffsetChanges.of(
-                request.group_id, topic.name, topic_id(topic.name), topic.partitions, now.wall_ms
-            )
-            for topic in request.topics
-        ]
+        asked = []
+        for topic in request.topics:
+            known = self.topics.topic_id(topic.name)
+            if known is None:
+                call.set_result(Committed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+                return
+            asked.append(OffsetChanges.of(request.group_id, topic.name, known, topic.partitions, now.wall_ms))
         who = (request.group_id, request.member_id, request.group_instance_id)
         generation = request.generation_id_or_member_epoch
         requests = runtime.shard.offset_requests

@@ -69,7 +69,12 @@ class FakeTopics:
 
 
 def topic_id(name: str, deletions: int = 0) -> bytes:
-    return name.encode().ljust(15, b".") + (str(deletions).encode() if deletions else b".")
+    return name.encode().ljust(13, b".") + (b"%03d" % deletions if deletions else b"...")
+
+
+def name_of(topic_id: bytes) -> str:
+    """Of a topic that is there or was."""
+    return topic_id[:13].rstrip(b".").decode()
 
 
 class SeededRandom:
