@@ -16,7 +16,7 @@ from typing import Any
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
 from strandline.broker.group_runtime import ShardRuntime
-from strandline.groups.classic_rebalance import join_refused
+from strandline.groups.classic_rebalance import join_refused, sync_refused
 from strandline.groups.consumer_requests import Join, heartbeat_refused
 from strandline.groups.members import Caller
 from strandline.groups.offsets import OffsetChanges
@@ -30,7 +30,7 @@ from strandline.wire.api.k09_offset_fetch import OffsetFetchRequest
 from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse
-from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
+from strandline.wire.api.k14_sync_group import SyncGroupRequest
 from strandline.wire.api.k42_delete_groups import DeleteGroupsRequest
 from strandline.wire.api.k47_offset_delete import OffsetDeleteRequest
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -340,7 +340,7 @@ def refusal(request: Any, code: int) -> Any:
         case JoinGroupRequest():
             return join_refused(request.member_id, code)
         case SyncGroupRequest():
-            return SyncGroupResponse(error_code=code, assignment=b"")
+            return sync_refused(code)
         case HeartbeatRequest():
             return HeartbeatResponse(error_code=code)
         case LeaveGroupRequest():

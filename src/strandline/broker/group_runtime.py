@@ -21,6 +21,7 @@ from strandline.base.tuples import new_tuple
 from strandline.broker.acknowledgements import Waited
 from strandline.broker.coordinator_shards import APPEND_ERRORS
 from strandline.broker.replica import Replica
+from strandline.groups.classic_rebalance import join_refused, sync_refused
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.consumer_requests import Join, heartbeat_refused
 from strandline.groups.offsets import OffsetChanges
@@ -28,6 +29,9 @@ from strandline.groups.outcome import After, Outcome, Response, Token
 from strandline.groups.shard import GroupShard
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import Guard
+from strandline.wire.api.k11_join_group import JoinGroupResponse
+from strandline.wire.api.k14_sync_group import SyncGroupResponse
+from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from strandline.wire.compiler import EncodeError
 from strandline.wire.record_batch import batch_of, small_records
 from strandline.wire.records import offset_commits
@@ -226,9 +230,7 @@ class ShardRuntime:
         return self._refuse(outcome, APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code)), now)
 
     def _refuse(self, outcome: Outcome, code: ErrorCode, now: Moment) -> Outcome | None:
-        for _, response in outcome.answers:
-            _fail(response, code)
-        _give(outcome.answers)
+        _give([(token, _refused(response, code)) for token, response in outcome.answers])
         after: After | None = outcome.after
         return None if after is None else self.shard.write_failed(after, code, now)
 
@@ -314,9 +316,7 @@ class ShardRuntime:
         self._queued_count = 0
         self._joining.clear()
         given += self.shard.waiting_members()
-        for _, response in given:
-            _fail(response, ErrorCode.NOT_COORDINATOR)
-        _give(given)
+        _give([(token, _refused(response, ErrorCode.NOT_COORDINATOR)) for token, response in given])
         if self._timer is not None:
             self._timer.cancel()
 
@@ -346,10 +346,19 @@ def _give(answers: list[tuple[Any, Response]]) -> None:
             token.set_result(response)
 
 
-def _fail(response: Response, code: int) -> None:
-    """Turns an answer that was meant to be given into one that says that it could not be written."""
+def _refused(response: Response, code: int) -> Response:
+    """Instead of an answer that was meant to be given, one that says that it could not be written, and nothing of what
+    that was."""
+    match response:
+        case JoinGroupResponse():
+            return join_refused(response.member_id, code)
+        case SyncGroupResponse():
+            return sync_refused(code)
+        case ConsumerGroupHeartbeatResponse():
+            return heartbeat_refused(code)
     if hasattr(response, "error_code"):
         response.error_code = code
     for topic in getattr(response, "topics", ()):
         for partition in topic.partitions:
             partition.error_code = code
+    return response

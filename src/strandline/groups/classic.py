@@ -27,7 +27,14 @@ from strandline.groups.classic_group import (
     ClassicGroup,
     ClassicMember,
 )
-from strandline.groups.classic_rebalance import JOIN, SESSION, SYNC, ClassicRebalance, join_refused
+from strandline.groups.classic_rebalance import (
+    JOIN,
+    SESSION,
+    SYNC,
+    ClassicRebalance,
+    join_refused,
+    sync_refused,
+)
 from strandline.groups.members import Caller, member_id_for
 from strandline.groups.outcome import After, Entry, Outcome, Token
 from strandline.wire.api.k11_join_group import JoinGroupRequest
@@ -232,7 +239,7 @@ class ClassicProtocol(ClassicRebalance):
         try:
             self._check_sync(group, request)
         except KafkaError as error:
-            return outcome.answer(token, SyncGroupResponse(error_code=error.code, assignment=b""))
+            return outcome.answer(token, sync_refused(error.code))
         member = group.members[request.member_id]
         if group.state == STABLE:
             self._synced(group, member.member_id)

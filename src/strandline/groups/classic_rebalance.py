@@ -196,3 +196,7 @@ class ClassicRebalance:
 
 def join_refused(member_id: str, code: int) -> JoinGroupResponse:
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None, leader="", members=())
+
+
+def sync_refused(code: int) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=code, assignment=b"")

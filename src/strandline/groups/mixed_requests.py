@@ -9,7 +9,7 @@ from strandline.base.moment import Moment
 from strandline.groups import consumer
 from strandline.groups import consumer_records as made
 from strandline.groups.classic_group import ClassicGroup
-from strandline.groups.classic_rebalance import join_refused
+from strandline.groups.classic_rebalance import join_refused, sync_refused
 from strandline.groups.consumer_group import UNREVOKED, ConsumerGroup, ConsumerMember
 from strandline.groups.members import Caller
 from strandline.groups.outcome import After, Entry, Outcome, Token
@@ -69,7 +69,7 @@ class MixedRequests:
                 self._expect_rejoin(group, member, now)
                 raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         except KafkaError as error:
-            return Outcome().answer(token, SyncGroupResponse(error_code=error.code, assignment=b""))
+            return Outcome().answer(token, sync_refused(error.code))
         self._expect(group, member.member_id, member.classic.session_timeout_ms, now)
         shard.timers.cancel((consumer.SYNC, group.group_id, member.member_id))
         response = SyncGroupResponse(

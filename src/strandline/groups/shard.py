@@ -14,7 +14,7 @@ from strandline.groups import classic, consumer
 from strandline.groups import consumer_records as made
 from strandline.groups.classic import ClassicProtocol
 from strandline.groups.classic_group import DEAD, EMPTY, ClassicGroup
-from strandline.groups.classic_rebalance import join_refused
+from strandline.groups.classic_rebalance import join_refused, sync_refused
 from strandline.groups.consumer import ConsumerProtocol
 from strandline.groups.consumer_group import GROUP_STABLE as CONSUMER_STABLE
 from strandline.groups.consumer_group import ConsumerGroup
@@ -448,7 +448,3 @@ def _apply_to_group(group: ConsumerGroup, key: Message, value: Message | None) -
             group.apply_regex(key.regular_expression, value)
         case _:
             pass  # a tombstone of the target's epoch goes with the group's; older kinds of records say nothing more
-
-
-def sync_refused(code: int) -> SyncGroupResponse:
-    return SyncGroupResponse(error_code=code, assignment=b"")

@@ -255,6 +255,20 @@ async def test_a_commit_that_is_not_replicated_is_not_shown_and_times_out(world:
     assert (await offsets(client))[0] == 6
 
 
+@in_world(offsets_topic_num_partitions="1", offsets_commit_timeout_ms="50")
+async def test_whoever_is_told_that_nothing_was_written_is_not_told_what_that_was(world: World) -> None:
+    client = await ready(world)
+    await call(client, commit("g", {0: 5}), 9)
+    with high_watermark_stands(world, OFFSETS_TOPIC):
+        joined = await call(client, consumer_join("consumers", "a"), 1)
+        assert joined.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert (joined.member_epoch, joined.assignment) == (0, None)
+        required = await call(client, join("g"), 9)
+        joined = await call(client, join("g", required.member_id), 9)
+        assert joined.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert (joined.generation_id, joined.leader, joined.members) == (-1, "", ())
+
+
 @in_world(offsets_topic_num_partitions="1")
 async def test_an_answer_that_rests_on_what_is_not_committed_waits_for_it(world: World) -> None:
     """Whoever asks again what it is assigned has nothing written; a failover could take back what it is told."""
