@@ -104,6 +104,8 @@ def _decompress_zstd(data: Buffer, bytes_max: int) -> bytes | None:
         if size > bytes_max:
             return None
         if size < 0:
+            if not _is_one_frame(zstandard, memoryview(data)):
+                return None
             large = max(_UNSAID_LARGE, _UNSAID_RATIO_LARGE * len(data))
             size = min(bytes_max, _UNSAID_BYTES + min(_UNSAID_RATIO * len(data), large))
         found: bytes = decoder.decompress(data, max_output_size=size, allow_extra_data=False)
@@ -112,6 +114,19 @@ def _decompress_zstd(data: Buffer, bytes_max: int) -> bytes | None:
     finally:
         _free_decoders.append(decoder)
     return found
+
+
+def _is_one_frame(zstandard: Any, data: memoryview) -> bool:
+    """Whether nothing stands behind the first frame, which a decoder says only of frames that say their size: its blocks
+    are counted (RFC 8878, section 3.1.1)."""
+    position = zstandard.frame_header_size(data)
+    while position < len(data):
+        block = int.from_bytes(data[position : position + 3], "little")
+        is_last, is_one_byte, size = block & 1, (block >> 1) & 3 == 1, block >> 3
+        position += 3 + (1 if is_one_byte else size)
+        if is_last:
+            return bool(position + 4 * zstandard.get_frame_parameters(data).has_checksum == len(data))
+    return False
 
 
 @cache

@@ -76,11 +76,18 @@ def test_bytes_of_another_codec_are_refused(codec: int, data: bytes) -> None:
 
 
 def frames() -> dict[str, bytes]:
-    """zstd frames of which not every decoder takes each: what they become is said, not said, too large to try."""
+    """zstd frames of which not every decoder takes each: what they become is said, not said, too large to try; one, or
+    several in a row."""
     unsaid = zstandard.ZstdCompressor(write_content_size=False)
+    checked = zstandard.ZstdCompressor(write_content_size=False, write_checksum=True)
+    said = zstandard.ZstdCompressor().compress(TEXT)
     return {
-        "said": zstandard.ZstdCompressor().compress(TEXT),
+        "said": said,
+        "said, two": said + said,
         "not said": unsaid.compress(TEXT),
+        "not said, two": unsaid.compress(TEXT) + unsaid.compress(TEXT),
+        "not said, with a checksum": checked.compress(TEXT),
+        "not said, zeros of several blocks": unsaid.compress(bytes(300_000)),
         "not said, small": unsaid.compress(b"x"),
         "not said, beyond what is tried": unsaid.compress(ZEROS),
     }
@@ -92,9 +99,15 @@ def test_zstd_is_decompressed_with_and_without_the_package_that_keeps_decoders(
 ) -> None:
     if not is_installed:
         monkeypatch.setattr(compression, "_zstandard", lambda: None)
-    whole = {"said": TEXT, "not said": TEXT, "not said, small": b"x", "not said, beyond what is tried": ZEROS}
+    whole = {
+        "said, two": TEXT + TEXT,
+        "not said, two": TEXT + TEXT,
+        "not said, zeros of several blocks": bytes(300_000),
+        "not said, small": b"x",
+        "not said, beyond what is tried": ZEROS,
+    }
     for name, frame in frames().items():
-        assert compression.decompress(ZSTD, frame) == whole[name], name
+        assert compression.decompress(ZSTD, frame) == whole.get(name, TEXT), name
         with pytest.raises(CompressionError):
             compression.decompress(ZSTD, frame[:-2])
     with pytest.raises(CompressionError):
