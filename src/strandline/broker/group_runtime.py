@@ -54,7 +54,7 @@ class ShardRuntime:
         self.shard = shard
         self._codec = codec
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_at: float | None = None
+        self._timer_at = 0.0
         self.is_stopped = False
         self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
         self._committed = CommittedView(shard.offsets, shard.topics)
@@ -287,19 +287,20 @@ class ShardRuntime:
     # Time
 
     def _arm(self) -> None:
+        """Looks at the next deadline when it comes. Where that is later than it was, it is looked for then."""
         deadline = self.shard.timers.next_deadline()
-        if deadline == self._timer_at:
+        if deadline is None or self.is_stopped:
             return
         if self._timer is not None:
+            if self._timer_at <= deadline:
+                return
             self._timer.cancel()
-            self._timer = None
         self._timer_at = deadline
-        if deadline is not None and not self.is_stopped:
-            delay = max(deadline - self._broker.clock.monotonic(), 0)
-            self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
+        delay = max(deadline - self._broker.clock.monotonic(), 0)
+        self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
 
     def _expire(self) -> None:
-        self._timer = self._timer_at = None
+        self._timer = None
         for outcome in self.shard.expire(self.now()):
             self.run(outcome)
         self._arm()

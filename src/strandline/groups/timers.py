@@ -1,4 +1,8 @@
-"""Deadlines by name. Scheduling a name again replaces its deadline; order among equals is that of scheduling."""
+"""Deadlines by name. Scheduling a name again replaces its deadline; order among equals is that of scheduling.
+
+Most are put off again and again and never met: a session's with every heartbeat and every commit. One that is put off
+stays in the heap where it was, and moves to its new place when its turn comes there.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,32 @@ from collections.abc import Iterator
 Key = tuple[str, ...]
 
 
+class _Deadline:
+    __slots__ = ("at", "queued_as", "queued_at", "sequence")
+
+    at: float
+    sequence: int
+    # Where it stands in the heap: at its time, or before.
+    queued_at: float
+    queued_as: int
+
+
 class Timers:
     def __init__(self) -> None:
-        self._deadlines: dict[Key, tuple[float, int]] = {}
+        self._deadlines: dict[Key, _Deadline] = {}
         self._heap: list[tuple[float, int, Key]] = []
         self._sequence = 0
 
     def schedule(self, key: Key, deadline: float) -> None:
         self._sequence += 1
-        self._deadlines[key] = (deadline, self._sequence)
+        found = self._deadlines.get(key)
+        if found is not None and found.queued_at <= deadline:
+            found.at, found.sequence = deadline, self._sequence
+            return
+        if found is None:
+            found = self._deadlines[key] = _Deadline()
+        found.at = found.queued_at = deadline
+        found.sequence = found.queued_as = self._sequence
         heapq.heappush(self._heap, (deadline, self._sequence, key))
 
     def cancel(self, key: Key) -> None:
@@ -26,24 +47,21 @@ class Timers:
         return key in self._deadlines
 
     def next_deadline(self) -> float | None:
-        if not self._heap:
-            return None
-        self._drop_stale()
+        """When to look: at the next deadline, or at one that was cancelled or put off."""
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: float) -> Iterator[Key]:
         """Takes the deadlines that have passed, one at a time: what the caller does may add or cancel others."""
-        while True:
-            self._drop_stale()
-            if not self._heap or self._heap[0][0] > now:
-                return
-            _, _, key = heapq.heappop(self._heap)
-            del self._deadlines[key]
-            yield key
-
-    def _drop_stale(self) -> None:
-        while self._heap:
-            deadline, sequence, key = self._heap[0]
-            if self._deadlines.get(key) == (deadline, sequence):
-                return
-            heapq.heappop(self._heap)
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            _, sequence, key = heap[0]
+            found = self._deadlines.get(key)
+            if found is None or found.queued_as != sequence:
+                heapq.heappop(heap)
+            elif found.sequence != sequence:
+                found.queued_at, found.queued_as = found.at, found.sequence
+                heapq.heapreplace(heap, (found.at, found.sequence, key))
+            else:
+                heapq.heappop(heap)
+                del self._deadlines[key]
+                yield key

@@ -117,7 +117,7 @@ def _decompress_zstd(data: Buffer, bytes_max: int) -> bytes | None:
 
 
 def _is_one_frame(zstandard: Any, data: memoryview) -> bool:
-    """Whether nothing stands behind the first frame, which a decoder says only of frames that say their size: its blocks
+    """Whether nothing stands behind the first frame, which decoders say only of frames that say their size: its blocks
     are counted (RFC 8878, section 3.1.1)."""
     position = zstandard.frame_header_size(data)
     while position < len(data):
