@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -124,13 +125,24 @@ async def settle_consumers(peer: Peer, group: str, count: int = 100) -> float:
     return took_s * 1000
 
 
-async def commits(peer: Peer, group: str, connections: int, depth: int) -> float:
-    """Commits per second, each of five partitions."""
+async def commits(
+    peer: Peer, group: str, connections: int, depth: int, *, are_members: bool = False
+) -> float:
+    """Commits per second, each of five partitions, for each connection of a group of its own: one without members, as of
+    a consumer that assigns its partitions itself, or one with a member that commits."""
     host, _, port = peer.bootstrap.rpartition(":")
     loop = asyncio.get_running_loop()
     repeaters = []
+    members = []
     for number in range(connections):
-        request = commit(f"{group}-{number}", dict.fromkeys(range(COMMIT_PARTITIONS), 7), topic=TOPIC)
+        who: dict[str, Any] = {}
+        if are_members:
+            member = ClassicMember(peer.bootstrap, f"{group}-{number}", TOPIC, PARTITIONS)
+            members.append(member)
+            await member.connect()
+            await member.join()
+            who = {"member": member.member_id, "generation": member.generation}
+        request = commit(f"{group}-{number}", dict.fromkeys(range(COMMIT_PARTITIONS), 7), topic=TOPIC, **who)
         frame = frame_of(request, _COMMIT_VERSION)
         _, repeater = await loop.create_connection(lambda f=frame: Repeater(f, depth), host, int(port))  # type: ignore[misc]
         repeaters.append(repeater)
@@ -145,6 +157,8 @@ async def commits(peer: Peer, group: str, connections: int, depth: int) -> float
         answer = decode(OffsetCommitResponse, _COMMIT_VERSION, repeater.last, 5)
         assert [p.error_code for t in answer.topics for p in t.partitions] == [0] * COMMIT_PARTITIONS
         repeater.close()
+    for member in members:
+        await member.leave()
     return rate
 
 
@@ -261,6 +275,13 @@ SCENARIOS = (
         figure="per_s",
         more_is_better=True,
         measure=lambda peer, group: commits(peer, group, 10, 1),
+    ),
+    Scenario(
+        name="commits-10-members",
+        what="offset commits per second, 10 members of as many groups, one at a time",
+        figure="per_s",
+        more_is_better=True,
+        measure=lambda peer, group: commits(peer, group, 10, 1, are_members=True),
     ),
     Scenario(
         name="commits-10x8",
