@@ -128,8 +128,8 @@ async def settle_consumers(peer: Peer, group: str, count: int = 100) -> float:
 async def commits(
     peer: Peer, group: str, connections: int, depth: int, *, are_members: bool = False
 ) -> float:
-    """Commits per second, each of five partitions, for each connection of a group of its own: one without members, as of
-    a consumer that assigns its partitions itself, or one with a member that commits."""
+    """Commits per second, each of five partitions. Every connection commits for a group of its own: one without members,
+    as a consumer does that assigns its partitions itself, or as its member."""
     host, _, port = peer.bootstrap.rpartition(":")
     loop = asyncio.get_running_loop()
     repeaters = []

@@ -381,6 +381,7 @@ class ClientConnection:
         queue = self._waiting
         waiting.is_answered = True
         if len(queue) == 1:  # as it is with most
+            assert queue[0] is waiting
             queue.clear()
             if answer is not None:
                 self._send(waiting, answer)
