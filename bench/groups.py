@@ -128,8 +128,8 @@ async def settle_consumers(peer: Peer, group: str, count: int = 100) -> float:
 async def commits(
     peer: Peer, group: str, connections: int, depth: int, *, are_members: bool = False
 ) -> float:
-    """Commits per second, each of five partitions. Every connection commits for a group of its own: one without members,
-    as a consumer does that assigns its partitions itself, or as its member."""
+    """Commits per second, each of five partitions. Every connection commits for a group of its own: as its member, or
+    for one without members, as a consumer does that assigns its partitions itself."""
     host, _, port = peer.bootstrap.rpartition(":")
     loop = asyncio.get_running_loop()
     repeaters = []
