@@ -157,9 +157,11 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         """Offsets of a topic that is gone must not be found by one that is made later under the same name."""
         super().topic_removed(topic)
         for runtime in self.shards():
+            runtime.write_queued()
             runtime.run(runtime.shard.offsets_of_topic_gone(topic))
 
     def expire_offsets(self) -> None:
         for runtime in self.shards():
+            runtime.write_queued()
             runtime.run(runtime.shard.offsets_without_topic())
             runtime.run(runtime.shard.expire_offsets(runtime.now()))

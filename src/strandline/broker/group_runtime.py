@@ -130,7 +130,8 @@ class ShardRuntime:
         self.write_queued()
 
     def write_queued(self) -> None:
-        """Before anything else is done with the groups: a request must find what those before it have done."""
+        """Before anything else is decided about the groups, by a request, by time or because a topic has gone: it must
+        find what those before it have done. What is decided without it and written behind it would undo it."""
         if self._joining:
             self._plan_joins()
         if self._queued_count:
@@ -301,6 +302,7 @@ class ShardRuntime:
 
     def _expire(self) -> None:
         self._timer = None
+        self.write_queued()
         for outcome in self.shard.expire(self.now()):
             self.run(outcome)
         self._arm()
