@@ -46,13 +46,13 @@ class Background:
 
     def start(self) -> None:
         start = self._broker.tasks.start
-        start(self._every(self._ms("log.retention.check.interval.ms"), self.apply_retention))
-        start(
-            self._every(self._ms("log.flush.offset.checkpoint.interval.ms"), self.checkpoint_recovery_points)
-        )
-        start(
-            self._every(self._ms("log.flush.start.offset.checkpoint.interval.ms"), self.checkpoint_log_starts)
-        )
+        for key, job in (
+            ("log.retention.check.interval.ms", self.apply_retention),
+            ("log.flush.offset.checkpoint.interval.ms", self.checkpoint_recovery_points),
+            ("log.flush.start.offset.checkpoint.interval.ms", self.checkpoint_log_starts),
+        ):
+            # A node that is started often would otherwise never come to them.
+            start(self._every(self._ms(key), job, self._broker.config.int("log.initial.task.delay.ms")))
         start(
             self._every(
                 self._ms("replica.high.watermark.checkpoint.interval.ms"), self.checkpoint_high_watermarks
@@ -126,10 +126,17 @@ class Background:
             self._snapshot_at = now
             await quorum.make_snapshot(records_of(self._broker.image), quorum.applied_offset)
 
-    async def _every(self, interval_ms: Callable[[], int], job: Callable[[], Awaitable[None]]) -> None:
+    async def _every(
+        self,
+        interval_ms: Callable[[], int],
+        job: Callable[[], Awaitable[None]],
+        first_ms_max: int = _NEVER_MS,
+    ) -> None:
+        pause_ms = min(interval_ms(), first_ms_max)
         while True:
             # A day at a time: what an operating system's timer takes is bounded.
-            await asyncio.sleep(min(interval_ms(), 86_400_000) / 1000)
+            await asyncio.sleep(min(pause_ms, 86_400_000) / 1000)
+            pause_ms = interval_ms()
             try:
                 await job()
             except OSError as error:

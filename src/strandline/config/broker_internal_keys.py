@@ -50,8 +50,8 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("internal.metadata.max.batch.size.in.bytes", INT, 8_388_608, None, LOW).internal(
         "Largest batch of the metadata log."
     ),
-    accepted("log.initial.task.delay.ms", LONG, 30_000, at_least(0), LOW).internal(
-        "Pause after the start before the log's regular work begins."
+    active("log.initial.task.delay.ms", LONG, 30_000, at_least(0), LOW).internal(
+        "Longest pause after the start before the log's regular work is done first: retention and checkpoints."
     ),
     active("producer.id.expiration.check.interval.ms", INT, 600_000, at_least(1), LOW).internal(
         "How often partitions search for producers whose memory has expired."

@@ -120,6 +120,17 @@ def test_retention_ms(tmp_path: Path) -> None:
     with_setting("retention.ms", "5000", check, tmp_path)
 
 
+@in_world(log_initial_task_delay_ms="200", log_retention_ms="5000")
+async def test_a_node_that_has_just_started_need_not_wait_for_the_interval_of_retention(world: World) -> None:
+    client = world.connect()
+    await create(client)
+    await append(client, batch(1))
+    world.clock.ms += 5001
+    async with asyncio.timeout(20):  # the interval is five minutes
+        while fetched(await client.call(fetch((0, 1)), 12))[0].log_start_offset == 0:
+            await asyncio.sleep(0.05)
+
+
 def test_retention_bytes(tmp_path: Path) -> None:
     async def check(world: World) -> None:
         client = world.connect()
