@@ -129,7 +129,7 @@ class GroupStorm:
 
     def _forget_former_topics(self, runtime: ShardRuntime) -> None:
         with self.judge.deletions.asked():
-            runtime.run(runtime.shard.offsets_without_topic())
+            runtime.forget_former_topics()
 
     def _next_key(self) -> int:
         self._keys += 1
@@ -180,9 +180,8 @@ class GroupStorm:
         while True:
             await asyncio.sleep(_EXPIRY_S)
             if self.runtime is not None:
-                self.runtime.write_queued()
                 self._forget_former_topics(self.runtime)
-                self.runtime.run(self.runtime.shard.expire_offsets(self.runtime.now()))
+                self.runtime.expire_offsets()
 
     # Topics
 
@@ -201,7 +200,7 @@ class GroupStorm:
         self.topics.change(name, 0)
         if self.runtime is not None and is_noticed:
             with self.judge.deletions.asked():
-                self.runtime.run(self.runtime.shard.offsets_of_topic_gone(name))
+                self.runtime.topic_gone(name)
 
     # Requests
 

@@ -106,7 +106,7 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         return runtime
 
     def _started(self, runtime: ShardRuntime) -> None:
-        runtime.run(runtime.shard.offsets_without_topic())
+        runtime.forget_former_topics()
 
     async def _replay(self, replica: Replica, shard: GroupShard) -> None:
         now = Moment(self._broker.clock.monotonic(), self._broker.clock.wall_ms())
@@ -157,11 +157,9 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         """Offsets of a topic that is gone must not be found by one that is made later under the same name."""
         super().topic_removed(topic)
         for runtime in self.shards():
-            runtime.write_queued()
-            runtime.run(runtime.shard.offsets_of_topic_gone(topic))
+            runtime.topic_gone(topic)
 
     def expire_offsets(self) -> None:
         for runtime in self.shards():
-            runtime.write_queued()
-            runtime.run(runtime.shard.offsets_without_topic())
-            runtime.run(runtime.shard.expire_offsets(runtime.now()))
+            runtime.forget_former_topics()
+            runtime.expire_offsets()

@@ -141,6 +141,22 @@ class ShardRuntime:
             assert following is None, "nothing follows a commit"
             self._arm()
 
+    # Offsets that go
+
+    def topic_gone(self, topic: str) -> None:
+        self.write_queued()
+        self.run(self.shard.offsets_of_topic_gone(topic))
+
+    def forget_former_topics(self) -> None:
+        self.write_queued()
+        self.run(self.shard.offsets_without_topic())
+
+    def expire_offsets(self) -> None:
+        self.write_queued()
+        self.run(self.shard.expire_offsets(self.now()))
+
+    # What is committed
+
     @property
     def is_settled(self) -> bool:
         """Whether all that was appended is committed."""
