@@ -39,29 +39,30 @@ class AskedCommit:
 
     __slots__ = (
         "_written",
-        "generation",
         "group_id",
-        "instance_id",
-        "member_id",
         "retention_ms",
         "topics",
         "version",
+        "who",
     )
 
     def __init__(self, version: int, request: OffsetCommitRequest) -> None:
         self.version = version
         self.group_id = request.group_id
-        self.generation = request.generation_id_or_member_epoch
-        self.member_id = request.member_id
-        self.instance_id = request.group_instance_id
+        # As `OffsetRequests.check_commit` wants to know it.
+        self.who = (
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+        )
         self.retention_ms = request.retention_time_ms
         self.topics = request.topics
         self._written: bytes | None = None
 
     def likeness(self, changes: Sequence[OffsetChanges]) -> tuple[object, ...]:
         """What requests have in common that one pattern reads."""
-        who = (self.version, self.group_id, self.generation, self.member_id, self.instance_id)
-        return (*who, *[(each.topic_id, each.partitions, each.notes) for each in changes])
+        return (self.version, self.who, *[(each.topic_id, each.partitions, each.notes) for each in changes])
 
     def all_written(self) -> bytes:
         """The answer where nothing is wrong."""

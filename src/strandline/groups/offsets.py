@@ -193,7 +193,11 @@ class Offsets:
         if self._pending:
             for partition in changes.partitions:
                 self._supersede((changes.group_id, changes.topic, partition), before=self._order + 1)
-        self._of_topic(changes.group_id, changes.topic).put(changes)
+        try:
+            mine = self._by_group[changes.group_id][changes.topic]
+        except KeyError:
+            mine = self._of_topic(changes.group_id, changes.topic)
+        mine.put(changes)
 
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int = -1) -> None:
         """`producer_id` is of the transaction that the record belongs to."""

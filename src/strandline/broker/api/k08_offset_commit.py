@@ -64,7 +64,7 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
         if changes is not None:
             asked = pattern.asked
             try:
-                _check(asked, changes, runtime, now)
+                runtime.shard.offset_requests.check_commit(*asked.who, changes, version, now)
             except KafkaError as error:
                 return _refused(asked, None, error)
             return _written(asked, changes, None, runtime, now)
@@ -85,7 +85,7 @@ def _decoded(broker: Broker, context: RequestContext, request: OffsetCommitReque
         runtime = broker.groups.loaded(group_id) or broker.groups.shard_of(group_id)
         now = runtime.now()
         changes = [OffsetChanges.of(group_id, *topic, now.wall_ms) for topic in known]
-        _check(asked, changes, runtime, now)
+        runtime.shard.offset_requests.check_commit(*asked.who, changes, asked.version, now)
     except KafkaError as error:
         return _refused(asked, codes, error)
     changes, given = runtime.shard.offset_requests.with_allowed_notes(changes)
@@ -123,18 +123,6 @@ def _known(broker: Broker, asked: AskedCommit) -> tuple[list[_Topic], list[int]]
         if there:
             found.append((name, known.topic_id, there))
     return found, codes
-
-
-def _check(asked: AskedCommit, changes: list[OffsetChanges], runtime: ShardRuntime, now: Moment) -> None:
-    runtime.shard.offset_requests.check_commit(
-        asked.group_id,
-        asked.member_id,
-        asked.instance_id,
-        asked.generation,
-        changes,
-        asked.version,
-        now,
-    )
 
 
 def _written(
