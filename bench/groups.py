@@ -41,10 +41,12 @@ counts; of librdkafka's ten members the quickest of ten. Where a member joins wh
 SyncGroup, which is refused then, librdkafka joins again only two seconds later. Whether that happens is chance, with
 either broker; with the default `group.initial.rebalance.delay.ms` it does not.
 
-A Strandline node is one thread of Python, which takes some 60 µs for a commit that comes alone to its partition of
+A Strandline node is one thread of Python, which takes some 50 µs for a commit that comes alone to its partition of
 `__consumer_offsets`, as all do that come from ten groups one at a time; the connections here commit the same partitions
 each time, as consumers do (ADR 28). Kafka uses more than one core where many connections commit at once, as its CPU
-seconds in groups.json show."""
+seconds in groups.json show. On two shared cores both vary by half from round to round there: five runs of 2026-11-17,
+of 5 to 15 rounds, gave medians from 0.95× to 1.40× for ten connections (1.06× in the middle), and three of them 0.93×,
+1.00× and 1.08× for ten members. Read these two rows as level."""
 TOPIC = "orders"
 PARTITIONS = 200
 COMMIT_S = 2.0
