@@ -61,6 +61,10 @@ class Trio(ABC):
     def kill(self, node_id: int) -> None: ...
 
     @abstractmethod
+    def stop_one(self, node_id: int) -> None:
+        """An orderly stop of one node."""
+
+    @abstractmethod
     def start_again(self, node_id: int) -> None: ...
 
     @abstractmethod
@@ -120,6 +124,9 @@ class StrandlineTrio(Trio):
     def kill(self, node_id: int) -> None:
         self._cluster.node(node_id).kill()
 
+    def stop_one(self, node_id: int) -> None:
+        self._cluster.node(node_id).stop()
+
     def start_again(self, node_id: int) -> None:
         self._cluster.node(node_id).start()
 
@@ -165,6 +172,9 @@ class KafkaTrio(Trio):
 
     def kill(self, node_id: int) -> None:
         self._nodes[node_id].kill()
+
+    def stop_one(self, node_id: int) -> None:
+        self._nodes[node_id].stop()
 
     def start_again(self, node_id: int) -> None:
         self._nodes[node_id].start()

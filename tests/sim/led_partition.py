@@ -100,7 +100,8 @@ class LedPartition:
             now=0.0,
         )
         directory: Any = SimpleNamespace(offline_because=None, path="memory")
-        return Replica(self.partition, bytes(16), _CONFIG, directory, log, role, WALL_MS)
+        clock: Any = SimpleNamespace(wall_ms=lambda: WALL_MS, monotonic=asyncio.get_running_loop().time)
+        return Replica(self.partition, bytes(16), _CONFIG, directory, log, role, clock)
 
     def replicate(self) -> None:
         """The follower has got everything, and says so."""

@@ -25,6 +25,7 @@ from strandline.transactions.planned import Identity, Planned
 from strandline.transactions.shard import TransactionShard
 from strandline.transactions.transaction import EMPTY, ONGOING, Transaction
 from strandline.wire.record_batch import BatchHeader
+from tests.sim import test_repeated_batches as repeated_batches
 from tests.spec import test_kip_890_transactions as kip_890
 from tests.unit.broker import test_group_coordinator as group_coordinator
 from tests.unit.broker import test_produce as produce
@@ -58,10 +59,9 @@ def old_epochs_write(patch: Patch) -> Test:
     return idempotence.test_batch_of_an_older_epoch_is_refused
 
 
-def what_was_never_written_is_called_a_duplicate(patch: Patch) -> Test:
-    original = producers._Producer.__init__
-    patch.setattr(producers._Producer, "__init__", lambda self, epoch, _: original(self, epoch, 0))
-    return idempotence.test_sequences_from_before_the_producer_began_are_no_duplicates
+def duplicates_are_known_by_their_number(patch: Patch) -> Test:
+    repeated_batches.duplicates_are_known_by_their_number(patch)
+    return idempotence.test_a_repetition_from_before_the_last_five_is_never_called_written
 
 
 def gaps_are_let_in(patch: Patch) -> Test:
@@ -75,8 +75,8 @@ def new_epochs_begin_anywhere(patch: Patch) -> Test:
 
 
 def refusals_are_forgotten(patch: Patch) -> Test:
-    patch.setattr(Producers, "refused", lambda self, header: None)
-    return idempotence.test_batches_behind_a_refused_first_one_do_not_take_its_place
+    repeated_batches.refusals_are_forgotten(patch)
+    return repeated_batches.test_a_batch_after_a_refused_first_one_does_not_take_its_place
 
 
 def plain_batches_enter_transactions(patch: Patch) -> Test:
@@ -207,7 +207,7 @@ def appends_are_acknowledged_at_once(patch: Patch) -> Test:
 
 MUTANTS = (
     old_epochs_write,
-    what_was_never_written_is_called_a_duplicate,
+    duplicates_are_known_by_their_number,
     gaps_are_let_in,
     new_epochs_begin_anywhere,
     refusals_are_forgotten,

@@ -56,6 +56,9 @@ class _NoProducers:
     def entries(self) -> list[ProducerEntry]:
         return []
 
+    def snapshot(self) -> list[ProducerEntry]:
+        return []
+
     def __len__(self) -> int:
         return 0
 

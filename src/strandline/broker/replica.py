@@ -20,7 +20,9 @@ from strandline.partition.follower import Follower
 from strandline.partition.intake import Intake
 from strandline.partition.leader import ACKS_ALL, Leader
 from strandline.partition.open_transactions import Guard
-from strandline.partition.producers import Producers
+from strandline.partition.producers import AppendedBatch, Producers
+from strandline.partition.refused_batches import RefusedBatches, error_after
+from strandline.ports.clock import Clock
 from strandline.storage.directory import LogDirectory
 from strandline.storage.log import Log
 from strandline.wire.record_batch import (
@@ -41,9 +43,15 @@ class Appended(NamedTuple):
     append_time_ms: int
 
 
+def _where(repeated: AppendedBatch) -> Appended:
+    return Appended(repeated.first_offset, repeated.last_offset, repeated.timestamp)
+
+
 class Replica:
     __slots__ = (
         "_append_wakers",
+        "_clock",
+        "_refused_batches",
         "_wakers",
         "config",
         "directory",
@@ -66,7 +74,7 @@ class Replica:
         directory: LogDirectory,
         log: Log,
         role: Leader | Follower,
-        now_ms: int,
+        clock: Clock,
     ) -> None:
         self.partition = partition
         self.topic_id = topic_id
@@ -76,7 +84,9 @@ class Replica:
         producers = log.producers
         assert isinstance(producers, Producers)
         self.producers: Producers = producers
-        self.last_flush_ms: int = now_ms
+        self._clock = clock
+        self._refused_batches = RefusedBatches()
+        self.last_flush_ms: int = clock.wall_ms()
         self.has_unsaved_cut = False  # nothing may be fetched yet: see `Broker.save_cut`
         self.flushing: asyncio.Task[KafkaError | None] | None = None  # the sync that runs now
         # Called when the high watermark advances, in the order of their coming.
@@ -94,7 +104,7 @@ class Replica:
         role = self.role
         if isinstance(role, Leader):
             return role
-        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead {self.partition}.")
+        raise self._not_leader()
 
     @property
     def epoch(self) -> int:
@@ -139,16 +149,20 @@ class Replica:
 
         `guard` says that the coordinator was asked about the transaction that this batch may open.
         """
-        leader = self.leader
+        leader = self.role
+        if not isinstance(leader, Leader):
+            raise self.refuse(header, self._not_leader())
         min_in_sync = self.config.min_insync_replicas
         if acks == ACKS_ALL and leader.is_below_minimum(min_in_sync):
-            self._refused(header)
-            raise leader.not_enough_in_sync(min_in_sync)
+            repeated = self.producers.repetition(header)
+            if repeated is None:
+                raise self.refuse(header, leader.not_enough_in_sync(min_in_sync))
+            return _where(repeated)
         append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else -1
         if header.producer_id >= 0:
-            repeated = self.producers.check(header, guard)
+            repeated = self._check_producer(header, guard)
             if repeated is not None:
-                return Appended(repeated.first_offset, repeated.last_offset, repeated.timestamp)
+                return _where(repeated)
             if header.attributes & TRANSACTIONAL_FLAG:
                 self._check_transaction(header, guard)
         log = self.log
@@ -156,16 +170,52 @@ class Replica:
         try:
             log.append(batch, header, base_offset, leader.epoch, now_ms)
         except OSError:
-            self._refused(header)
+            self.refuse(header, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))
             raise
         if header.producer_id >= 0:
             self.producers.appended(header, base_offset)
+            if self._refused_batches:
+                self._refused_batches.forget(header.producer_id)
         end_offset = log.log_end_offset
         if leader.appended(end_offset, min_in_sync) and self._wakers:
             self._advanced()
         if self._append_wakers:
             self._wake_appended()
         return new_tuple(Appended, (base_offset, end_offset - 1, append_time))
+
+    def _check_producer(self, header: BatchHeader, guard: Guard | None) -> AppendedBatch | None:
+        """The batch that this one repeats, if it does. Raises KafkaError if it must not be appended."""
+        try:
+            repeated = self.producers.check(header, guard)
+        except KafkaError as error:
+            if error.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                self._check_refused_before(header)
+            raise
+        if repeated is None and self._refused_batches:
+            self._check_refused_before(header)
+        return repeated
+
+    def _check_refused_before(self, header: BatchHeader) -> None:
+        """Raises KafkaError if a batch was refused that has to come before this one."""
+        expected = self.producers.expected_sequence(header.producer_id, header.producer_epoch)
+        refused = self._refused_batches.before(header, expected)
+        if refused is not None:
+            raise error_after(refused, header, self._clock.monotonic())
+
+    def refuse(self, header: BatchHeader, error: KafkaError) -> KafkaError:
+        """Notes that a batch is refused with this error, for those that were sent after it; returns the error."""
+        if error.retriable and header.producer_id >= 0:
+            expected = self.producers.expected_sequence(header.producer_id, header.producer_epoch)
+            self._refused_batches.note(header, expected, error, self._clock.monotonic())
+        return error
+
+    def check_leads(self, header: BatchHeader) -> None:
+        """Refuses a batch that this node may not append because it does not lead."""
+        if not self.is_leader:
+            raise self.refuse(header, self._not_leader())
+
+    def _not_leader(self) -> KafkaError:
+        return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead {self.partition}.")
 
     def _wake_appended(self) -> None:
         for wake in list(self._append_wakers.values()):
@@ -194,10 +244,6 @@ class Replica:
             self._advanced()
         self._wake_appended()
         return Appended(offset, offset, -1)
-
-    def _refused(self, header: BatchHeader) -> None:
-        if header.producer_id >= 0:
-            self.producers.refused(header)
 
     def _advanced(self) -> None:
         for wake in list(self._wakers.values()):

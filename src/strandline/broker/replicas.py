@@ -250,7 +250,7 @@ class Replicas:
         state = self.state_here(*partition)  # it may have changed while the log was opened
         role = self._role(partition, state, log)
         _begin_epoch(role, log)
-        replica = Replica(partition, topic_id, config, directory, log, role, now)
+        replica = Replica(partition, topic_id, config, directory, log, role, self._clock)
         self.by_topic.setdefault(partition.topic, {})[partition.partition] = replica
         return replica
 

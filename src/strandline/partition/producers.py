@@ -1,14 +1,15 @@
 """What a partition knows of its producers: the rules of idempotence (KIP-98, KIP-360).
 
 1. A batch of an epoch older than the producer's is refused (INVALID_PRODUCER_EPOCH).
-2. A batch that equals one of the last five is a retry: it is answered with its original offset, nothing is appended.
-3. A batch whose sequences are all behind those five is an older retry: DUPLICATE_SEQUENCE_NUMBER, which clients count
-   as success. (Apache Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER, which makes some clients fail.) One from before the
-   sequence with which the producer is known to have begun was never written, and is not called a success.
+2. A batch that equals one of the last five is a retry: it gets its original offset, and nothing is appended. Like any
+   write it is acknowledged when the high watermark has passed it.
+3. An older retry is out of order, as in Kafka: DUPLICATE_SEQUENCE_NUMBER, which clients count as success, would vouch
+   for a batch whose place is not known and which may not be committed. Snapshots keep all five, so that a restart
+   forgets none of those that a producer can still have in flight (docs/adr/0029).
 4. Within an epoch a batch must follow its predecessor without a gap; a new epoch begins with sequence 0. Otherwise
    OUT_OF_ORDER_SEQUENCE_NUMBER.
 5. A producer of which nothing is known may begin with any sequence: its earlier records may have been deleted. But if
-   its first batch was refused (a full disk, too few replicas), those sent behind that one must not take its place.
+   its first batch was refused a moment ago, those sent after it must not take its place: see `refused_batches`.
 6. A transactional batch opens a transaction, unless one is open; a marker ends it. While one is open, a batch that is
    not transactional is refused (INVALID_TXN_STATE). Batches without sequences come from a coordinator: only their epoch
    is checked.
@@ -24,7 +25,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import islice
 from typing import Final, NamedTuple
 
 from strandline.base.aborted_transaction import AbortedTransaction
@@ -36,9 +38,6 @@ from strandline.wire.records.markers import Marker, read_marker
 
 # As many as a producer may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
 BATCHES_REMEMBERED: Final = 5
-# Producers whose first batch was refused: they try again within moments or never.
-REFUSED_REMEMBERED: Final = 1000
-_SEQUENCE_HALF: Final = 1 << 30
 _EPOCH_MAX: Final = 0x7FFF
 
 
@@ -53,7 +52,6 @@ class AppendedBatch(NamedTuple):
 class _Producer:
     __slots__ = (
         "batches",
-        "began_with",
         "coordinator_epoch",
         "data_offset",
         "epoch",
@@ -61,11 +59,8 @@ class _Producer:
         "txn_first_offset",
     )
 
-    def __init__(self, epoch: int, began_with: int) -> None:
+    def __init__(self, epoch: int) -> None:
         self.epoch = epoch
-        self.began_with = (
-            began_with  # the first sequence of the epoch, as far as is known; 0 once they wrapped
-        )
         self.batches: deque[AppendedBatch] = deque(maxlen=BATCHES_REMEMBERED)
         self.data_offset = -1  # the last of the epoch, also of batches without sequences
         self.last_timestamp = -1
@@ -76,8 +71,6 @@ class _Producer:
 class Producers:
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
-        # Epoch and sequence of the first batch of a producer that nothing else is known of; not a part of the state.
-        self._refused: dict[int, tuple[int, int]] = {}
         self.transactions = OpenTransactions()
 
     def __len__(self) -> int:
@@ -95,13 +88,6 @@ class Producers:
                     header, "it is the first of its transaction, and nothing is known of before"
                 )
             _check_turn(header, guard)
-            refused = self._refused.get(header.producer_id)
-            if (
-                refused is not None
-                and refused[0] == header.producer_epoch
-                and header.base_sequence != refused[1]
-            ):
-                raise _out_of_order(header, f"the refused first batch has sequence {refused[1]}")
             return None
         self.check_epoch(header.producer_id, header.producer_epoch)
         if producer.txn_first_offset >= 0 and not header.is_transactional:
@@ -118,16 +104,30 @@ class Producers:
             if guard is not None:
                 _check_turn(header, guard)
             return None
-        last = next_sequence(first, header.last_offset_delta)
-        for batch in producer.batches:
-            if batch.first_sequence == first and batch.last_sequence == last:
-                return batch
-        if (newest.last_sequence - last) & 0x7FFFFFFF < _SEQUENCE_HALF and first >= producer.began_with:
-            raise KafkaError(
-                ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
-                f"Producer {header.producer_id} sent sequences {first} to {last} again, after {newest.last_sequence}.",
-            )
+        repeated = self.repetition(header)
+        if repeated is not None:
+            return repeated
         raise _out_of_order(header, f"the last sequence was {newest.last_sequence}")
+
+    def repetition(self, header: BatchHeader) -> AppendedBatch | None:
+        """The remembered batch that this one repeats, if there is one."""
+        producer = self._producers.get(header.producer_id)
+        if producer is None or producer.epoch != header.producer_epoch or header.base_sequence == NO_SEQUENCE:
+            return None
+        last = next_sequence(header.base_sequence, header.last_offset_delta)
+        for batch in producer.batches:
+            if batch.first_sequence == header.base_sequence and batch.last_sequence == last:
+                return batch
+        return None
+
+    def expected_sequence(self, producer_id: int, epoch: int) -> int | None:
+        """The sequence that the producer's next batch must have; None if any sequence may come."""
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            return None
+        if epoch > producer.epoch or not producer.batches:
+            return 0
+        return next_sequence(producer.batches[-1].last_sequence, 1)
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
         producer = self._producers.get(producer_id)
@@ -177,10 +177,9 @@ class Producers:
         """Notes a marker that has been appended at `offset`."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
-            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch, 0)
+            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch)
         elif producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch
-            producer.began_with = 0
             producer.batches.clear()
             producer.data_offset = -1
         producer.coordinator_epoch = marker.coordinator_epoch
@@ -189,44 +188,32 @@ class Producers:
         self.transactions.end(header.producer_id, offset)
         self.transactions.end_guard(header.producer_id, header.producer_epoch, transaction_version)
 
-    def refused(self, header: BatchHeader) -> None:
-        """Notes a batch that could not be appended, if it is the producer's first."""
-        earlier, _ = self._refused.get(header.producer_id, (-1, 0))
-        if header.producer_id not in self._producers and header.producer_epoch > earlier:
-            self._refused[header.producer_id] = (header.producer_epoch, header.base_sequence)
-            if len(self._refused) > REFUSED_REMEMBERED:
-                del self._refused[next(iter(self._refused))]
-
     def appended(self, header: BatchHeader, first_offset: int) -> None:
         """Notes a data batch that has been appended at `first_offset`."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
-            producer = _Producer(header.producer_epoch, header.base_sequence)
-            self._producers[header.producer_id] = producer
-            self._refused.pop(header.producer_id, None)
+            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch)
         elif producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch
-            producer.began_with = header.base_sequence
             producer.batches.clear()
+        delta = header.last_offset_delta
         if header.base_sequence != NO_SEQUENCE:
-            self._note_sequences(producer, header, first_offset)
-        producer.data_offset = first_offset + header.last_offset_delta
+            last_sequence = next_sequence(header.base_sequence, delta)
+            producer.batches.append(
+                AppendedBatch(
+                    header.base_sequence,
+                    last_sequence,
+                    first_offset,
+                    first_offset + delta,
+                    header.max_timestamp,
+                )
+            )
+        producer.data_offset = first_offset + delta
         producer.last_timestamp = header.max_timestamp
         if header.attributes & TRANSACTIONAL_FLAG and producer.txn_first_offset < 0:
             producer.txn_first_offset = first_offset
             self.transactions.open(header.producer_id, first_offset)
             self.transactions.forget_guard(header.producer_id)
-
-    def _note_sequences(self, producer: _Producer, header: BatchHeader, first_offset: int) -> None:
-        delta = header.last_offset_delta
-        last_sequence = next_sequence(header.base_sequence, delta)
-        if last_sequence < producer.began_with:
-            producer.began_with = 0
-        producer.batches.append(
-            AppendedBatch(
-                header.base_sequence, last_sequence, first_offset, first_offset + delta, header.max_timestamp
-            )
-        )
 
     def replay(self, header: BatchHeader, batch: bytes | None) -> AbortedTransaction | None:
         """Notes a batch that is in the log; what the transaction index says of it."""
@@ -241,22 +228,24 @@ class Producers:
         self.ended(header, marker, header.base_offset)
         return aborted
 
-    def load(self, states: Iterable[ProducerEntry]) -> None:
-        for state in states:
-            # A snapshot does not say with what the producer began: sequences begin with 0.
-            producer = self._producers[state.producer_id] = _Producer(state.epoch, 0)
-            producer.data_offset = state.last_offset
-            producer.last_timestamp = state.timestamp
-            producer.coordinator_epoch = state.coordinator_epoch
-            producer.txn_first_offset = state.current_txn_first_offset
-            if state.last_sequence != NO_SEQUENCE:
+    def load(self, entries: Iterable[ProducerEntry]) -> None:
+        """Takes over what a snapshot says. A producer's entries come oldest first; Kafka writes one of each."""
+        for entry in entries:
+            producer = self._producers.get(entry.producer_id)
+            if producer is None or producer.epoch != entry.epoch:
+                producer = self._producers[entry.producer_id] = _Producer(entry.epoch)
+            producer.data_offset = entry.last_offset
+            producer.last_timestamp = entry.timestamp
+            producer.coordinator_epoch = entry.coordinator_epoch
+            producer.txn_first_offset = entry.current_txn_first_offset
+            if entry.last_sequence != NO_SEQUENCE:
                 producer.batches.append(
                     AppendedBatch(
-                        first_sequence=(state.last_sequence - state.offset_delta) & 0x7FFFFFFF,
-                        last_sequence=state.last_sequence,
-                        first_offset=state.last_offset - state.offset_delta,
-                        last_offset=state.last_offset,
-                        timestamp=state.timestamp,
+                        first_sequence=(entry.last_sequence - entry.offset_delta) & 0x7FFFFFFF,
+                        last_sequence=entry.last_sequence,
+                        first_offset=entry.last_offset - entry.offset_delta,
+                        last_offset=entry.last_offset,
+                        timestamp=entry.timestamp,
                     )
                 )
         opened = [(p.txn_first_offset, number) for number, p in self._producers.items()]
@@ -265,21 +254,28 @@ class Producers:
                 self.transactions.open(producer_id, first_offset)
 
     def entries(self) -> list[ProducerEntry]:
-        return list(self._states())
+        """One entry for each producer, as of its newest batch."""
+        return [_newest_entry(producer_id, producer) for producer_id, producer in self._producers.items()]
 
-    def _states(self) -> Iterator[ProducerEntry]:
+    def snapshot(self) -> list[ProducerEntry]:
+        """What `load` takes: an entry for each remembered batch, a producer's oldest first.
+
+        Kafka writes the newest alone, and reads the last entry of each producer, so that it can read these too.
+        """
+        entries: list[ProducerEntry] = []
         for producer_id, producer in self._producers.items():
-            newest = producer.batches[-1] if producer.batches else None
-            yield ProducerEntry(
-                producer_id=producer_id,
-                epoch=producer.epoch,
-                last_sequence=newest.last_sequence if newest else NO_SEQUENCE,
-                last_offset=producer.data_offset,
-                offset_delta=newest.last_offset - newest.first_offset if newest else 0,
-                timestamp=producer.last_timestamp,
-                coordinator_epoch=producer.coordinator_epoch,
-                current_txn_first_offset=producer.txn_first_offset,
-            )
+            newest = _newest_entry(producer_id, producer)
+            for batch in islice(producer.batches, max(len(producer.batches) - 1, 0)):
+                entries.append(
+                    newest._replace(
+                        last_sequence=batch.last_sequence,
+                        last_offset=batch.last_offset,
+                        offset_delta=batch.last_offset - batch.first_offset,
+                        timestamp=batch.timestamp,
+                    )
+                )
+            entries.append(newest)
+        return entries
 
     def expire(self, older_than_ms: int) -> int:
         """Forgets producers that wrote nothing since then and have no open transaction; how many."""
@@ -291,6 +287,20 @@ class Producers:
         for producer_id in stale:
             del self._producers[producer_id]
         return len(stale)
+
+
+def _newest_entry(producer_id: int, producer: _Producer) -> ProducerEntry:
+    newest = producer.batches[-1] if producer.batches else None
+    return ProducerEntry(
+        producer_id=producer_id,
+        epoch=producer.epoch,
+        last_sequence=newest.last_sequence if newest else NO_SEQUENCE,
+        last_offset=producer.data_offset,
+        offset_delta=newest.last_offset - newest.first_offset if newest else 0,
+        timestamp=producer.last_timestamp,
+        coordinator_epoch=producer.coordinator_epoch,
+        current_txn_first_offset=producer.txn_first_offset,
+    )
 
 
 def _check_turn(header: BatchHeader, guard: Guard | None) -> None:

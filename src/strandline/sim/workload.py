@@ -4,6 +4,11 @@ A `Producer` writes batches to one partition, at one node or wherever its leader
 told, and what it was never told. An idempotent one repeats a batch until it is acknowledged, over as many connections
 as that takes, with up to five under way; one without idempotence never repeats, so that nothing it wrote can be there
 twice.
+
+Producers of several partitions may share a `ProducerIdentity` and then follow librdkafka's rules: where one of them
+hears OUT_OF_ORDER_SEQUENCE_NUMBER, all wait for the answers that are under way, the epoch is raised, and whatever is
+not acknowledged is numbered and sent again. A batch that is in the log and was not acknowledged is then there twice, so
+that an answer without need shows in the log.
 """
 
 from __future__ import annotations
@@ -59,6 +64,27 @@ class SentBatch:
     is_acknowledged: bool = False
     base_offset: int = -1
     sent_count: int = 0
+
+
+class ProducerIdentity:
+    """A producer id and an epoch that producers of several partitions share."""
+
+    def __init__(self) -> None:
+        self.producer_id = -1
+        self.epoch = 0
+        self.members: list[Producer] = []
+        self.is_draining = False
+
+    def drain(self) -> None:
+        """Nothing is sent from now on; the epoch is raised once nothing is under way."""
+        self.is_draining = True
+
+    def raise_epoch_if_drained(self) -> None:
+        if self.is_draining and not any(member.has_under_way for member in self.members):
+            self.is_draining = False
+            self.epoch += 1
+            for member in self.members:
+                member.renumber()
 
 
 async def create_topic(
@@ -137,6 +163,7 @@ class Producer:
         acks: int = ACKS_ALL,
         value_bytes: Sequence[int] = _VALUE_BYTES,
         pause_seconds_max: float = PAUSE_SECONDS_MAX,
+        identity: ProducerIdentity | None = None,
     ) -> None:
         self._world = world
         self._node = node
@@ -152,7 +179,9 @@ class Producer:
         self._chance = world.generator("producer", name)
         self._in_flight_max = self._chance.randint(1, IN_FLIGHT_MAX) if is_idempotent else 1
         self._client: WireClient | None = None
-        self._producer_id = -1
+        self._raises_epochs = identity is not None
+        self._identity = identity or ProducerIdentity()
+        self._identity.members.append(self)
         self._sequence = 0
         # Sent and not answered, or to be sent again; the future is there while it is under way.
         self._pending: deque[tuple[SentBatch, Future[Any] | None]] = deque()
@@ -170,23 +199,43 @@ class Producer:
         while self._pending or not (self._is_stopping or len(self.history) >= batches_max):
             try:
                 await self._connect()
-                self._fill(batches_max)
-                if self._pending:
+                self._identity.raise_epoch_if_drained()
+                if not self._identity.is_draining:
+                    self._fill(batches_max)
+                if self.has_under_way:
                     await self._take_answer()
+                elif self._identity.is_draining:
+                    await asyncio.sleep(_RETRY_SECONDS)
             except Disconnected:
                 await self._reconnect()
         if self._client is not None:
             self._client.close()
 
+    @property
+    def has_under_way(self) -> bool:
+        return any(under_way is not None for _, under_way in self._pending)
+
+    def renumber(self) -> None:
+        """The epoch is another: sequences begin with 0 again."""
+        self._sequence = 0
+        for batch, _ in self._pending:
+            batch.sequence = self._sequence
+            self._sequence = next_sequence(self._sequence, len(batch.values))
+
     async def _connect(self) -> None:
-        if self._client is None or not self._client.is_connected:
+        if self._client is not None and not self._client.is_connected:
+            # Nothing new is sent elsewhere before everything that was under way here is sent again.
+            raise Disconnected("the connection was lost")
+        if self._client is None:
             if self._node is not None:
                 self._client = await self._world.connect(self._node, self.name)
             else:
                 self._client = await self._world.connect_leader(self.topic, self.partition, self.name)
-        if self.is_idempotent and self._producer_id < 0:
+        if self.is_idempotent and self._identity.producer_id < 0:
             try:
-                self._producer_id = await new_producer_id(self._client)
+                found = await new_producer_id(self._client)
+                if self._identity.producer_id < 0:
+                    self._identity.producer_id = found
             except Refused as error:
                 raise Disconnected(str(error)) from error
 
@@ -226,8 +275,8 @@ class Producer:
         data = batch_of(
             batch.values,
             EPOCH_MS + int(self._world.loop.time() * 1000),
-            producer_id=self._producer_id,
-            epoch=0 if self.is_idempotent else -1,
+            producer_id=self._identity.producer_id,
+            epoch=self._identity.epoch if self.is_idempotent else -1,
             sequence=batch.sequence,
         )
         return self._client.send(produce_request(self.topic, self.partition, data, acks=self.acks), _BY_NAME)
@@ -245,15 +294,21 @@ class Producer:
             await asyncio.sleep(self._pause_seconds_max * self._chance.random() ** 2)
             return
         self.refusals.append(code)
-        if not is_retriable(code):
+        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._raises_epochs:
+            self._identity.drain()
+        elif not is_retriable(code):
             raise Refused(f"{self.name} batch {batch.number}: {error_name(code)}: {answer.error_message}")
         await self._refused()
 
     async def _refused(self) -> None:
-        """Those behind the refused batch are out of order now: their answers are of no interest."""
-        for _, under_way in list(self._pending)[1:]:
+        """Those after the refused batch have to be refused too, and as it was: to call them out of order would have a
+        client raise its epoch."""
+        for batch, under_way in list(self._pending)[1:]:
             assert under_way is not None
-            await _answer(under_way)
+            response = await _answer(under_way)
+            code = response.responses[0].partition_responses[0].error_code
+            if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not self._identity.is_draining:
+                raise Refused(f"{self.name} batch {batch.number}: out of order after {self.refusals[-1]}")
         self._forget_answers()
         await asyncio.sleep(_RETRY_SECONDS)
         if self._node is None and self._client is not None:

@@ -206,7 +206,7 @@ class Log:
 
     def write_producer_snapshot(self) -> None:
         path = f"{self.directory}/{names.segment_file(self.log_end_offset, names.SNAPSHOT)}"
-        self._disk.write_whole(path, render_snapshot(self.producers.entries()), sync=False)
+        self._disk.write_whole(path, render_snapshot(self.producers.snapshot()), sync=False)
 
     # Reading
 

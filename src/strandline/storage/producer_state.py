@@ -1,7 +1,8 @@
 """Producer-state snapshots: what is known of each producer id at a segment's first offset.
 
 The table itself, with the rules of idempotence, is `partition.producers`; storage only keeps it on disk and has it
-rebuilt. A snapshot file is: version int16 (1), CRC uint32 of what follows, then the entries.
+rebuilt. A snapshot file is: version int16 (1), CRC uint32 of what follows, then the entries: one for each of a
+producer's last batches, oldest first, where Kafka writes the newest alone and reads the last one it finds.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class ProducerMarks:
         self._batches += 1
         if self._batches > _MARK_BATCHES and self._batches > len(producers):
             self._batches = 0
-            self._marks.append(ProducersAt(offset, producers.entries()))
+            self._marks.append(ProducersAt(offset, producers.snapshot()))
 
     def cut(self, end_offset: int) -> ProducersAt | None:
         """The newest of what is left behind a cut, if there is any."""
@@ -73,7 +74,13 @@ class ProducerTable(Protocol):
         """A batch that is in the log; its bytes are given for control batches. The transaction that it aborted."""
         ...
 
-    def entries(self) -> list[ProducerEntry]: ...
+    def entries(self) -> list[ProducerEntry]:
+        """One entry for each producer."""
+        ...
+
+    def snapshot(self) -> list[ProducerEntry]:
+        """The entries that a snapshot keeps; several of one producer come oldest first."""
+        ...
 
     def __len__(self) -> int: ...
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.producer_entry import ProducerEntry
-from strandline.partition.producers import BATCHES_REMEMBERED, REFUSED_REMEMBERED, AppendedBatch, Producers
+from strandline.partition.producers import BATCHES_REMEMBERED, AppendedBatch, Producers
 from strandline.wire.record_batch import BatchHeader
 from tests.batches import NOW_MS, batch, header
 
@@ -57,32 +56,55 @@ def test_each_of_the_last_five_batches_is_answered_with_its_own_offset() -> None
 def test_batch_with_the_same_beginning_and_another_end_is_no_repetition() -> None:
     producers = Producers()
     append(producers, sent(0, 3), sent(3, 3))
-    assert refusal(producers, sent(0, 2)) == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    assert refusal(producers, sent(0, 2)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert refusal(producers, sent(3, 4)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 # Rule 3
 
 
-def test_a_repetition_from_before_the_last_five_is_a_duplicate() -> None:
+def test_a_repetition_from_before_the_last_five_is_never_called_written() -> None:
     producers = Producers()
     append(producers, *(sent(number) for number in range(BATCHES_REMEMBERED + 1)))
     assert producers.check(sent(1)) is not None
-    assert refusal(producers, sent(0)) == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    assert refusal(producers, sent(0)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_sequences_from_before_the_producer_began_are_no_duplicates() -> None:
+def test_a_snapshot_keeps_each_of_the_last_five_batches() -> None:
+    producers, restarted = Producers(), Producers()
+    batches = [sent(3 * number, 3) for number in range(BATCHES_REMEMBERED + 1)]
+    append(producers, *batches, sent(0, producer_id=7))
+    restarted.load(producers.snapshot())
+    assert restarted.entries() == producers.entries()
+    for each in batches[1:]:
+        assert restarted.check(each) == producers.check(each)
+    assert refusal(restarted, batches[0]) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_snapshot_with_the_newest_batch_alone_is_read() -> None:
+    """Kafka writes such snapshots, and so did version 0.1.0."""
+    producers, restarted = Producers(), Producers()
+    append(producers, sent(0), sent(1), sent(2))
+    restarted.load(producers.entries())
+    assert restarted.check(sent(2)) == producers.check(sent(2))
+    assert refusal(restarted, sent(1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    append(restarted, sent(3))
+
+
+def test_the_last_entry_of_a_producer_in_a_snapshot_is_its_newest() -> None:
+    """A reader that keeps one entry of each producer, as Kafka does, keeps the last."""
     producers = Producers()
-    append(producers, sent(50), sent(51))
-    assert refusal(producers, sent(49)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    append(producers, sent(0), sent(1), sent(0, producer_id=7), sent(2))
+    last = {entry.producer_id: entry for entry in producers.snapshot()}
+    assert list(last.values()) == producers.entries()
 
 
-def test_duplicates_are_told_apart_from_gaps_across_the_wrap() -> None:
-    producers = Producers()
-    producers.load([ProducerEntry(PRODUCER, 0, 0x7FFFFFFE, 4999, 0, NOW_MS)])
-    append(producers, sent(0x7FFFFFFF), sent(0), sent(1), sent(2), sent(3), sent(4), offset=5000)
-    assert refusal(producers, sent(0x7FFFFFFF)) == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
-    assert refusal(producers, sent(6)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+def test_a_snapshot_across_the_wrap_of_sequences_keeps_the_batches() -> None:
+    producers, restarted = Producers(), Producers()
+    batches = [sent(0x7FFFFFFE, 3), sent(1), sent(2, 2)]
+    append(producers, *batches)
+    restarted.load(producers.snapshot())
+    assert [restarted.check(each) for each in batches] == [producers.check(each) for each in batches]
 
 
 # Rule 4
@@ -122,34 +144,6 @@ def test_a_new_epoch_forgets_the_batches_of_the_old_one() -> None:
 def test_an_unknown_producer_begins_with_any_sequence(sequence: int) -> None:
     producers = Producers()
     append(producers, sent(sequence, epoch=9))
-
-
-def test_batches_behind_a_refused_first_one_do_not_take_its_place() -> None:
-    producers = Producers()
-    producers.refused(sent(0, 3))
-    assert refusal(producers, sent(3, 3)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    append(producers, sent(0, 3), sent(3, 3))
-
-
-def test_a_later_refusal_does_not_move_what_is_waited_for() -> None:
-    producers = Producers()
-    producers.refused(sent(0, 3))
-    producers.refused(sent(3, 3))
-    append(producers, sent(0, 3))
-
-
-def test_a_new_epoch_does_not_wait_for_what_the_old_one_was_refused() -> None:
-    producers = Producers()
-    producers.refused(sent(0, 3))
-    append(producers, sent(0, epoch=1))
-
-
-def test_refusals_are_remembered_of_a_limited_number_of_producers() -> None:
-    producers = Producers()
-    for number in range(REFUSED_REMEMBERED + 1):
-        producers.refused(sent(0, producer_id=number))
-    assert producers.check(sent(9, producer_id=0)) is None
-    assert refusal(producers, sent(9, producer_id=1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 # Rule 6

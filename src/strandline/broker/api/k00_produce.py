@@ -3,13 +3,15 @@
 acks=0 gets no answer, acks=1 one after the leader's write, acks=all one when the high watermark has passed it.
 Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13), NOT_LEADER_OR_FOLLOWER, CORRUPT_MESSAGE,
 INVALID_RECORD, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, UNSUPPORTED_COMPRESSION_TYPE,
-OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, NOT_ENOUGH_REPLICAS,
+OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, NOT_ENOUGH_REPLICAS,
 INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, KAFKA_STORAGE_ERROR; NOT_LEADER_OR_FOLLOWER says who leads (10 and
 later, KIP-951); of transactions INVALID_TXN_STATE,
 TRANSACTION_ABORTABLE (11 and later), CONCURRENT_TRANSACTIONS (12 and later), INVALID_PRODUCER_ID_MAPPING. From version
 12 on a transactional batch adds its partition to the transaction by itself (KIP-890).
-Differs from Kafka: a repeated batch older than the last five gets DUPLICATE_SEQUENCE_NUMBER, where Kafka answers
-OUT_OF_ORDER_SEQUENCE_NUMBER; records are not decoded unless the topic's configuration asks for it.
+Differs from Kafka: a batch that leaves a gap only because the one before it was refused a moment ago gets the error
+of that one, where Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER; below the minimum in sync a repeated batch waits for the
+high watermark, where Kafka answers NOT_ENOUGH_REPLICAS; records are not decoded unless the topic's configuration asks
+for it.
 
 The request is walked by hand: this is the hot path, and its cost is per batch.
 """
@@ -160,8 +162,12 @@ async def _produce_in_transaction(
         assert request.transactional_id is not None
         asked = [(replica, sequence) for _, replica, sequence in wanted]
         found = await guards_for(broker, request.transactional_id, identity, caller, asked)
-        for (number, _, _), guard in zip(wanted, found, strict=True):
-            guards[number] = for_producer(guard, caller) if isinstance(guard, KafkaError) else guard
+        for (number, replica, _), guard in zip(wanted, found, strict=True):
+            header = headers[number]
+            assert header is not None
+            if isinstance(guard, KafkaError):
+                guard = replica.refuse(header, for_producer(guard, caller))
+            guards[number] = guard
     return await _produce_later(broker, context, request, topics, guards)
 
 
@@ -322,11 +328,12 @@ async def _produce_one(
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
     if topic.name in INTERNAL_TOPICS and context.client_id != "__admin_client":
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic.name} is written by the broker only.")
-    replica = await broker.replicas.open_led(topic.name, piece.partition)
+    replica = await broker.replicas.open(topic.name, piece.partition)
     replica.check_online()
     now_ms = broker.clock.wall_ms()
     records = piece.records
     header = replica.intake.check(records, context.api_version, now_ms)
+    replica.check_leads(header)
     if replica.intake.needs_rewrite(header):
         records = memoryview(await broker.workers.run(replica.intake.rewrite, bytes(records), now_ms))
         header = read_header(records)

@@ -1,7 +1,7 @@
 """Plain producers, idempotent and not, on the partitions of one topic, and a reader that follows them.
 
 One of them is content with acks=1: what it was told proves nothing, and its records make the copies of a leader that is
-cut off different from those of the others.
+cut off different from those of the others. Two share an identity, as the partitions of librdkafka's producer do.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from strandline.base.ids import TopicPartition
 from strandline.sim.history import ACKNOWLEDGED, UNKNOWN, History, Send
-from strandline.sim.workload import ACKS_ALL, Producer, create_topic
+from strandline.sim.workload import ACKS_ALL, Producer, ProducerIdentity, create_topic
 from strandline.sim.workloads.reading import Tail
 from strandline.sim.world import World
 
@@ -56,6 +56,20 @@ class LogWorkload:
                 pause_seconds_max=0.5 * pauses,
             )
         )
+        shared = ProducerIdentity()
+        self.producers += [
+            Producer(
+                world,
+                None,
+                f"log-shared{partition}",
+                "log",
+                partition,
+                is_idempotent=True,
+                pause_seconds_max=0.2 * pauses,
+                identity=shared,
+            )
+            for partition in range(self.topics["log"])
+        ]
         self._tail = Tail(world, history, "log", self.topics["log"])
         self._running: list[asyncio.Task[None]] = []
 
