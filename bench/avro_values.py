@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from strandline.client.avro.schema import AvroSource
+from strandline.avro.schema import AvroSource
 from strandline.client.sync import Producer
-from strandline.spark.avro import AVRO_FORMAT, AVRO_OPTION, DECODED, register
+from strandline.spark.avro_columns import AVRO_FORMAT, AVRO_OPTION, DECODED, register
 
 SCHEMA = {
     "type": "record",

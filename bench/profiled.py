@@ -29,8 +29,8 @@ from bench.librdkafka import Librdkafka
 from bench.machine import freeze_source, prime_page_cache
 from bench.measure import UsageMeter
 from bench.peers import StrandlinePeer
-from strandline.broker.connection import Answer, RequestContext
-from strandline.broker.handlers import Handlers
+from strandline.broker.api.table import Handlers
+from strandline.broker.server.connection import Answer, RequestContext
 from strandline.cli.main import main as strandline
 from tests.oracle.fetch import JAVA, KAFKA_JARS
 

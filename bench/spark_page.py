@@ -53,7 +53,7 @@ _NOTES: Final = (
     "seconds. It is kept for a minute without work. The figures are of processes that are there already.",
     "",
     "After each task PySpark has Python collect garbage, which walks all that is loaded: 40 ms with PySpark's own",
-    "modules, 85 ms with ours, on this machine. Ours exempt what they have loaded (`spark/workers.py`).",
+    "modules, 85 ms with ours, on this machine. Ours exempt what they have loaded (`spark/runtime/worker_setup.py`).",
 )
 
 

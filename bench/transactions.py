@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.pairs import Benchmark, Scenario, main
 from bench.peers import Peer
 from bench.topics import log_bytes
-from strandline.client.producer import Producer as OwnProducer
+from strandline.client.producer.producer import Producer as OwnProducer
 from tests.oracle.readiness import wait_until_writable
 
 SETTINGS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from strandline.broker import connection
+from strandline.broker.server import connection
 from strandline.cli.main import main
 
 _NEVER = sys.maxsize

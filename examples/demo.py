@@ -27,9 +27,9 @@ from demo_orders import TOPIC, OrderProducer
 from demo_picture import Batch, Timeline, as_svg, as_text
 
 from strandline.client.sync import Admin
-from strandline.pipeline.audit import Audit, run_audit
-from strandline.pipeline.audit_report import Report
-from strandline.pipeline.session import start_session
+from strandline.pipeline.audit.audit import Audit, run_audit
+from strandline.pipeline.audit.report import Report
+from strandline.pipeline.run.session import start_session
 from strandline.testing import cluster
 from strandline.testing.clusters import Cluster
 
@@ -199,7 +199,7 @@ class Demo:
 
     def _end_of(self, admin: Any, partition: int) -> int:
         from strandline.base.ids import TopicPartition
-        from strandline.client.admin_topics import LATEST
+        from strandline.client.admin.topics import LATEST
 
         where = TopicPartition(TOPIC, partition)
         end: int = admin.list_offsets({where: LATEST})[where].offset

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Consumer
-from strandline.client.decode import ConsumerRecord
+from strandline.client.consumer.record_decoder import ConsumerRecord
 from tests.oracle.readiness import wait_until_writable
 
 SECONDS_MAX = 60.0

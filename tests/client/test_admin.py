@@ -11,16 +11,16 @@ import pytest
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Admin, Producer
-from strandline.client.admin import (
+from strandline.client.admin.access import Acl, AclFilter, QuotaEntity, ScramCredential
+from strandline.client.admin.admin import (
     CommittedOffset,
     ConfigChange,
     ConfigResource,
     NewTopic,
     PartialFailureError,
 )
-from strandline.client.admin_access import Acl, AclFilter, QuotaEntity, ScramCredential
-from strandline.client.admin_configs import ConfigSource, Operation, ResourceType
-from strandline.client.admin_topics import EARLIEST, LATEST, MAX_TIMESTAMP
+from strandline.client.admin.configs import ConfigSource, Operation, ResourceType
+from strandline.client.admin.topics import EARLIEST, LATEST, MAX_TIMESTAMP
 from strandline.client.errors import (
     ErrorCode,
     GroupError,

@@ -9,6 +9,7 @@ import pytest
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Consumer, Producer, sync
+from strandline.client.consumer.fetch_buffer import FetchBuffer
 from strandline.client.errors import (
     ConfigError,
     IllegalStateError,
@@ -16,8 +17,7 @@ from strandline.client.errors import (
     RecordTooLargeError,
     SerializationError,
 )
-from strandline.client.fetch_buffer import FetchBuffer
-from strandline.client.partitioners import partition_for_key
+from strandline.client.producer.partitioners import partition_for_key
 from strandline.wire.record_batch import CorruptBatch
 from tests.client.consuming import fill, make_topic, member, new_group, read
 from tests.client.reading import read_all, run

@@ -11,7 +11,9 @@ from confluent_kafka import Producer as ConfluentProducer
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Consumer, Producer
-from strandline.client.decode import ConsumerRecord
+from strandline.client.consumer.fetch_buffer import FetchBuffer
+from strandline.client.consumer.record_decoder import ConsumerRecord
+from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import (
     ClosedError,
     ConfigError,
@@ -21,8 +23,6 @@ from strandline.client.errors import (
     SerializationError,
     UnknownTopicError,
 )
-from strandline.client.fetch_buffer import FetchBuffer
-from strandline.client.subscription import OffsetAndMetadata
 from tests.client.consuming import fill, make_topic, new_group, read, values
 from tests.client.reading import run
 

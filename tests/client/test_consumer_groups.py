@@ -9,8 +9,8 @@ import pytest
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Consumer
+from strandline.client.consumer.group.member import RebalanceListener
 from strandline.client.errors import CommitFailedError
-from strandline.client.membership import RebalanceListener
 from tests.client.consuming import QUICK, fill, make_topic, member, new_group, pollers, read, values
 from tests.client.reading import run
 

@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import Consumer as ConfluentConsumer
 
 from strandline.base.ids import TopicPartition
-from strandline.client.assignors import Assignment, GroupMember
-from strandline.client.assignors_sticky import BUILT_IN, JAVA_NAMES
+from strandline.client.consumer.group.assignors import Assignment, GroupMember
+from strandline.client.consumer.group.sticky import BUILT_IN, JAVA_NAMES
 from tests.client.consuming import Pollers, fill, make_topic, member, new_group, pollers
 from tests.client.reading import run
 from tests.compat.server import Server

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from strandline.base.ids import TopicPartition
-from strandline.client import Admin, deadletter_redrive
-from strandline.client.deadletter import DeadLetters, Output
-from strandline.client.decode import ConsumerRecord
+from strandline.client import Admin
+from strandline.client.consumer.record_decoder import ConsumerRecord
+from strandline.client.deadletter import redrive as deadletter_redrive
+from strandline.client.deadletter.handler import DeadLetters, Output
 from strandline.client.errors import ConfigError
 from tests.client.consuming import QUICK, fill, new_group
 from tests.client.reading import Seen, create, read_all, run

@@ -13,8 +13,8 @@ import pytest
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Admin, Consumer, Producer
-from strandline.client.admin_topics import NewTopic
-from strandline.client.decode import ConsumerRecord
+from strandline.client.admin.topics import NewTopic
+from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.errors import KafkaError
 from strandline.testing import Cluster, running_cluster
 from tests.client.conftest import QUICK_GROUPS

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from strandline.client import Producer
-from strandline.client.partitioners import partition_for_key
-from strandline.client.producer_batch import RecordMetadata
+from strandline.client.producer.batch import RecordMetadata
+from strandline.client.producer.partitioners import partition_for_key
 from strandline.wire.record_batch import varint
 from tests.client.reading import create, read_all, run
 

@@ -16,7 +16,6 @@ from strandline.config import (
     InvalidConfig,
     parse_properties,
 )
-from strandline.config.broker_keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from strandline.config.definition import (
     NON_EMPTY,
     NON_NULL,
@@ -33,8 +32,9 @@ from strandline.config.definition import (
     Required,
     Validator,
 )
-from strandline.config.group_keys import GROUP_KEYS, broker_key
-from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
+from strandline.config.keys.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
+from strandline.config.keys.group import GROUP_KEYS, broker_key
+from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS
 from strandline.config.values import parse, render
 from tests.oracle.java_worker import JavaWorker
 

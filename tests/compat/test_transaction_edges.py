@@ -16,7 +16,7 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.admin_producers import TransactionDescription
+from strandline.client.admin.producers import TransactionDescription
 from strandline.client.sync import Admin, Consumer, Producer
 from strandline.testing.process import BrokerProcess
 from strandline.transactions.transaction import COMPLETE_COMMIT, EPOCH_MAX

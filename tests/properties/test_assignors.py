@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.groups.assignors import Targets, Wish, range_assignor, uniform_assignor
+from strandline.groups.consumer.assignors import Targets, Wish, range_assignor, uniform_assignor
 
 TOPICS = [bytes((number,)) * 16 for number in range(6)]
 COUNTS = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), min_size=1)

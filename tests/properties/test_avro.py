@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.client.avro.compiled import kernels
-from strandline.client.avro.decoding import AvroDecoder
-from strandline.client.avro.schema import read_schema
+from strandline.avro.compiled import kernels
+from strandline.avro.decoding import AvroDecoder
+from strandline.avro.schema import read_schema
 from tests.properties.effort import effort
 
 BOTH = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])

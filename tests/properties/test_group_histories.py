@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.groups.classic_group import EMPTY, STABLE, ClassicGroup
-from strandline.groups.outcome import Outcome
+from strandline.groups.classic.group import EMPTY, STABLE, ClassicGroup
+from strandline.groups.result import Outcome
 from tests.group_requests import (
     assignment,
     commit,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.handlers import TABLE
+from strandline.broker.api.table import TABLE
 from strandline.wire.api.k00_produce import ProduceRequest
 from strandline.wire.codec import encode, encode_into
 from strandline.wire.headers import RequestHeader, request_header_version

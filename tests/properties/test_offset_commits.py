@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.base.ids import ZERO_UUID
-from strandline.broker.commit_requests import AskedCommit, CommitPattern, with_offsets
+from strandline.broker.api.offset_commit_template import AskedCommit, CommitPattern, with_offsets
 from strandline.groups.offsets import OffsetChanges
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,

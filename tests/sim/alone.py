@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from strandline.sim.faults import FaultPlan
-from strandline.sim.plans import Plan, shipped
+from strandline.sim.search.faults import FaultPlan
+from strandline.sim.search.plans import Plan, shipped
 
 _ONE_NODE = {
     "default.replication.factor": "1",

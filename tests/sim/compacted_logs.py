@@ -13,17 +13,17 @@ from __future__ import annotations
 from strandline.base.ids import TopicPartition
 from strandline.partition.producers import Producers
 from strandline.sim.disk import SimulatedDisk
-from strandline.sim.disk_faults import DiskFaults
-from strandline.sim.life import Life, NodeHalted
+from strandline.sim.engine.disk_faults import DiskFaults
+from strandline.sim.engine.page_cache import Volume
+from strandline.sim.engine.process_life import Life, NodeHalted
+from strandline.sim.engine.trace import Trace
 from strandline.sim.random import generator
-from strandline.sim.trace import Trace
-from strandline.sim.volume import Volume
 from strandline.storage import retention
 from strandline.storage.compaction.cleaning import Cleaned, Finished, compact
 from strandline.storage.compaction.planning import extent_of, plan_of
 from strandline.storage.files import FileTable
 from strandline.storage.log import Log
-from strandline.storage.opening import Opening, open_log
+from strandline.storage.log_loader import Opening, open_log
 from strandline.wire.record_batch import Record, build_batch, read_header, records_in
 from tests.batches import NOW_MS
 from tests.unit.storage.logs import append, topic_config

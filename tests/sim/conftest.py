@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.register_assert_rewrite("tests.sim.scenarios", "strandline.sim.checker")
+pytest.register_assert_rewrite("tests.sim.scenarios", "strandline.sim.checks.partition")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer import Consumer
-from strandline.client.decode import ConsumerRecord
-from strandline.client.membership import RebalanceListener
-from strandline.client.producer import Producer
+from strandline.client.consumer.consumer import Consumer
+from strandline.client.consumer.group.member import RebalanceListener
+from strandline.client.consumer.record_decoder import ConsumerRecord
+from strandline.client.producer.producer import Producer
 from strandline.sim.client_world import bootstrap, client_world
-from strandline.sim.workload import create_topic
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import SimulatedNode, World
 
 PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])

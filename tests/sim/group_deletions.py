@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.group_runtime import ShardRuntime
+from strandline.broker.coordinator.group_runtime import ShardRuntime
 from strandline.sim.history import Violation
 from strandline.wire.api.k42_delete_groups import DeletableGroupResult, DeleteGroupsRequest
 from strandline.wire.api.k47_offset_delete import OffsetDeleteRequest, OffsetDeleteResponse

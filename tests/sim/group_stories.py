@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from strandline.sim.engine.loop import simulated_loop
+from strandline.sim.engine.trace import Trace
 from strandline.sim.history import Violation
-from strandline.sim.loop import simulated_loop
 from strandline.sim.random import generator
-from strandline.sim.trace import Trace
 from strandline.wire.api.k42_delete_groups import DeleteGroupsRequest
 from strandline.wire.records.offsets_topic import GroupMetadataValue
 from tests import group_requests as ask

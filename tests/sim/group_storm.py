@@ -15,12 +15,12 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
-from strandline.broker.group_runtime import ShardRuntime
-from strandline.groups.classic_rebalance import join_refused, sync_refused
-from strandline.groups.consumer_requests import Join, heartbeat_refused
+from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.groups.classic.rebalance import join_refused, sync_refused
+from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.groups.members import Caller
 from strandline.groups.offsets import OffsetChanges
-from strandline.groups.outcome import Outcome
+from strandline.groups.result import Outcome
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.sim.random import Generator, SimulatedRandom, generator

@@ -13,7 +13,7 @@ from typing import Any
 
 from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.ids import TopicPartition
-from strandline.broker.replica import Replica
+from strandline.broker.replication.replica import Replica
 from strandline.partition.follower import Follower
 from strandline.partition.leader import Leader
 from strandline.partition.producers import Producers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from strandline.sim.checker import ReadPartition, check_files, check_history, read_partition
+from strandline.sim.checks.partition import ReadPartition, check_files, check_history, read_partition
 from strandline.sim.wire_client import WireClient
-from strandline.sim.workload import PAUSE_SECONDS_MAX, Producer, create_topic
+from strandline.sim.workloads.producer import PAUSE_SECONDS_MAX, Producer, create_topic
 from strandline.sim.world import DATA, SimulatedNode, World
 
 # Small, so that a second of writing rolls segments and fills index pages.

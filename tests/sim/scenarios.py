@@ -7,8 +7,8 @@ import errno
 from contextlib import suppress
 
 from strandline.base.errors import ErrorCode
-from strandline.sim.checker import ReadPartition, check_offsets, fetch_one
-from strandline.sim.life import NodeHalted
+from strandline.sim.checks.partition import ReadPartition, check_offsets, fetch_one
+from strandline.sim.engine.process_life import NodeHalted
 from strandline.sim.wire_client import WireClient
 from strandline.sim.world import CLIENT_HOST, SimulatedNode, World
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse

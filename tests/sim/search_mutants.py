@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from strandline.sim.plans import Plan, shipped
-from strandline.sim.trial import run
+from strandline.sim.search.plans import Plan, shipped
+from strandline.sim.search.run import run
 from tests.sim import (
     alone,
     group_stories,

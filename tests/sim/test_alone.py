@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strandline.sim.plans import Plan
-from strandline.sim.trial import run
+from strandline.sim.search.plans import Plan
+from strandline.sim.search.run import run
 from tests.sim import alone
 from tests.sim.seeds import seeds
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.sim.wire_client import WireClient
-from strandline.sim.workload import batch_of, create_topic, produce, produce_request
+from strandline.sim.workloads.producer import batch_of, create_topic, produce, produce_request
 from strandline.sim.world import SimulatedNode, World, host_name
 from strandline.wire.api.k00_produce import ProduceResponse
 from strandline.wire.api.k01_fetch import (

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from strandline.base.ids import TopicPartition
-from strandline.client.decode import ConsumerRecord
+from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.errors import ClosedError, CommitFailedError, IllegalStateError, KafkaTimeoutError
-from strandline.sim.workload import create_topic
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import CLIENT_HOST, SimulatedNode, World
 from tests.sim.consuming import HERE, PROTOCOLS, Diary, consumer, fill, polls, simulated, until, values
 

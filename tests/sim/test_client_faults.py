@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.client.connections import NodeConnection
 from strandline.client.errors import KafkaError, UnsupportedVersionError
-from strandline.client.producer_batch import RecordMetadata
-from strandline.sim.workload import create_topic
+from strandline.client.net.connections import NodeConnection
+from strandline.client.producer.batch import RecordMetadata
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import CLIENT_HOST, SimulatedNode, World
 from strandline.wire.api.k00_produce import (
     PartitionProduceResponse,

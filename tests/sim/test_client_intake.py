@@ -17,10 +17,10 @@ from strandline.client.errors import (
     UnknownTopicError,
     error_for,
 )
-from strandline.client.producer import Producer
+from strandline.client.producer.producer import Producer
 from strandline.client.sync.producer import SendResult
-from strandline.client.sync.producer_line import ProducerLine
-from strandline.sim.workload import create_topic
+from strandline.client.sync.producer_queue import ProducerLine
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import CLIENT_HOST, SimulatedNode, World
 from tests.sim.test_client_producer import producer_for
 

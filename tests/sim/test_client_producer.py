@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from strandline.client.errors import KafkaError
-from strandline.client.producer import Producer
-from strandline.client.producer_batch import RecordMetadata, RecordPromise
-from strandline.sim.checker import check_offsets, read_partition
+from strandline.client.producer.batch import RecordMetadata, RecordPromise
+from strandline.client.producer.producer import Producer
+from strandline.sim.checks.partition import check_offsets, read_partition
 from strandline.sim.client_world import client_world
-from strandline.sim.workload import create_topic
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import CLIENT_HOST, PORT, SimulatedNode, World
 from tests.sim.seeds import seeds
 

@@ -10,11 +10,11 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.assignors import Assignment, GroupMember, RangeAssignor
-from strandline.client.consumer import Consumer
-from strandline.client.decode import ConsumerRecord
+from strandline.client.consumer.consumer import Consumer
+from strandline.client.consumer.group.assignors import Assignment, GroupMember, RangeAssignor
+from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.errors import ClosedError, FencedInstanceError, error_for
-from strandline.sim.workload import create_topic
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import SimulatedNode, World
 from tests.sim.consuming import HERE, PROTOCOLS, Diary, consumer, fill, polls, simulated, until, values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from strandline.sim.wire_client import WireClient
-from strandline.sim.workload import create_topic
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import SimulatedNode, World
 from strandline.storage import names
 from strandline.wire.api.k08_offset_commit import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from strandline.base.ids import TopicPartition
-from strandline.client.producer import Producer
-from strandline.sim.checker import read_partition
-from strandline.sim.workload import create_topic
+from strandline.client.producer.producer import Producer
+from strandline.sim.checks.partition import read_partition
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.workloads.transactions import producer
 from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.storage import names

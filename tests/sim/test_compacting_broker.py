@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from strandline.sim.checker import read_partition
+from strandline.sim.checks.partition import read_partition
 from strandline.sim.clock import EPOCH_MS
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workload import create_topic, produce_request
+from strandline.sim.workloads.producer import create_topic, produce_request
 from strandline.sim.world import SimulatedNode, World
 from strandline.storage import names
 from strandline.wire.api.k00_produce import ProduceResponse

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import pytest
 
-from strandline.storage import opening, swapping
+from strandline.storage import log_loader, segment_swap
 from strandline.storage.compaction import cleaning
 from strandline.storage.log import Log
-from strandline.storage.opening import Opening
+from strandline.storage.log_loader import Opening
 from strandline.wire.record_batch import CorruptBatch
 from tests.sim.compacted_logs import CompactedLog, run_histories
 from tests.sim.seeds import seeds
@@ -46,7 +46,7 @@ def without_syncs(patch: pytest.MonkeyPatch) -> None:
 
 def without_completion(patch: pytest.MonkeyPatch) -> None:
     """A start leaves `.swap` files where they are."""
-    patch.setattr(opening, "complete_swaps", lambda *_: [])
+    patch.setattr(log_loader, "complete_swaps", lambda *_: [])
 
 
 def with_old_files_gone_first(patch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def with_old_files_gone_first(patch: pytest.MonkeyPatch) -> None:
         first = self._bases.index(bases[0])
         doomed = self.segments[first : first + len(bases)]
         renamed = [path for segment in doomed for path in segment.rename_for_deletion()]
-        swapping.rename_segment(self._disk, self.directory, bases[0], ".cleaned", "")
+        segment_swap.rename_segment(self._disk, self.directory, bases[0], ".cleaned", "")
         self.segments[first : first + len(bases)] = [
             type(doomed[0])(self._disk, self._files, self.directory, bases[0], size)
         ]

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from strandline.base.ids import TopicPartition
-from strandline.broker import cleaner
-from strandline.sim.checker import read_partition
+from strandline.broker.logs import cleaner
+from strandline.sim.checks.partition import read_partition
 from strandline.sim.wire_client import WireClient
-from strandline.sim.workload import create_topic
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import SimulatedNode, World
 from strandline.storage.checkpoints import parse_offsets
 from strandline.storage.log import Log

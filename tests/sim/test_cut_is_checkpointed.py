@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strandline.base.ids import TopicPartition
-from strandline.sim.workload import create_topic, produce_request
+from strandline.sim.workloads.producer import create_topic, produce_request
 from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.storage import names
 from strandline.storage.checkpoints import parse_offsets

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from strandline.sim.checker import check_files, read_partition
-from strandline.sim.damage import LEADER_EPOCH, flip_bit
-from strandline.sim.workload import create_topic, produce
+from strandline.sim.checks.partition import check_files, read_partition
+from strandline.sim.search.damage import LEADER_EPOCH, flip_bit
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import DATA, World
 from strandline.wire.record_batch import HEADER_BYTES, headers_in
 from tests.sim.seeds import seeds

@@ -8,15 +8,15 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.sim import trial
-from strandline.sim.checker import fetch_one
 from strandline.sim.checks import log
-from strandline.sim.damage import flip_bit, flip_some_bit, segments_of
-from strandline.sim.plans import shipped
+from strandline.sim.checks.partition import fetch_one
 from strandline.sim.random import Generator
-from strandline.sim.trial import run
+from strandline.sim.search import run as trial
+from strandline.sim.search.damage import flip_bit, flip_some_bit, segments_of
+from strandline.sim.search.plans import shipped
+from strandline.sim.search.run import run
 from strandline.sim.wire_client import Disconnected
-from strandline.sim.workload import create_topic, produce
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.storage.segment import Segment
 from strandline.wire.api.k01_fetch import EpochEndOffset, PartitionData

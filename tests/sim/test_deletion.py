@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.sim.checker import check_files, fetch_one
+from strandline.sim.checks.partition import check_files, fetch_one
 from strandline.sim.clock import EPOCH_MS
 from strandline.sim.random import Generator
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workload import Refused, batch_of, create_topic, produce
+from strandline.sim.workloads.producer import Refused, batch_of, create_topic, produce
 from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.storage import names
 from strandline.wire.api.k00_produce import (

@@ -10,9 +10,9 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.config import BrokerConfig
-from strandline.sim.checker import fetch_one, read_partition
+from strandline.sim.checks.partition import fetch_one, read_partition
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workload import Refused, create_topic, produce
+from strandline.sim.workloads.producer import Refused, create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from tests.sim import cluster, scenarios
 from tests.sim.load import Load

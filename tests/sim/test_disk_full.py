@@ -8,9 +8,16 @@ import errno
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.sim.checker import check_files, fetch_one, read_partition
+from strandline.sim.checks.partition import check_files, fetch_one, read_partition
 from strandline.sim.clock import EPOCH_MS
-from strandline.sim.workload import Refused, batch_of, create_topic, new_producer_id, produce, produce_request
+from strandline.sim.workloads.producer import (
+    Refused,
+    batch_of,
+    create_topic,
+    new_producer_id,
+    produce,
+    produce_request,
+)
 from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.wire.api.k00_produce import ProduceResponse
 from tests.sim import cluster, scenarios

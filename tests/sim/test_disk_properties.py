@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.sim.disk import SimulatedDisk
-from strandline.sim.disk_faults import DiskFaults
-from strandline.sim.life import Life
+from strandline.sim.engine.disk_faults import DiskFaults
+from strandline.sim.engine.page_cache import PAGE_BYTES, Volume
+from strandline.sim.engine.process_life import Life
+from strandline.sim.engine.trace import Trace
 from strandline.sim.random import generator
-from strandline.sim.trace import Trace
-from strandline.sim.volume import PAGE_BYTES, Volume
 
 SIZE_MAX = 5 * PAGE_BYTES
 

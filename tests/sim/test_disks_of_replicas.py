@@ -7,8 +7,8 @@ import errno
 
 import pytest
 
-from strandline.broker.replication import Source
-from strandline.sim.workload import create_topic, produce
+from strandline.broker.replication.replica_fetcher import Source
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k21_delete_records import (
     DeleteRecordsPartition,

@@ -21,7 +21,7 @@ from strandline.node.disk import RealDisk
 from strandline.node.network import TcpNetwork
 from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
-from strandline.sim.escape import EscapedSimulation
+from strandline.sim.engine.seal import EscapedSimulation
 from strandline.sim.world import World
 
 # Each looks its function up when it is called: that is what can be sealed.

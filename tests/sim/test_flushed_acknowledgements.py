@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strandline.sim.workload import create_topic, produce
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import World
 from tests.sim import cluster
 from tests.sim.seeds import seeds

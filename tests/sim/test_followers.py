@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from strandline.broker.throttles import Throttle
-from strandline.sim.workload import create_topic, produce
+from strandline.broker.replication.replication_quota import Throttle
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from tests.sim import cluster, scenarios
@@ -150,7 +150,7 @@ def test_a_follower_that_cannot_write_does_not_ask_without_a_pause() -> None:
 
 def test_the_first_answer_on_a_connection_is_taken() -> None:
     async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
-        from strandline.broker.replication import Source
+        from strandline.broker.replication.replica_fetcher import Source
 
         taken: list[bool] = []
         original = Source._take

@@ -8,12 +8,12 @@ import errno
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.group_coordinator import OFFSETS_TOPIC, GroupCoordinator
-from strandline.broker.group_runtime import ShardRuntime
-from strandline.broker.replica import Replica
+from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.broker.coordinator.group_service import OFFSETS_TOPIC, GroupCoordinator
+from strandline.broker.replication.replica import Replica
 from strandline.partition.leader import ACKS_ALL
 from strandline.sim.clock import EPOCH_MS
-from strandline.sim.workload import create_topic, produce
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.storage.segment import Segment
 from strandline.wire.record_batch import build_small_batch

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from strandline.sim.clock import EPOCH_MS, SimulatedClock
-from strandline.sim.life import Life, NodeHalted
-from strandline.sim.loop import StuckWorld, simulated_loop
-from strandline.sim.trace import Trace
+from strandline.sim.engine.loop import StuckWorld, simulated_loop
+from strandline.sim.engine.process_life import Life, NodeHalted
+from strandline.sim.engine.trace import Trace
 from strandline.sim.workers import SimulatedWorkers
 from strandline.sim.world import World
 
@@ -81,7 +81,7 @@ def test_a_world_that_takes_longer_than_it_may_is_stuck() -> None:
 
 
 def test_a_world_that_spins_without_time_passing_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strandline.sim.loop.CALLBACKS_AT_ONE_MOMENT_MAX", 1000)
+    monkeypatch.setattr("strandline.sim.engine.loop.CALLBACKS_AT_ONE_MOMENT_MAX", 1000)
     loop = simulated_loop(Trace())
 
     async def spins() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from strandline.sim.wire_client import WireClient
-from strandline.sim.workload import create_topic
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import CONTROLLER_PORT, World
 from strandline.wire.api import k01_fetch as fetch
 from strandline.wire.api import k52_vote as vote

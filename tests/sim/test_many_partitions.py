@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strandline.base.ids import TopicPartition
-from strandline.sim.workload import create_topic, produce
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import World
 from strandline.storage.directory import LogDirectory
 from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState

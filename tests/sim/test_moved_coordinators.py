@@ -6,7 +6,7 @@ import asyncio
 
 from strandline.base.errors import ErrorCode
 from strandline.sim.wire_client import WireClient
-from strandline.sim.workload import batch_of, create_topic, produce_request
+from strandline.sim.workloads.producer import batch_of, create_topic, produce_request
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k00_produce import ProduceResponse
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest, OffsetCommitResponse

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from strandline.broker.broker import Broker
-from strandline.broker.quorum_node import QuorumNode
-from strandline.broker.replicas import Replicas
+from strandline.broker.metadata.raft_node import QuorumNode
+from strandline.broker.replication.replicas import Replicas
 from strandline.controller.brokers import Registration
 from strandline.controller.controller import Controller
 from strandline.partition.producers import Producers
-from strandline.storage import indexes, opening
+from strandline.storage import indexes, log_loader
 from strandline.storage.flushing import FlushWork
 from strandline.storage.log import Log
 from strandline.storage.segment import Segment
@@ -67,7 +67,7 @@ def recovery_checks_no_crc(patch: Patch) -> None:
         def __ne__(self, other: object) -> bool:
             return False
 
-    patch.setattr(opening, "checksum", lambda batch: Whatever())
+    patch.setattr(log_loader, "checksum", lambda batch: Whatever())
 
 
 def producers_are_forgotten_at_restart(patch: Patch) -> None:

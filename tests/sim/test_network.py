@@ -7,16 +7,16 @@ import errno
 
 import pytest
 
-from strandline.broker.connection import SEND_BYTES_HIGH
+from strandline.broker.server.connection import SEND_BYTES_HIGH
 from strandline.ports.network import Connection
-from strandline.sim.connection import SOCKET_BYTES
 from strandline.sim.disk import SimulatedDisk
-from strandline.sim.disk_faults import DiskFaults
-from strandline.sim.life import Life
+from strandline.sim.engine.connection import SOCKET_BYTES
+from strandline.sim.engine.disk_faults import DiskFaults
+from strandline.sim.engine.page_cache import Volume
+from strandline.sim.engine.process_life import Life
 from strandline.sim.network import HostNetwork
-from strandline.sim.volume import Volume
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workload import create_topic, produce
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import CLIENT_HOST, SimulatedNode, World
 from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.sim.seeds import seeds

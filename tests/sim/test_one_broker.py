@@ -8,7 +8,7 @@ import errno
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.sim.checker import (
+from strandline.sim.checks.partition import (
     EARLIEST,
     LATEST,
     ReadPartition,
@@ -20,7 +20,7 @@ from strandline.sim.checker import (
 )
 from strandline.sim.clock import EPOCH_MS
 from strandline.sim.wire_client import Disconnected
-from strandline.sim.workload import (
+from strandline.sim.workloads.producer import (
     Producer,
     Refused,
     batch_of,

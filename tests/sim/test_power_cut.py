@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from strandline.sim.checker import read_partition
+from strandline.sim.checks.partition import read_partition
 from strandline.sim.clock import EPOCH_MS
-from strandline.sim.workload import batch_of, create_topic, new_producer_id, produce, produce_request
+from strandline.sim.workloads.producer import (
+    batch_of,
+    create_topic,
+    new_producer_id,
+    produce,
+    produce_request,
+)
 from strandline.sim.world import World
 from strandline.wire.api.k00_produce import ProduceResponse
 from tests.sim import scenarios

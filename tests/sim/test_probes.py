@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from strandline.quorum import messages as m
-from strandline.sim.workload import create_topic
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import CONTROLLER_PORT, PORT, World, cluster_settings, host_name
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterableConfig,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from strandline.sim.checker import read_partition
-from strandline.sim.workload import create_topic, produce
+from strandline.sim.checks.partition import read_partition
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import World
 from tests.sim.seeds import seeds
 

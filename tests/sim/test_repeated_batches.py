@@ -14,12 +14,17 @@ import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.producer_entry import ProducerEntry
-from strandline.broker.replica import Replica
+from strandline.broker.replication.replica import Replica
 from strandline.partition.producers import AppendedBatch, Producers
 from strandline.partition.refused_batches import RETRY_S, RefusedBatches
 from strandline.sim.clock import EPOCH_MS
 from strandline.sim.wire_client import WireClient
-from strandline.sim.workload import CreateTopicsRequest, CreateTopicsResponse, batch_of, produce_request
+from strandline.sim.workloads.producer import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    batch_of,
+    produce_request,
+)
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k19_create_topics import (
     CreatableReplicaAssignment,

@@ -6,13 +6,13 @@ import os
 
 import pytest
 
-from strandline.groups import consumer_changes
+from strandline.groups.consumer import changes
 from strandline.sim.checks.groups import ConsumerGroups
 from strandline.sim.checks.leaders import Leaders
 from strandline.sim.checks.quorum import QuorumSafety
 from strandline.sim.history import Violation
-from strandline.sim.plans import shipped
-from strandline.sim.trial import run
+from strandline.sim.search.plans import shipped
+from strandline.sim.search.run import run
 from strandline.sim.world import World
 
 SOAK_FACTOR = 50
@@ -42,8 +42,8 @@ def test_one_seed_gives_one_trace() -> None:
 
 
 def test_members_that_get_what_another_still_holds_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    reconcile = consumer_changes.reconcile
-    monkeypatch.setattr(consumer_changes, "reconcile", lambda _, *rest: reconcile(lambda *_: None, *rest))
+    reconcile = changes.reconcile
+    monkeypatch.setattr(changes, "reconcile", lambda _, *rest: reconcile(lambda *_: None, *rest))
     outcome = run(PLANS["groups"], 1)  # a seed with the consumer protocol
     assert outcome.verdict == "owned-twice", outcome.message
 

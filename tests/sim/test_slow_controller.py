@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from strandline.sim.workers import SimulatedWorkers
-from strandline.sim.workload import create_topic
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from tests.sim.seeds import seeds

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from strandline.broker.metadata_store import MetadataStore
-from strandline.broker.quorum_peers import QuorumPeers
+from strandline.broker.metadata.raft_client import QuorumPeers
+from strandline.broker.metadata.raft_log import MetadataStore
 from strandline.controller.image_records import records_of
 from strandline.quorum.settings import QuorumSettings
 from strandline.sim.workers import SimulatedWorkers
-from strandline.sim.workload import create_topic, produce
+from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from tests.sim import scenarios
 from tests.sim.cluster import until
@@ -74,7 +74,7 @@ async def in_small_pieces(world: World, monkeypatch: pytest.MonkeyPatch) -> None
         return contents
 
     monkeypatch.setattr(QuorumPeers, "download", watched)
-    monkeypatch.setattr("strandline.broker.quorum_peers._FETCH_BYTES", 4)
+    monkeypatch.setattr("strandline.broker.metadata.raft_client._FETCH_BYTES", 4)
     await away.start()
     assert ended[0] - began[0] > QuorumSettings().fetch_timeout_s
     assert len(began) == 1, "the leader was there all the time"

@@ -8,8 +8,8 @@ import pytest
 
 from strandline.groups.offsets import OffsetChanges, Offsets
 from strandline.partition.open_transactions import OpenTransactions
-from strandline.sim.plans import shipped
-from strandline.sim.trial import run
+from strandline.sim.search.plans import shipped
+from strandline.sim.search.run import run
 from strandline.storage.log import Log
 
 SEEDS_MAX = 6

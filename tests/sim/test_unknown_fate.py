@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from strandline.broker.in_sync import InSync
-from strandline.broker.replica import Replica
-from strandline.sim.checker import read_partition
+from strandline.broker.replication.isr import InSync
+from strandline.broker.replication.replica import Replica
+from strandline.sim.checks.partition import read_partition
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workload import CreateTopicsRequest, CreateTopicsResponse, Refused, produce
+from strandline.sim.workloads.producer import CreateTopicsRequest, CreateTopicsResponse, Refused, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k19_create_topics import CreatableReplicaAssignment, CreatableTopic
 from strandline.wire.api.k56_alter_partition import (

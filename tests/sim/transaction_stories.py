@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
+from strandline.sim.engine.loop import simulated_loop
+from strandline.sim.engine.trace import Trace
 from strandline.sim.history import Violation
-from strandline.sim.loop import simulated_loop
 from strandline.sim.random import generator
-from strandline.sim.trace import Trace
 from tests.sim.group_storm import start
 from tests.sim.transaction_producers import PlainProducer, Producer, TransactionalProducer
 from tests.sim.transaction_storm import TransactionStorm

@@ -14,15 +14,15 @@ from typing import Any
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.moment import Moment
-from strandline.broker.acknowledgements import Acknowledgements, Waited
 from strandline.broker.api import k22_init_producer_id as init_handler
 from strandline.broker.api import k24_add_partitions_to_txn as add_handler
 from strandline.broker.api import k26_end_txn as end_handler
 from strandline.broker.api import k27_write_txn_markers as marker_handler
-from strandline.broker.replica import Replica
-from strandline.broker.transaction_checks import Caller, for_producer, guards_for
-from strandline.broker.transaction_coordinator import TransactionCoordinator
-from strandline.broker.transaction_runtime import TransactionRuntime
+from strandline.broker.coordinator.txn_runtime import TransactionRuntime
+from strandline.broker.coordinator.txn_service import TransactionCoordinator
+from strandline.broker.coordinator.txn_verification import Caller, for_producer, guards_for
+from strandline.broker.replication.delayed_produce import Acknowledgements, Waited
+from strandline.broker.replication.replica import Replica
 from strandline.partition.leader import ACKS_ALL
 from strandline.sim.random import Generator, generator
 from strandline.transactions.planned import Identity

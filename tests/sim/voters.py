@@ -7,16 +7,16 @@ import itertools
 from contextlib import suppress
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.metadata_store import PARTITION
-from strandline.broker.voter_records import voters_in
+from strandline.broker.metadata.raft_log import PARTITION
+from strandline.broker.metadata.voter_records import voters_in
 from strandline.controller.image_records import records_of
 from strandline.quorum.messages import ReplicaKey
 from strandline.quorum.roles import Leader
 from strandline.quorum.voters import VoterSet
 from strandline.sim.checks.log import log_of
-from strandline.sim.faults import start_again
+from strandline.sim.search.faults import start_again
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workload import Refused, create_topic
+from strandline.sim.workloads.producer import Refused, create_topic
 from strandline.sim.world import CONTROLLER_PORT, DATA, SimulatedNode, World
 from strandline.storage import names
 from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener

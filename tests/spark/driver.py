@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from strandline.spark import exactly_once, shared_write
-from strandline.spark.batch_transaction import BatchTransaction
+from strandline.spark import exactly_once
+from strandline.spark.sink import task_writer
+from strandline.spark.sink.batch_transaction import BatchTransaction
 from tests.spark.sessions import session
 
 OFFSETS_PER_BATCH = 60
@@ -62,7 +63,7 @@ def killer(value: bytes, flag: Path) -> Callable[[Iterator[Any]], Iterator[Any]]
 
 def holder(value: bytes, flag: Path) -> Callable[..., Any]:
     """Makes writers of tasks, the first of which to have written this value waits for the death of its executor."""
-    make = shared_write._writer
+    make = task_writer._writer
 
     def writer(*arguments: Any) -> Any:
         write = make(*arguments)
@@ -112,7 +113,7 @@ def main(
         stream = stream.mapInArrow(killer(value.encode(), directory / f"task-{value}"), stream.schema)
     elif point.startswith("held:"):
         held: Any = holder(point.removeprefix("held:").encode(), directory / "held")
-        shared_write._writer = held
+        task_writer._writer = held
     elif point != "-":
         when, step, count = point.split(":")
         setattr(BatchTransaction, step, deadly(getattr(BatchTransaction, step), when, int(count)))

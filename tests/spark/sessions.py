@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from strandline.spark.java import use_java
-from strandline.spark.processes import use_installed_python
+from strandline.spark.runtime.java import use_java
+from strandline.spark.runtime.python_env import use_installed_python
 
 _CONNECT_SECONDS = "120"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from strandline.spark.java import use_java
+from strandline.spark.runtime.java import use_java
 from strandline.testing.clusters import free_ports, wait_until
 
 START_SECONDS_MAX = 90

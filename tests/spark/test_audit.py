@@ -11,9 +11,9 @@ import pytest
 
 from strandline.cli.main import main
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline import session
-from strandline.pipeline.audit import Audit, AuditError, run_audit
-from strandline.pipeline.audit_report import Report
+from strandline.pipeline.audit.audit import Audit, AuditError, run_audit
+from strandline.pipeline.audit.report import Report
+from strandline.pipeline.run import session
 
 Row = dict[str, Any]
 

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from strandline.client.sync import Admin
-from strandline.spark import exactly_once, shared_write
-from strandline.spark.batch_transaction import BatchTransaction
+from strandline.spark import exactly_once
+from strandline.spark.sink import task_writer
+from strandline.spark.sink.batch_transaction import BatchTransaction
 from strandline.testing import cluster
 from strandline.testing.clusters import Cluster, wait_until
 from tests.spark.test_coordinator_moves import coordinator_of
@@ -26,7 +27,7 @@ SINK = "kills"
 
 def killing(pid: int, value: bytes, flag: Path) -> Callable[..., Any]:
     """Makes writers of tasks that kill a process when they have sent the rows up to this value, and go on."""
-    make = shared_write._writer
+    make = task_writer._writer
 
     def writer(*arguments: Any) -> Any:
         write = make(*arguments)
@@ -56,7 +57,7 @@ class Killer:
         self._admin = admin
         self._flag = flag
         self._monkeypatch = monkeypatch
-        self._make = shared_write._writer
+        self._make = task_writer._writer
         self._begin, self._commit = BatchTransaction.begin, BatchTransaction.commit
         self.killed: list[str] = []
         self._dead: list[int] = []
@@ -66,12 +67,12 @@ class Killer:
 
     def _on_begin(self, transaction: BatchTransaction) -> None:
         self._heal()
-        self._monkeypatch.setattr(shared_write, "_writer", self._make)  # a repetition kills nobody
+        self._monkeypatch.setattr(task_writer, "_writer", self._make)  # a repetition kills nobody
         self._begin(transaction)
         if not self.killed:
             leader = self._admin.describe_topics(["out"])["out"].partitions[0].leader_id
             pid = self._nodes.node(leader).pid
-            self._monkeypatch.setattr(shared_write, "_writer", killing(pid, b"5", self._flag))
+            self._monkeypatch.setattr(task_writer, "_writer", killing(pid, b"5", self._flag))
             self._note("leader", leader)
 
     def _on_commit(self, transaction: BatchTransaction) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from strandline.client.sync import Admin, TransactionMember
-from strandline.spark.batch_transaction import BatchTransaction
-from strandline.spark.lineage import Marker
-from strandline.spark.markers import MarkerLog
+from strandline.spark.sink.batch_decision import Marker
+from strandline.spark.sink.batch_transaction import BatchTransaction
+from strandline.spark.sink.commit_markers import MarkerLog
 from strandline.testing import cluster
 from tests.spark.topics import rows_of
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from strandline.client.sync import Producer
-from strandline.spark.java import use_java
+from strandline.spark.runtime.java import use_java
 from strandline.testing import running_broker
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

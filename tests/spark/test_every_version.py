@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.document import SpecError
-from strandline.pipeline.reading import load
-from strandline.pipeline.running import Runner
-from strandline.pipeline.validating import validate
+from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.run.validation import validate
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.yaml_lines import SpecError
 from strandline.spark import exactly_once, write_atomically
-from strandline.spark.stream import HAS_ADMISSION_CONTROL
+from strandline.spark.micro_batches import HAS_ADMISSION_CONTROL
 from tests.spark.topics import rows_of
 
 pytestmark = pytest.mark.skipif(

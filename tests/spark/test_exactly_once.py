@@ -11,18 +11,20 @@ import pytest
 
 from strandline.client.errors import KafkaTimeoutError, ProducerFencedError
 from strandline.client.sync import Admin, Producer, TransactionOwner
-from strandline.spark import exactly_once, markers, write_atomically
-from strandline.spark.batch_transaction import (
+from strandline.spark import exactly_once, write_atomically
+from strandline.spark.options import OptionError
+from strandline.spark.sink import commit_markers
+from strandline.spark.sink.batch_decision import LineageError, Marker
+from strandline.spark.sink.batch_transaction import (
     BatchTransaction,
     TakenOverError,
     TransactionTooLongError,
     UnknownOutcomeError,
 )
-from strandline.spark.lineage import LineageError, Marker
-from strandline.spark.markers import MarkerLog
-from strandline.spark.options import OptionError
-from strandline.spark.placing import PLACE, partition_counts
-from strandline.spark.shared_write import (
+from strandline.spark.sink.commit_markers import MarkerLog
+from strandline.spark.sink.exactly_once import ExactlyOnceSink
+from strandline.spark.sink.row_partitioning import PLACE, partition_counts
+from strandline.spark.sink.task_writer import (
     HopelessWriteError,
     RepeatedWriteError,
     Report,
@@ -30,7 +32,6 @@ from strandline.spark.shared_write import (
     check_reports,
     write_task,
 )
-from strandline.spark.sinks import ExactlyOnceSink
 from strandline.testing.clusters import wait_until
 from tests.spark.topics import rows_of
 
@@ -343,7 +344,7 @@ def test_a_commit_that_is_refused_because_it_was_carried_out_is_no_other_drivers
 def test_markers_are_not_kept_where_they_would_expire(
     bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(markers, "TOPIC", topic)
+    monkeypatch.setattr(commit_markers, "TOPIC", topic)
     admin.create_topic(topic, configs={"cleanup.policy": "compact,delete"})
     with pytest.raises(LineageError, match="set it to compact"):
         MarkerLog({"bootstrap.servers": bootstrap}, "sink")
@@ -370,7 +371,7 @@ def test_a_marker_behind_an_open_transaction_of_another_sink_is_waited_for(
         other.init_transactions()
         other.begin_transaction()
         other.send_and_wait(log.where.topic, b"{}", b"other", partition=log.where.partition)
-        monkeypatch.setattr(markers, "_PATIENCE_SECONDS", 0.5)
+        monkeypatch.setattr(commit_markers, "_PATIENCE_SECONDS", 0.5)
         with pytest.raises(KafkaTimeoutError, match="transaction is open"):
             log.last()
         other.abort_transaction()
@@ -391,7 +392,7 @@ def test_a_driver_that_died_in_its_transaction_does_not_hold_up_the_next_batches
     mine.mark(log, marker)
     mine.commit()
     log.committed(marker, mine.ticket)
-    monkeypatch.setattr(markers, "_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(commit_markers, "_PATIENCE_SECONDS", 0.2)
     with Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-other") as other:
         other.init_transactions()
         other.begin_transaction()

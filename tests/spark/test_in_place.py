@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from strandline.client.partitioners import partition_for_key
+from strandline.client.producer.partitioners import partition_for_key
 from strandline.client.sync import Admin, Producer
-from strandline.spark import exactly_once, shared_write
-from strandline.spark.in_place import ElsewhereError, Sharing
+from strandline.spark import exactly_once
+from strandline.spark.sink import task_writer
+from strandline.spark.sink.shuffle_free_write import ElsewhereError, Sharing
 from tests.spark.topics import rows_of
 
 QUERY_SECONDS_MAX = 300
@@ -27,13 +28,13 @@ Copy = Callable[..., list[Sharing | None]]
 def copy(spark: Any, bootstrap: str, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Copy:
     """Copies the topic to its end; how each batch was written, in every attempt."""
     used: list[Sharing | None] = []
-    make = shared_write._writer
+    make = task_writer._writer
 
     def noted(*arguments: Any) -> Any:
         used.append(arguments[4])
         return make(*arguments)
 
-    monkeypatch.setattr(shared_write, "_writer", noted)
+    monkeypatch.setattr(task_writer, "_writer", noted)
 
     def run(target: str, *columns: str, offsets_max: int = 40) -> list[Sharing | None]:
         used.clear()
@@ -158,7 +159,7 @@ def test_a_batch_that_fails_without_a_shuffle_is_written_again_with_one(
     admin.create_topic(topic, partitions=2)
     admin.create_topic(target, partitions=2)
     fill(bootstrap, topic, range(40), keyed=False)
-    make = shared_write._writer
+    make = task_writer._writer
 
     def failing(*arguments: Any) -> Any:
         write = make(*arguments)
@@ -172,7 +173,7 @@ def test_a_batch_that_fails_without_a_shuffle_is_written_again_with_one(
 
         return once
 
-    monkeypatch.setattr(shared_write, "_writer", failing)
+    monkeypatch.setattr(task_writer, "_writer", failing)
     assert copy(target, "value") == [Sharing(2, 2), None]
     assert values(bootstrap, target, 2) == list(range(40))
 
@@ -210,14 +211,14 @@ def test_a_micro_batch_asks_little_of_spark(
 def test_what_cannot_be_written_in_place_says_so(bootstrap: str, topic: str, admin: Admin) -> None:
     import pyarrow as pa
 
-    from strandline.spark.batch_transaction import BatchTransaction
+    from strandline.spark.sink.batch_transaction import BatchTransaction
 
     admin.create_topic(topic, partitions=2)
     settings = {"bootstrap.servers": bootstrap}
     transaction = BatchTransaction(settings, topic, 60_000)
     transaction.begin()
     rows = pa.record_batch({"value": [b"v"], "partition": pa.array([1], pa.int32())})
-    (report,) = shared_write.write_task(
+    (report,) = task_writer.write_task(
         iter([rows]),
         transaction.ticket,
         settings,
@@ -227,7 +228,7 @@ def test_what_cannot_be_written_in_place_says_so(bootstrap: str, topic: str, adm
         attempt=0,
         own=(Sharing(2, 2), 0),
     )
-    found = [shared_write.Report(**each) for each in report.to_pylist()]
+    found = [task_writer.Report(**each) for each in report.to_pylist()]
     with pytest.raises(ElsewhereError, match="task 0 of 2"):
-        shared_write.check_reports(found, {7: 0})
+        task_writer.check_reports(found, {7: 0})
     transaction.abort()

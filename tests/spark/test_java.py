@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strandline.spark import java
+from strandline.spark.runtime import java
 
 
 def test_the_jdk_that_comes_as_a_package_is_used_where_the_machine_has_none(

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.decoding import decoded
-from strandline.pipeline.plan import Plan
-from strandline.pipeline.reading import load
-from strandline.pipeline.running import Runner
-from strandline.pipeline.spec import ORIGIN
+from strandline.pipeline.plan.decoding import decoded
+from strandline.pipeline.plan.plan import Plan
+from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.spec import ORIGIN
 from tests.spark.topics import rows_of
 
 SPEC = """

@@ -12,11 +12,11 @@ import fastavro
 import pytest
 from fastavro.utils import generate_many
 
-from strandline.client.avro.schema import AvroSource
+from strandline.avro.schema import AvroSource
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.reading import load
-from strandline.pipeline.running import Runner
-from strandline.spark.avro import AVRO_FORMAT, AVRO_OPTION, DECODED, ERROR, decoded_avro, register
+from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.spec.reader import load
+from strandline.spark.avro_columns import AVRO_FORMAT, AVRO_OPTION, DECODED, ERROR, decoded_avro, register
 from tests.oracle.fetch import SPARK_AVRO_JARS
 from tests.oracle.require import require
 from tests.spark.topics import rows_of

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.reading import load
-from strandline.pipeline.running import Runner
+from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.spec.reader import load
 from tests.spark.topics import rows_of
 
 SPEC = """

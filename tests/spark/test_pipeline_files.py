@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strandline.pipeline.document import SpecError
-from strandline.pipeline.reading import load
-from strandline.pipeline.running import Runner
-from strandline.pipeline.validating import validate
+from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.run.validation import validate
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.yaml_lines import SpecError
 from tests.spark.topics import rows_of
 
 SPEC = """

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.controlling import status
-from strandline.pipeline.reading import load
+from strandline.pipeline.run.stop_request import status
+from strandline.pipeline.spec.reader import load
 from tests.spark.topics import rows_of
 
 SPEC = """
@@ -45,7 +45,7 @@ sinks:
 MORTALITY = """
 import os, signal
 from pathlib import Path
-from strandline.spark.batch_transaction import BatchTransaction
+from strandline.spark.sink.batch_transaction import BatchTransaction
 
 FLAG = Path(__file__).with_name("died")
 commit = BatchTransaction.commit

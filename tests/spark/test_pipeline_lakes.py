@@ -20,9 +20,9 @@ import pyspark
 import pytest
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.document import SpecError
-from strandline.pipeline.reading import load
-from strandline.pipeline.validating import validate
+from strandline.pipeline.run.validation import validate
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.yaml_lines import SpecError
 from tests.oracle.fetch import DELTA_JARS, ICEBERG_JARS
 from tests.oracle.require import require
 

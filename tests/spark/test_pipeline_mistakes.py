@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from strandline.client.sync import Admin
-from strandline.pipeline.document import SpecError
-from strandline.pipeline.explaining import explain, in_words
-from strandline.pipeline.reading import load
-from strandline.pipeline.topics import create_topics
-from strandline.pipeline.validating import analyse, validate
+from strandline.pipeline.plan.explain import explain, in_words
+from strandline.pipeline.run.topics import create_topics
+from strandline.pipeline.run.validation import analyse, validate
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.yaml_lines import SpecError
 from tests.unit.pipeline.specs import SPEC
 
 

@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from strandline.client.admin_configs import ConfigResource
+from strandline.client.admin.configs import ConfigResource
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.reading import load
-from strandline.pipeline.retries import RetryReader
-from strandline.pipeline.running import Runner
-from strandline.pipeline.topics import retry_topics
-from strandline.pipeline.validating import validate
+from strandline.pipeline.plan.retries import RetryReader
+from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.run.topics import retry_topics
+from strandline.pipeline.run.validation import validate
+from strandline.pipeline.spec.reader import load
 from strandline.spark.options import read_options
 from tests.spark.topics import rows_of
 

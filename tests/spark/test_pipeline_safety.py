@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as f
 
-from strandline.client.admin_configs import ConfigResource
-from strandline.client.deadletter_letters import HEADERS_BYTES_MAX
+from strandline.client.admin.configs import ConfigResource
+from strandline.client.deadletter.letters import HEADERS_BYTES_MAX
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.controlling import status
-from strandline.pipeline.queries import GatedSink, StopRequestedError
-from strandline.pipeline.reading import load
-from strandline.pipeline.running import PipelineFailedError, Runner
-from strandline.pipeline.table_sink import NoTableError, TableSink, read_table
-from strandline.pipeline.tables import newest
-from strandline.pipeline.topics import create_topics
-from strandline.pipeline.verdicts import JudgingSink, judged_once
-from strandline.spark.batch_transaction import BatchTransaction
-from strandline.spark.lineage import LineageError
-from strandline.spark.sinks import QUERY_ID_PROPERTY, ExactlyOnceSink
+from strandline.pipeline.plan.single_evaluation import JudgingSink, judged_once
+from strandline.pipeline.plan.table_sink import NoTableError, TableSink, read_table
+from strandline.pipeline.plan.tables import newest
+from strandline.pipeline.run.queries import GatedSink, StopRequestedError
+from strandline.pipeline.run.runner import PipelineFailedError, Runner
+from strandline.pipeline.run.stop_request import status
+from strandline.pipeline.run.topics import create_topics
+from strandline.pipeline.spec.reader import load
+from strandline.spark.sink.batch_decision import LineageError
+from strandline.spark.sink.batch_transaction import BatchTransaction
+from strandline.spark.sink.exactly_once import QUERY_ID_PROPERTY, ExactlyOnceSink
 from tests.spark.topics import rows_of
 
 SPEC = """

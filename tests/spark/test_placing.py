@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from strandline.client.partitioners import partition_for_key
+from strandline.client.producer.partitioners import partition_for_key
 from strandline.client.sync import Admin
-from strandline.spark import placing, write_atomically
-from strandline.spark.batch_transaction import BatchTransaction
+from strandline.spark import write_atomically
+from strandline.spark.sink import row_partitioning
+from strandline.spark.sink.batch_transaction import BatchTransaction
 from tests.spark.topics import rows_of
 
 Write = Callable[..., dict[str, int]]
@@ -119,12 +120,12 @@ def test_a_spark_without_the_hash_writes_the_same_rows_to_the_same_places(
     spark: Any, bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admin.create_topic(topic, partitions=7)
-    monkeypatch.setattr(placing, "_HASH", ("org.apache.no.such.Hash", "hash32"))
-    placing.is_hash_there.cache_clear()
+    monkeypatch.setattr(row_partitioning, "_HASH", ("org.apache.no.such.Hash", "hash32"))
+    row_partitioning.is_hash_there.cache_clear()
     try:
         assert write_atomically(spark.sql(KEYS), bootstrap, name=topic, topic=topic) == 400
     finally:
-        placing.is_hash_there.cache_clear()
+        row_partitioning.is_hash_there.cache_clear()
     rows = rows_of(bootstrap, topic, 7)
     assert sorted(int(row.value) for row in rows) == list(range(400))
     assert all(row.partition == partition_for_key(row.key, 7) for row in rows)

@@ -10,11 +10,11 @@ import pytest
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaTimeoutError
 from strandline.client.sync import Admin, Producer
-from strandline.spark import reading
+from strandline.spark import range_reader
 from strandline.spark.columns import ARROW
 from strandline.spark.offsets import OffsetRange
 from strandline.spark.options import read_options
-from strandline.spark.reading import DataLossError, read_range
+from strandline.spark.range_reader import DataLossError, read_range
 from strandline.testing import cluster
 
 
@@ -49,7 +49,7 @@ def test_a_range_is_read_whole_while_its_leader_is_killed() -> None:
 def test_a_log_that_ends_before_the_range_is_data_loss(
     bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_LOSS_SECONDS", 0.5)
+    monkeypatch.setattr(range_reader, "_LOSS_SECONDS", 0.5)
     admin.create_topic(topic, partitions=1)
     fill(bootstrap, topic, 10)
     wanted = OffsetRange(topic=topic, partition=0, start=0, end=20)
@@ -89,7 +89,7 @@ def test_an_open_transaction_holds_a_committed_reader_up(bootstrap: str, topic: 
 def test_a_topic_that_is_deleted_before_its_range_is_read_is_data_loss(
     bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_LOSS_SECONDS", 0.5)
+    monkeypatch.setattr(range_reader, "_LOSS_SECONDS", 0.5)
     admin.create_topic(topic, partitions=1)
     fill(bootstrap, topic, 1000)
     wanted = OffsetRange(topic=topic, partition=0, start=0, end=1000)

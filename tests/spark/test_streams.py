@@ -14,9 +14,9 @@ from strandline.base.ids import TopicPartition
 from strandline.client.sync import Admin, KafkaError, Producer
 from strandline.spark import cluster
 from strandline.spark.cluster import ClusterView
+from strandline.spark.micro_batches import StreamReader
 from strandline.spark.options import read_options
-from strandline.spark.reading import DataLossError
-from strandline.spark.stream import StreamReader
+from strandline.spark.range_reader import DataLossError
 from strandline.testing import running_broker
 from strandline.testing.clusters import wait_until
 from tests.oracle.fetch import SPARK_KAFKA_JARS
@@ -280,7 +280,7 @@ def test_a_cluster_that_does_not_answer_when_its_ends_are_to_be_shown_ends_no_qu
 def test_a_group_that_cannot_be_told_holds_up_one_batch_and_not_for_long(
     topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strandline.spark.stream._COMMIT_SECONDS_MAX", 0.2)
+    monkeypatch.setattr("strandline.spark.micro_batches._COMMIT_SECONDS_MAX", 0.2)
     with running_broker(offsets_topic_replication_factor="3") as alone:
         with Admin(bootstrap_servers=alone.bootstrap) as admin:
             admin.create_topic(topic, partitions=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strandline.pipeline.time_patterns import why_no_pattern
+from strandline.pipeline.spec.time_patterns import why_no_pattern
 
 WHOLE = [
     "yyyy-MM-dd'T'HH:mm:ss[.SSS][XXX]",

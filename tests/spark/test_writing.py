@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from strandline.client.errors import RecordTooLargeError
-from strandline.client.partitioners import partition_for_key
+from strandline.client.producer.partitioners import partition_for_key
 from strandline.client.sync import Admin
 from strandline.spark.columns import WRITTEN
 from strandline.spark.options import OptionError, WriteOptions
+from strandline.spark.sink.at_least_once import tables_of, write_task
 from strandline.spark.source import StrandlineSource
-from strandline.spark.writing import tables_of, write_task
 from tests.oracle.fetch import SPARK_KAFKA_JARS
 from tests.oracle.require import require
 from tests.spark.topics import rows_of

@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.groups import consumer, consumer_changes, mixed, offset_requests, reconciliation
-from strandline.groups.classic import ClassicProtocol
-from strandline.groups.classic_group import ClassicGroup
-from strandline.groups.classic_rebalance import ClassicRebalance
+from strandline.groups import offset_requests
+from strandline.groups.classic.group import ClassicGroup
+from strandline.groups.classic.protocol import ClassicProtocol
+from strandline.groups.classic.rebalance import ClassicRebalance
 from strandline.groups.committed_view import CommittedView
-from strandline.groups.consumer import ConsumerProtocol
-from strandline.groups.mixed import Mixed
-from strandline.groups.mixed_requests import MixedRequests
+from strandline.groups.consumer import changes, protocol, reconciliation
+from strandline.groups.consumer.protocol import ConsumerProtocol
+from strandline.groups.migration import migration
+from strandline.groups.migration.classic_requests import MixedRequests
+from strandline.groups.migration.migration import Mixed
 from strandline.groups.offset_requests import OffsetRequests
 from strandline.groups.offsets import CommittedOffset, Offsets
-from strandline.groups.outcome import Entry, Outcome
+from strandline.groups.result import Entry, Outcome
 from strandline.groups.shard import GroupShard
 from tests.spec import test_kip_62_heartbeats_and_rebalance_timeout as kip_62
 from tests.spec import test_kip_345_static_membership as kip_345
@@ -120,7 +122,7 @@ def assignments_are_told_before_they_are_written(patch: Patch) -> Test:
 
 def partitions_have_no_owners(patch: Patch) -> Test:
     original = reconciliation.reconcile
-    patch.setattr(consumer_changes, "reconcile", lambda owner_of, *rest: original(lambda *_: None, *rest))
+    patch.setattr(changes, "reconcile", lambda owner_of, *rest: original(lambda *_: None, *rest))
     return kip_848.test_a_partition_is_given_only_after_its_owner_has_confirmed_to_have_let_go
 
 
@@ -140,7 +142,7 @@ def silent_consumers_stay(patch: Patch) -> Test:
 
 
 def epochs_are_not_checked(patch: Patch) -> Test:
-    patch.setattr(consumer, "_check_epoch", lambda *_: None)
+    patch.setattr(protocol, "_check_epoch", lambda *_: None)
     return kip_848.test_an_unknown_member_and_a_wrong_epoch_are_refused
 
 
@@ -197,7 +199,7 @@ def upgrades_forget_what_members_own(patch: Patch) -> Test:
 
 
 def what_classic_members_keep_is_taken_for_released(patch: Patch) -> Test:
-    patch.setattr(mixed, "_by_id", lambda *_: {})
+    patch.setattr(migration, "_by_id", lambda *_: {})
     return kip_848.test_a_classic_member_lets_go_by_rejoining_without_the_partitions
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.fetch_sessions import EVICTION_SECONDS
+from strandline.broker.replication.fetch_sessions import EVICTION_SECONDS
 from tests.batches import batch
 from tests.unit.broker.requests import append, create, delete_records, fetch, fetched, records_of
 from tests.unit.broker.world import Client, World, in_world

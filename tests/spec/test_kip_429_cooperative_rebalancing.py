@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.groups.subscriptions import parse_subscription
+from strandline.groups.classic.subscriptions import parse_subscription
 from strandline.wire.codec import DecodeError
 from tests.group_requests import commit, subscription
 from tests.spec.groups import Classic

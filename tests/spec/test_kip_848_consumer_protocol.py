@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.consumer.group import ConsumerGroup
 from strandline.groups.settings import ConsumerTimes
 from tests.group_requests import assignment, commit, consumer_join, heartbeat, join, leave, subscription, sync
 from tests.spec.groups import ORDERS, Classic, Consumers

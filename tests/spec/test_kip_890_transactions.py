@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.transaction_coordinator import TRANSACTIONS_TOPIC
+from strandline.broker.coordinator.txn_service import TRANSACTIONS_TOPIC
 from strandline.transactions.transaction import EPOCH_MAX
 from strandline.wire.api.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest, FetchTopic

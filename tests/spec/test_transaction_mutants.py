@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker import acknowledgements, group_runtime
-from strandline.broker.acknowledgements import Waited
-from strandline.broker.group_runtime import ShardRuntime
-from strandline.broker.transaction_runtime import TransactionRuntime
-from strandline.groups.outcome import Outcome
+from strandline.broker.coordinator import group_runtime
+from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.broker.coordinator.txn_runtime import TransactionRuntime
+from strandline.broker.replication import delayed_produce
+from strandline.broker.replication.delayed_produce import Waited
+from strandline.groups.result import Outcome
 from strandline.partition import producers
 from strandline.partition.producers import Producers
 from strandline.transactions import ending, shard
@@ -196,12 +197,12 @@ def members_are_told_what_may_be_taken_back(patch: Patch) -> Test:
 
 
 def appends_are_acknowledged_at_once(patch: Patch) -> Test:
-    original = acknowledgements.outcome_of
+    original = delayed_produce.outcome_of
 
     def outcome_of(waited: Waited) -> int:
         return original(waited) or ErrorCode.NONE
 
-    patch.setattr(acknowledgements, "outcome_of", outcome_of)
+    patch.setattr(delayed_produce, "outcome_of", outcome_of)
     return produce.test_acks_all_is_answered_when_the_high_watermark_has_passed
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strandline.base.ids import uuid_text
-from strandline.broker.metadata_store import voters_of_snapshot
+from strandline.broker.metadata.raft_log import voters_of_snapshot
 from strandline.cli.main import main
 from strandline.quorum.voters import Endpoint
 from strandline.storage import checkpoints

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from strandline.client import admin, consumer, producer, sync
+from strandline.client import sync
+from strandline.client.admin import admin
+from strandline.client.consumer import consumer
+from strandline.client.producer import producer
 
 FILE = Path(inspect.getfile(sync)).with_name("calls.pyi")
 _CLASSES = (
@@ -27,7 +30,7 @@ _CLASSES = (
 _LEFT_OUT = {"start", "close", "append_batch", "send_nowait"}
 _BEGINNING = """\
 # Made from the asyncio classes by `make docs`; change those.
-from strandline.client.sync.face import Face
+from strandline.client.sync.blocking import Face
 """
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strandline.broker.handlers import TABLE
+from strandline.broker.api.table import TABLE
 from strandline.cli.docs import pages
 from tests.tidy import blocking_calls
 

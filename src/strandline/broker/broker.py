@@ -8,38 +8,43 @@ from typing import Any, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
-from strandline.broker.absences import Absences
-from strandline.broker.admission import Connections, RequestMemory
-from strandline.broker.background import Background
-from strandline.broker.checkpoints import Checkpoints
-from strandline.broker.cleaner import Cleaner
-from strandline.broker.connection import ClientConnection, RequestContext
-from strandline.broker.controller_registration import SECURITY_PROTOCOLS, register_controller
-from strandline.broker.controller_requests import decide
-from strandline.broker.controller_runtime import ControllerRuntime
-from strandline.broker.controllers import Controllers
-from strandline.broker.damaged_logs import DamagedLogs
-from strandline.broker.directory_reports import DirectoryReports
-from strandline.broker.fetch_sessions import FetchSessions
-from strandline.broker.group_coordinator import GroupCoordinator
-from strandline.broker.handlers import Handlers
-from strandline.broker.in_sync import InSync
-from strandline.broker.large_answers import KeptAnswers
-from strandline.broker.lifecycle import Lifecycle
-from strandline.broker.metadata_view import Changes
-from strandline.broker.openings import Openings
-from strandline.broker.producer_ids import ProducerIds
-from strandline.broker.quorum_node import QuorumNode
-from strandline.broker.quorum_setup import controller_runtime_of, has_others, quorum_of, take_directories
-from strandline.broker.recovery import Recovery, close_logs
-from strandline.broker.replica import Replica
-from strandline.broker.replicas import Replicas
-from strandline.broker.replication import Replication
+from strandline.broker.api.table import Handlers
+from strandline.broker.coordinator.auto_topic_creation import TopicCreation
+from strandline.broker.coordinator.group_service import GroupCoordinator
+from strandline.broker.coordinator.producer_ids import ProducerIds
+from strandline.broker.coordinator.txn_service import TransactionCoordinator
+from strandline.broker.logs.checkpoints import Checkpoints
+from strandline.broker.logs.cleaner import Cleaner
+from strandline.broker.logs.recovery import Recovery, close_logs
+from strandline.broker.metadata.broker_lifecycle import Lifecycle
+from strandline.broker.metadata.controller_apis import decide
+from strandline.broker.metadata.controller_channel import Controllers
+from strandline.broker.metadata.controller_registration import SECURITY_PROTOCOLS, register_controller
+from strandline.broker.metadata.controller_runtime import ControllerRuntime
+from strandline.broker.metadata.publisher import Changes
+from strandline.broker.metadata.raft_bootstrap import (
+    controller_runtime_of,
+    has_others,
+    quorum_of,
+    take_directories,
+)
+from strandline.broker.metadata.raft_node import QuorumNode
+from strandline.broker.periodic_tasks import Background
+from strandline.broker.replication.corrupt_replicas import DamagedLogs
+from strandline.broker.replication.directory_assignments import DirectoryReports
+from strandline.broker.replication.fetch_sessions import FetchSessions
+from strandline.broker.replication.follower_log_opener import Openings
+from strandline.broker.replication.isr import InSync
+from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replica_fetcher import Replication
+from strandline.broker.replication.replicas import Replicas
+from strandline.broker.replication.replication_quota import FOLLOWER, LEADER, Throttle
+from strandline.broker.replication.suspected_brokers import Absences
+from strandline.broker.server.connection import ClientConnection, RequestContext
+from strandline.broker.server.connection_limits import Connections, RequestMemory
+from strandline.broker.server.request_batching import Turns
+from strandline.broker.server.response_cache import KeptAnswers
 from strandline.broker.tasks import TaskScope
-from strandline.broker.throttles import FOLLOWER, LEADER, Throttle
-from strandline.broker.topic_creation import TopicCreation
-from strandline.broker.transaction_coordinator import TransactionCoordinator
-from strandline.broker.turns import Turns
 from strandline.config import BrokerConfig, DynamicConfigs, Listener
 from strandline.controller.features import KRAFT_VERSION_FEATURE
 from strandline.controller.image import ClusterImage

@@ -17,7 +17,7 @@ from types import FrameType
 from strandline.base.ids import TopicPartition
 from strandline.cli.serving import fail, given_settings, reason
 from strandline.client.errors import KafkaError
-from strandline.client.metadata import PartitionInfo
+from strandline.client.net.metadata import PartitionInfo
 from strandline.client.sync import Admin
 from strandline.config import InvalidConfig
 from strandline.node.process import stop_signals

@@ -51,7 +51,7 @@ def add_commands(
 
 
 def dlq(options: argparse.Namespace) -> int:
-    from strandline.client.deadletter_redrive import redrive
+    from strandline.client.deadletter.redrive import redrive
     from strandline.client.errors import KafkaError
 
     async def work() -> Any:

@@ -6,9 +6,9 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-from strandline.broker.handlers import TABLE
+from strandline.broker.api.table import TABLE
 from strandline.cli.serving import fail, reason
-from strandline.client.config_reference import render_client_reference
+from strandline.client.config.reference import render_client_reference
 from strandline.config.reference import render_reference
 
 

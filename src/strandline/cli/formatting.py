@@ -6,7 +6,7 @@ import argparse
 import json
 
 from strandline.base.ids import parse_uuid, uuid_text
-from strandline.broker.quorum_setup import initial_voter
+from strandline.broker.metadata.raft_bootstrap import initial_voter
 from strandline.cli.serving import fail, read_settings
 from strandline.config import BrokerConfig, InvalidConfig
 from strandline.config.addresses import parse_voter

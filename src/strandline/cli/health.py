@@ -18,7 +18,7 @@ from strandline.cli.arguments import seconds
 
 if TYPE_CHECKING:
     from strandline.client import Admin
-    from strandline.client.metadata import PartitionInfo
+    from strandline.client.net.metadata import PartitionInfo
 
 _CLEAR_LINE: Final = "\x1b[K"
 _LOOK_AGAIN_S: Final = 0.5
@@ -181,7 +181,7 @@ async def _look_or_wait(options: argparse.Namespace) -> tuple[Health, bool]:
 
 
 async def _look(admin: Admin, before_restart_of: int | None, timeout_s: float) -> Health:
-    from strandline.client.admin_configs import ConfigResource
+    from strandline.client.admin.configs import ConfigResource
 
     described = await admin.describe_cluster(include_fenced=True, timeout=timeout_s)
     known = sorted(node.node_id for node in described.nodes)

@@ -233,8 +233,8 @@ def _iso(milliseconds: int) -> str:
 
 async def _offsets_at(options: argparse.Namespace, timestamp: int) -> list[dict[str, Any]]:
     from strandline.base.ids import TopicPartition
-    from strandline.client.admin import Admin
-    from strandline.client.admin_topics import LATEST
+    from strandline.client.admin.admin import Admin
+    from strandline.client.admin.topics import LATEST
 
     settings = {
         "bootstrap.servers": options.bootstrap_server,

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from strandline.broker.lifecycle import CannotJoin
+from strandline.broker.metadata.broker_lifecycle import CannotJoin
 from strandline.config import InvalidConfig, MalformedProperties, parse_properties
 from strandline.node import launcher, loop
 from strandline.node.config_providers import broker_config

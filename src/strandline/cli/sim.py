@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from strandline.cli.arguments import seconds
 
 if TYPE_CHECKING:
-    from strandline.sim.plans import Plan
-    from strandline.sim.trial import Outcome
+    from strandline.sim.search.plans import Plan
+    from strandline.sim.search.run import Outcome
 
 # How often a search tries the scenarios of each speed: one of how many seeds.
 _EVERY = {"fast": 1, "slow": 3, "rare": 5}
@@ -77,7 +77,7 @@ def _count(text: str) -> int:
 
 def sim(options: argparse.Namespace) -> int:
     from strandline.config import InvalidConfig
-    from strandline.sim.plans import InvalidPlan, load, shipped
+    from strandline.sim.search.plans import InvalidPlan, load, shipped
 
     try:
         if options.action == "list":
@@ -123,7 +123,7 @@ def _tried_with(seed: int, plans: list[Plan]) -> list[Plan]:
 
 
 def _one(job: tuple[Plan, int]) -> Outcome:
-    from strandline.sim.trial import run
+    from strandline.sim.search.run import run
 
     return run(*job)
 
@@ -140,7 +140,7 @@ def _outcomes(plans: list[Plan], options: argparse.Namespace) -> Iterator[Outcom
 
 
 def _run(plans: list[Plan], options: argparse.Namespace) -> int:
-    from strandline.sim.trial import as_json
+    from strandline.sim.search.run import as_json
 
     begun_s = time.monotonic()
     count, virtual_s, cpu_s, acknowledged = 0, 0.0, 0.0, 0
@@ -186,10 +186,10 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
 
 
 def _replay(plan: Plan, options: argparse.Namespace) -> int:
-    from strandline.sim.faults import Event
-    from strandline.sim.plans import load_events
-    from strandline.sim.shrinking import shrink
-    from strandline.sim.trial import as_json, run
+    from strandline.sim.search.faults import Event
+    from strandline.sim.search.plans import load_events
+    from strandline.sim.search.run import as_json, run
+    from strandline.sim.search.shrinking import shrink
 
     given = load_events(options.faults, plan) if options.faults else None
     outcome = run(plan, options.seed, given)

@@ -16,16 +16,16 @@ from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaError
 
 if TYPE_CHECKING:
-    from strandline.client.admin import Admin as Admin
-    from strandline.client.consumer import Consumer as Consumer
-    from strandline.client.producer import Producer as Producer
+    from strandline.client.admin.admin import Admin as Admin
+    from strandline.client.consumer.consumer import Consumer as Consumer
+    from strandline.client.producer.producer import Producer as Producer
 
 __all__ = ["Admin", "Consumer", "KafkaError", "Producer", "TopicPartition"]
 
 _HOMES: Final = {
-    "Admin": "strandline.client.admin",
-    "Consumer": "strandline.client.consumer",
-    "Producer": "strandline.client.producer",
+    "Admin": "strandline.client.admin.admin",
+    "Consumer": "strandline.client.consumer.consumer",
+    "Producer": "strandline.client.producer.producer",
 }
 
 

@@ -13,7 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from strandline.config.broker_config import BrokerConfig
-from strandline.config.broker_keys import (
+from strandline.config.definition import LIST, ConfigKey, Required
+from strandline.config.dynamic import ALL_BROKERS, BROKER, GROUP, TOPIC, DynamicConfigs, usable_overrides
+from strandline.config.java import INT_MAX, INT_MIN, parse_integer, split
+from strandline.config.keys.broker import (
     BROKER_KEYS,
     find_key,
     is_fixed,
@@ -21,12 +24,9 @@ from strandline.config.broker_keys import (
     is_for_one_broker_only,
     synonyms,
 )
-from strandline.config.definition import LIST, ConfigKey, Required
-from strandline.config.dynamic import ALL_BROKERS, BROKER, GROUP, TOPIC, DynamicConfigs, usable_overrides
-from strandline.config.group_keys import GROUP_KEYS, check_group
-from strandline.config.java import INT_MAX, INT_MIN, parse_integer, split
+from strandline.config.keys.group import GROUP_KEYS, check_group
+from strandline.config.keys.topic import TOPIC_KEYS
 from strandline.config.topic_checks import check_topic
-from strandline.config.topic_keys import TOPIC_KEYS
 from strandline.config.values import InvalidConfig, parse, render
 
 # The operations of IncrementalAlterConfigs (KIP-339).

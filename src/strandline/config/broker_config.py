@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 from strandline.config import startup_checks
 from strandline.config.addresses import parse_voter
-from strandline.config.broker_keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS, find_key
 from strandline.config.definition import Required
+from strandline.config.keys.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS, find_key
+from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS
 from strandline.config.listeners import EVERY_INTERFACE, Listener, parse_listeners, protocol_map
-from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
 from strandline.config.typed_values import TypedValues, nearest
 from strandline.config.values import InvalidConfig, parse
 from strandline.config.variables import advice_on_variables

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from strandline.config.broker_keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS, find_key, synonyms
 from strandline.config.definition import READ_ONLY, UNKNOWN_TYPE_CODE, ConfigKey, Required
-from strandline.config.group_keys import GROUP_KEYS, broker_key, group_value
 from strandline.config.java import INT_MAX, INT_MIN, parse_integer, trim
-from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS, Synonym
+from strandline.config.keys.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS, find_key, synonyms
+from strandline.config.keys.group import GROUP_KEYS, broker_key, group_value
+from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS, Synonym
 from strandline.config.values import render
 
 if TYPE_CHECKING:

@@ -15,7 +15,9 @@ from typing import Final
 
 from strandline.config import describe
 from strandline.config.broker_config import BrokerConfig
-from strandline.config.broker_keys import (
+from strandline.config.definition import ConfigKey, ConfigValue, Required
+from strandline.config.describe import ConfigEntry
+from strandline.config.keys.broker import (
     BROKER_KEYS,
     DYNAMIC_ONLY_KEYS,
     find_key,
@@ -23,11 +25,9 @@ from strandline.config.broker_keys import (
     is_for_listeners_only,
     is_for_one_broker_only,
 )
-from strandline.config.definition import ConfigKey, ConfigValue, Required
-from strandline.config.describe import ConfigEntry
-from strandline.config.group_keys import group_value
+from strandline.config.keys.group import group_value
+from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS
 from strandline.config.topic_config import TopicConfig
-from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
 from strandline.config.values import InvalidConfig, parse
 
 # The kinds of resources that have configs, by the numbers of DescribeConfigs and of ConfigRecord.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from strandline.config.broker_keys import DYNAMIC_ONLY_KEYS, THEMES
 from strandline.config.definition import ConfigKey, Required
-from strandline.config.group_keys import GROUP_KEYS, broker_key
-from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
+from strandline.config.keys.broker import DYNAMIC_ONLY_KEYS, THEMES
+from strandline.config.keys.group import GROUP_KEYS, broker_key
+from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS
 from strandline.config.values import render
 
 _HEAD = """# Configuration reference

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from strandline.config.definition import invalid_value
+from strandline.config.keys.topic import TOPIC_KEYS
 from strandline.config.topic_config import TopicConfig
-from strandline.config.topic_keys import TOPIC_KEYS
 from strandline.config.values import InvalidConfig, parse, render
 
 if TYPE_CHECKING:

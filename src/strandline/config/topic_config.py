@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from strandline.config.definition import ConfigValue
-from strandline.config.topic_keys import TOPIC_KEYS
+from strandline.config.keys.topic import TOPIC_KEYS
 
 
 class TopicConfig:

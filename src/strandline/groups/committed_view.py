@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from strandline.groups.offsets import CommittedOffset, OffsetChanges, Offsets, Place
-from strandline.groups.outcome import Entry
+from strandline.groups.result import Entry
 from strandline.groups.topics import Topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ZERO_UUID
 from strandline.base.moment import Moment
-from strandline.groups.classic_group import COMPLETING_REBALANCE, DEAD, EMPTY, STABLE, ClassicGroup
-from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember
+from strandline.groups.classic.group import COMPLETING_REBALANCE, DEAD, EMPTY, STABLE, ClassicGroup
+from strandline.groups.classic.subscriptions import subscribed_topics
+from strandline.groups.consumer.group import ConsumerGroup, ConsumerMember
 from strandline.groups.offsets import OffsetChanges
-from strandline.groups.outcome import Entry, Outcome
-from strandline.groups.subscriptions import subscribed_topics
+from strandline.groups.result import Entry, Outcome
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 
 if TYPE_CHECKING:

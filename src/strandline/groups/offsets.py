@@ -15,7 +15,7 @@ from itertools import compress, repeat
 from typing import Final, NamedTuple, Protocol
 
 from strandline.base.ids import ZERO_UUID
-from strandline.groups.outcome import Entry
+from strandline.groups.result import Entry
 from strandline.wire.records.offset_commits import POSITION
 from strandline.wire.records.offsets_topic import OffsetCommitKey, OffsetCommitValue
 

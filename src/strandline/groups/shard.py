@@ -10,22 +10,23 @@ from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
-from strandline.groups import classic, consumer
-from strandline.groups import consumer_records as made
-from strandline.groups.classic import ClassicProtocol
-from strandline.groups.classic_group import DEAD, EMPTY, ClassicGroup
-from strandline.groups.classic_rebalance import join_refused, sync_refused
-from strandline.groups.consumer import ConsumerProtocol
-from strandline.groups.consumer_group import GROUP_STABLE as CONSUMER_STABLE
-from strandline.groups.consumer_group import ConsumerGroup
-from strandline.groups.consumer_requests import Join, heartbeat_refused
+from strandline.groups.classic import protocol
+from strandline.groups.classic.group import DEAD, EMPTY, ClassicGroup
+from strandline.groups.classic.protocol import ClassicProtocol
+from strandline.groups.classic.rebalance import join_refused, sync_refused
+from strandline.groups.consumer import protocol as consumer
+from strandline.groups.consumer import records as made
+from strandline.groups.consumer.group import GROUP_STABLE as CONSUMER_STABLE
+from strandline.groups.consumer.group import ConsumerGroup
+from strandline.groups.consumer.protocol import ConsumerProtocol
+from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.groups.members import Caller
-from strandline.groups.mixed import Mixed
-from strandline.groups.mixed_requests import MixedRequests
+from strandline.groups.migration.classic_requests import MixedRequests
+from strandline.groups.migration.migration import Mixed
 from strandline.groups.offset_requests import OffsetRequests
 from strandline.groups.offsets import Offsets
-from strandline.groups.outcome import After, Entry, Outcome, Token
 from strandline.groups.rebalance_times import RebalanceTimes
+from strandline.groups.result import After, Entry, Outcome, Token
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
@@ -286,7 +287,7 @@ class GroupShard:
     def written(self, after: After, now: Moment) -> Outcome:
         group = self.groups.get(after.group_id)
         if isinstance(group, ClassicGroup):
-            if after.what == classic.SYNC:
+            if after.what == protocol.SYNC:
                 return self.classic.assignment_written(group, after, now)
             if after.what == DOWNGRADED:
                 return self._rebalance_downgraded(group, now)
@@ -307,7 +308,7 @@ class GroupShard:
         group = self.groups.get(after.group_id)
         self._downgraded.pop(after.group_id, None)
         if isinstance(group, ClassicGroup):
-            if after.what == classic.SYNC:
+            if after.what == protocol.SYNC:
                 return self.classic.assignment_not_written(group, after, code, now)
             if after.what == DOWNGRADED:
                 # It is in the log, and only nobody has confirmed it in time.
@@ -347,11 +348,11 @@ class GroupShard:
         for kind, group_id, *rest in self.timers.due(now.monotonic):
             group = self.groups.get(group_id)
             if isinstance(group, ClassicGroup):
-                if kind == classic.JOIN:
+                if kind == protocol.JOIN:
                     outcomes.append(self.classic.join_expired(group, now))
-                elif kind == classic.SYNC:
+                elif kind == protocol.SYNC:
                     outcomes.append(self.classic.sync_expired(group, now))
-                elif kind == classic.SESSION:
+                elif kind == protocol.SESSION:
                     outcomes.append(self.classic.session_expired(group, rest[0], now))
             elif isinstance(group, ConsumerGroup) and kind in consumer.DEADLINES and rest[0] in group.members:
                 gone.setdefault(group_id, {})[rest[0]] = None

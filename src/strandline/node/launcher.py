@@ -11,7 +11,12 @@ from contextlib import suppress
 
 from strandline.base.ids import uuid_text
 from strandline.broker.broker import Broker, Ports
-from strandline.broker.quorum_setup import bootstrap_file, has_others, metadata_directory, quorum_file
+from strandline.broker.metadata.raft_bootstrap import (
+    bootstrap_file,
+    has_others,
+    metadata_directory,
+    quorum_file,
+)
 from strandline.config import BrokerConfig
 from strandline.config.startup_checks import check_security
 from strandline.node.clock import RealClock

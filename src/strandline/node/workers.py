@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from strandline.node.apart import WalkApart
+from strandline.node.subprocess_worker import WalkApart
 from strandline.ports.workers import Walk, WalkInWorkers
 
 T = TypeVar("T")

@@ -16,17 +16,17 @@ from typing import Any, Final
 
 # By name, the module that has it: loaded when asked for, because most of them need Spark or YAML.
 _MODULES: Final = {
-    "PipelineFailedError": "running",
-    "Runner": "running",
-    "Spec": "spec",
-    "SpecError": "document",
-    "explain": "explaining",
-    "load": "reading",
-    "read_table": "table_sink",
-    "run": "running",
-    "status": "controlling",
-    "stop": "controlling",
-    "validate": "validating",
+    "PipelineFailedError": "run.runner",
+    "Runner": "run.runner",
+    "Spec": "spec.spec",
+    "SpecError": "spec.yaml_lines",
+    "explain": "plan.explain",
+    "load": "spec.reader",
+    "read_table": "plan.table_sink",
+    "run": "run.runner",
+    "status": "run.stop_request",
+    "stop": "run.stop_request",
+    "validate": "run.validation",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from strandline.sim.loop import SimulatedLoop
+from strandline.sim.engine.loop import SimulatedLoop
 
 # When every simulation begins: 2025-01-01 00:00 UTC.
 EPOCH_MS: Final = 1_735_689_600_000

@@ -14,11 +14,11 @@ from typing import Final, NoReturn
 from zlib import crc32
 
 from strandline.base.buffers import Buffer
-from strandline.sim.disk_faults import DiskFaults
-from strandline.sim.life import Life, NodeHalted
+from strandline.sim.engine.disk_faults import DiskFaults
+from strandline.sim.engine.page_cache import Directory, Inode, Volume
+from strandline.sim.engine.process_life import Life, NodeHalted
+from strandline.sim.engine.trace import Trace
 from strandline.sim.random import Generator
-from strandline.sim.trace import Trace
-from strandline.sim.volume import Directory, Inode, Volume
 
 KILLED_AMID_OPERATION: Final = "killed amid a disk operation"
 

@@ -24,11 +24,11 @@ from typing import Any, Final
 from zlib import crc32
 
 from strandline.ports.network import Peer
-from strandline.sim.connection import DELAY_SECONDS, SimulatedConnection
-from strandline.sim.life import OWNER, Life
-from strandline.sim.loop import SimulatedLoop
+from strandline.sim.engine.connection import DELAY_SECONDS, SimulatedConnection
+from strandline.sim.engine.loop import SimulatedLoop
+from strandline.sim.engine.process_life import OWNER, Life
+from strandline.sim.engine.trace import Trace
 from strandline.sim.random import Generator, generator
-from strandline.sim.trace import Trace
 
 CONNECT_SECONDS_MAX: Final = 30.0
 _FIRST_OWN_PORT: Final = 20_000

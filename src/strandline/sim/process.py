@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from strandline.sim.life import Life, NodeHalted
+from strandline.sim.engine.process_life import Life, NodeHalted
 
 
 class SimulatedProcess:

@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from typing import Any, Final, TypeVar, cast
 
-from strandline.broker.handlers import TABLE
+from strandline.broker.api.table import TABLE
 from strandline.ports.network import Connection, Network
 from strandline.rpc.frames import FrameReader
 from strandline.wire.codec import decode_from, encode

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from strandline.ports.workers import Walk, WalkInWorkers
-from strandline.sim.loop import SimulatedLoop
+from strandline.sim.engine.loop import SimulatedLoop
 from strandline.sim.random import Generator
 
 T = TypeVar("T")

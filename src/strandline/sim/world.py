@@ -24,19 +24,19 @@ from typing import Any, Final, TypeVar
 
 from strandline.base.ids import uuid_text
 from strandline.broker.broker import Broker, Ports
-from strandline.broker.quorum_setup import bootstrap_file, initial_voter, quorum_file
+from strandline.broker.metadata.raft_bootstrap import bootstrap_file, initial_voter, quorum_file
 from strandline.config import BrokerConfig
 from strandline.quorum.voters import VoterSet
 from strandline.sim.clock import SimulatedClock
 from strandline.sim.disk import SimulatedDisk
-from strandline.sim.disk_faults import DiskFaults
-from strandline.sim.life import Life
-from strandline.sim.loop import simulated_loop
+from strandline.sim.engine.disk_faults import DiskFaults
+from strandline.sim.engine.loop import simulated_loop
+from strandline.sim.engine.page_cache import Volume
+from strandline.sim.engine.process_life import Life
+from strandline.sim.engine.trace import Trace
 from strandline.sim.network import SimulatedNetwork
 from strandline.sim.process import SimulatedProcess
 from strandline.sim.random import Generator, SimulatedRandom, generator
-from strandline.sim.trace import Trace
-from strandline.sim.volume import Volume
 from strandline.sim.wire_client import Disconnected, WireClient
 from strandline.sim.workers import SimulatedWorkers
 from strandline.storage.directory import format_directory, is_unformatted

@@ -19,4 +19,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     from importlib import import_module
 
-    return getattr(import_module("strandline.spark.sinks"), name)
+    return getattr(import_module("strandline.spark.sink.exactly_once"), name)

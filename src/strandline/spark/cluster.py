@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
-from strandline.client.config_admin import ADMIN_KEYS
-from strandline.client.config_common import SECURITY_PREFIXES
+from strandline.client.config.admin_keys import ADMIN_KEYS
+from strandline.client.config.shared_keys import SECURITY_PREFIXES
 from strandline.client.errors import ErrorCode, KafkaError
 from strandline.client.sync.calls import AdminCalls
 from strandline.client.sync.consumer import Consumer
@@ -50,8 +50,8 @@ class Admin(AdminCalls):
     query of Spark's starts a process that loads it."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        from strandline.client.admin_groups import GroupAdmin
-        from strandline.client.admin_topics import TopicAdmin
+        from strandline.client.admin.groups import GroupAdmin
+        from strandline.client.admin.topics import TopicAdmin
 
         class Engine(TopicAdmin, GroupAdmin):
             pass

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from strandline.spark.offsets import OffsetRange, ranges_between, split
 from strandline.spark.options import OptionError, ReadOptions, WriteOptions, read_options, write_options
-from strandline.spark.quick_answers import AcknowledgedOnArrival
+from strandline.spark.runtime.tcp_quickack import AcknowledgedOnArrival
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,28 +45,28 @@ class StrandlineSource(DataSource):
         return HEADERS_SCHEMA if include else SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from strandline.spark.workers import leave_modules_alone
+        from strandline.spark.runtime.worker_setup import leave_modules_alone
 
         leave_modules_alone()
         self._check_schema(schema)
         return BatchReader(read_options(self.options, is_stream=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        from strandline.spark.stream import StreamReader
+        from strandline.spark.micro_batches import StreamReader
 
         self._check_schema(schema)
         return StreamReader(read_options(self.options, is_stream=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from strandline.spark.workers import leave_modules_alone
-        from strandline.spark.writing import BatchWriter
+        from strandline.spark.runtime.worker_setup import leave_modules_alone
+        from strandline.spark.sink.at_least_once import BatchWriter
 
         leave_modules_alone()
         return BatchWriter(self._write_options(schema, overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from strandline.spark.workers import leave_modules_alone
-        from strandline.spark.writing import StreamWriter
+        from strandline.spark.runtime.worker_setup import leave_modules_alone
+        from strandline.spark.sink.at_least_once import StreamWriter
 
         leave_modules_alone()
         # Spark says "overwrite" for the output mode complete. Its own format appends the whole result each time, too.
@@ -83,7 +83,7 @@ class StrandlineSource(DataSource):
             )
 
     def _write_options(self, schema: StructType, overwrite: bool) -> WriteOptions:
-        from strandline.spark.rows import check_columns
+        from strandline.spark.sink.rows import check_columns
 
         if overwrite:
             raise OptionError("topics are only ever appended to: use mode append")
@@ -126,6 +126,6 @@ def read_partition(partition: InputPartition, options: ReadOptions) -> Iterator[
     """The rows of a task. Spark makes an empty partition of its own where there is nothing to read."""
     if not isinstance(partition, RangePartition):
         return iter(())
-    from strandline.spark.reading import read_range
+    from strandline.spark.range_reader import read_range
 
     return read_range(partition.wanted, options)

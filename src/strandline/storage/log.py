@@ -28,16 +28,16 @@ from strandline.storage import names
 from strandline.storage.epochs import LeaderEpochs
 from strandline.storage.files import FileTable
 from strandline.storage.flushing import FlushWork
-from strandline.storage.opening import OpenedLog, rebuild_producers
+from strandline.storage.log_loader import OpenedLog, rebuild_producers
 from strandline.storage.producer_state import (
     ProducerMarks,
     ProducerTable,
     remove_snapshots,
     render_snapshot,
 )
-from strandline.storage.rolling import is_over_age
+from strandline.storage.roll_policy import is_over_age
 from strandline.storage.segment import CHECKED_BYTES_MAX, Place, Segment, Slice
-from strandline.storage.swapping import rename_segment
+from strandline.storage.segment_swap import rename_segment
 from strandline.wire.record_batch import BatchHeader, CorruptBatch, Record, read_header, records_in
 
 PREFIX: Final = Struct(">qii")  # base offset, length, leader epoch: what the leader writes into a batch

@@ -8,7 +8,7 @@ from typing import Final
 from strandline.base.ids import TopicPartition
 from strandline.ports.disk import Disk
 from strandline.storage import checkpoints, names
-from strandline.storage.opening import EVERYWHERE, Opening, open_log
+from strandline.storage.log_loader import EVERYWHERE, Opening, open_log
 from strandline.storage.producer_state import ProducerTable
 
 # As index.interval.bytes is by default; a partition's directory does not say what its topic has.

@@ -18,8 +18,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from strandline.base.ids import uuid_text
-from strandline.client.cluster import Cluster as ClientCluster
-from strandline.client.config import ClientConfig
+from strandline.client.config.config import ClientConfig
+from strandline.client.net.cluster import Cluster as ClientCluster
 from strandline.client.world import real_world
 from strandline.node import launcher
 from strandline.node.config_providers import broker_config

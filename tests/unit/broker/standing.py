@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from strandline.broker.replica import Replica
+from strandline.broker.replication.replica import Replica
 from tests.unit.broker.world import World
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC
-from strandline.broker.group_coordinator import OFFSETS_TOPIC
-from strandline.broker.transaction_coordinator import TRANSACTIONS_TOPIC
+from strandline.broker.coordinator.group_service import OFFSETS_TOPIC
+from strandline.broker.coordinator.txn_service import TRANSACTIONS_TOPIC
 from strandline.config import DynamicConfigs
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
 from tests.unit.broker.test_metadata_view import topic as topic_records

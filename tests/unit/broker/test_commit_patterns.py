@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.commit_requests import CommitPattern
+from strandline.broker.api.offset_commit_template import CommitPattern
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from tests.group_requests import commit, fetch_offsets, fitted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.group_coordinator import OFFSETS_TOPIC
+from strandline.broker.coordinator.group_service import OFFSETS_TOPIC
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest
 from strandline.wire.api.k09_offset_fetch import OffsetFetchRequest
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest

@@ -7,7 +7,7 @@ import struct
 from unittest.mock import patch
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.connection import SEND_BYTES_HIGH, WAITING_MAX
+from strandline.broker.server.connection import SEND_BYTES_HIGH, WAITING_MAX
 from strandline.storage.log import Log
 from strandline.storage.segment import Slice
 from strandline.wire.api.k01_fetch import FetchRequest

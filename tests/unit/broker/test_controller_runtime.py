@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.controller_requests import decide
-from strandline.broker.controller_runtime import ControllerRuntime
+from strandline.broker.metadata.controller_apis import decide
+from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest

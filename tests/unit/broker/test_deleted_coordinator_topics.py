@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.group_coordinator import OFFSETS_TOPIC, GroupCoordinator
-from strandline.broker.transaction_coordinator import TRANSACTIONS_TOPIC
+from strandline.broker.coordinator.group_service import OFFSETS_TOPIC, GroupCoordinator
+from strandline.broker.coordinator.txn_service import TRANSACTIONS_TOPIC
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from tests.group_requests import commit, heartbeat, join

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.coordinator_shards import java_hash
-from strandline.broker.group_coordinator import OFFSETS_TOPIC, GroupCoordinator
+from strandline.broker.coordinator.group_service import OFFSETS_TOPIC, GroupCoordinator
+from strandline.broker.coordinator.shards import java_hash
 from strandline.groups.rebalance_times import BEGUN, COMPLETED
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from strandline.wire.api.k16_list_groups import ListGroupsRequest

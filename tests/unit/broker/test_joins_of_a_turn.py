@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.turns import _TOGETHER_MAX
+from strandline.broker.server.request_batching import _TOGETHER_MAX
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.group_requests import consumer_heartbeat, consumer_join
 from tests.unit.broker.test_commits_of_a_turn import batches, under_load

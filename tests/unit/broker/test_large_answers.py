@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from strandline.broker.large_answers import KEPT_MAX, KeptAnswers
+from strandline.broker.server.response_cache import KEPT_MAX, KeptAnswers
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.api.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource

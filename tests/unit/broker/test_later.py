@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from strandline.broker.later import Body, Later
+from strandline.broker.server.pending_response import Body, Later
 
 
 class Taker:

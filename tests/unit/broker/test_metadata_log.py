@@ -11,9 +11,9 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.api import k59_fetch_snapshot
-from strandline.broker.connection import RequestContext
-from strandline.broker.metadata_store import render_snapshot, snapshot_name
-from strandline.broker.quorum_requests import fetch_snapshot_request
+from strandline.broker.metadata.raft_log import render_snapshot, snapshot_name
+from strandline.broker.metadata.raft_messages import fetch_snapshot_request
+from strandline.broker.server.connection import RequestContext
 from strandline.controller import image_records
 from strandline.controller.controller import Controller
 from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strandline.broker.metadata_view import Changes, MetadataView
+from strandline.broker.metadata.publisher import Changes, MetadataView
 from strandline.config import DynamicConfigs
 from strandline.controller.image import TOPIC_RESOURCE, ClusterImage
 from strandline.wire.records.metadata import ConfigRecord, PartitionRecord, TopicRecord

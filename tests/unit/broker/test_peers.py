@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from strandline.broker.peers import Peer
+from strandline.broker.nodes import Peer
 from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strandline.broker.throttles import Throttle
+from strandline.broker.replication.replication_quota import Throttle
 from tests.batches import batch
 from tests.unit.broker.requests import append, create
 from tests.unit.broker.test_topic_configs import alter

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.group_runtime import ShardRuntime
-from strandline.groups.consumer_group import ConsumerGroup
+from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.groups.consumer.group import ConsumerGroup
 from tests.group_requests import commit, consumer_heartbeat, consumer_join, fitted
 from tests.unit.broker.test_commits_of_a_turn import code
 from tests.unit.broker.test_group_coordinator import HOUR_MS, call, offsets, ready

@@ -6,7 +6,7 @@ import asyncio
 from typing import NoReturn
 
 from strandline.base.ids import TopicPartition
-from strandline.broker.transaction_markers import Ending, MarkerSending
+from strandline.broker.coordinator.txn_markers import Ending, MarkerSending
 from strandline.controller.plans import Planned
 from strandline.ports.network import Peer
 from strandline.wire.records.markers import Marker

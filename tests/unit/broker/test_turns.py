@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from strandline.broker.turns import _BUSY_ARRIVALS, _LONELY_TURNS, Turns
+from strandline.broker.server.request_batching import _BUSY_ARRIVALS, _LONELY_TURNS, Turns
 
 
 class Loop:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strandline.broker.metadata_store import MetadataStore, render_snapshot, voters_of_snapshot
-from strandline.broker.voter_records import voter_records, voters_in
+from strandline.broker.metadata.raft_log import MetadataStore, render_snapshot, voters_of_snapshot
+from strandline.broker.metadata.voter_records import voter_records, voters_in
 from strandline.config import TopicConfig
 from strandline.node.disk import RealDisk
 from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey, VotersAppended

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strandline.cli.health import Health, judge
-from strandline.client.metadata import PartitionInfo
+from strandline.client.net.metadata import PartitionInfo
 
 
 def partition(

@@ -20,8 +20,8 @@ from strandline.cli.main import main
 from strandline.cli.serving import read_settings
 from strandline.client.errors import ConnectionFailedError
 from strandline.node import launcher
-from strandline.pipeline import validating
-from strandline.spark import java
+from strandline.pipeline.run import validation
+from strandline.spark.runtime import java
 from strandline.testing.clusters import Cluster
 from tests.unit.pipeline.specs import SPEC
 
@@ -151,7 +151,7 @@ def test_what_spark_says_is_told_without_its_stack(
         error._cause = PySparkRuntimeError("shuffle.partitions is no number\n\tat org.apache.spark.Deeper")  # type: ignore[attr-defined]
         raise error
 
-    monkeypatch.setattr(validating, "session_of", refuse)
+    monkeypatch.setattr(validation, "session_of", refuse)
     path = tmp_path / "spec.yaml"
     path.write_text(SPEC)
     assert main(["pipeline", "validate", str(path), "--no-brokers"]) == 1
@@ -179,7 +179,7 @@ def test_what_brokers_refuse_of_a_pipeline_is_told(
     def refuse(spec: object) -> None:
         raise ConnectionFailedError(None, "nobody answers")
 
-    monkeypatch.setattr(validating, "check_topics", refuse)
+    monkeypatch.setattr(validation, "check_topics", refuse)
     path = tmp_path / "spec.yaml"
     path.write_text(SPEC)
     assert main(["pipeline", "validate", str(path), "--no-spark"]) == 1

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.base.ids import TopicPartition
-from strandline.client.assignors import Assignment, Assignor, GroupMember
-from strandline.client.assignors_sticky import BUILT_IN
-from strandline.client.membership_messages import (
+from strandline.client.consumer.group.assignors import Assignment, Assignor, GroupMember
+from strandline.client.consumer.group.messages import (
     decode_assignment,
     decode_member,
     encode_assignment,
     encode_subscription,
 )
+from strandline.client.consumer.group.sticky import BUILT_IN
 
 ORDERS = {"orders": 6}
 

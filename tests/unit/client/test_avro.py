@@ -13,11 +13,11 @@ pa = pytest.importorskip("pyarrow")
 
 import fastavro  # noqa: E402
 
-from strandline.client.avro.compiled import kernels  # noqa: E402
-from strandline.client.avro.decoding import AvroDecoder  # noqa: E402
-from strandline.client.avro.framing import decoder_of  # noqa: E402
-from strandline.client.avro.program import CannotResolveError, compile_program  # noqa: E402
-from strandline.client.avro.schema import AvroSchemaError, AvroSource, read_schema  # noqa: E402
+from strandline.avro.compiled import kernels  # noqa: E402
+from strandline.avro.decoding import AvroDecoder  # noqa: E402
+from strandline.avro.framing import decoder_of  # noqa: E402
+from strandline.avro.program import CannotResolveError, compile_program  # noqa: E402
+from strandline.avro.schema import AvroSchemaError, AvroSource, read_schema  # noqa: E402
 
 BOTH = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 DIGITS = Context(prec=38)

@@ -17,8 +17,8 @@ from strandline.client.columnar.compiled import Kernels, kernels  # noqa: E402
 from strandline.client.columnar.reading import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, table_of  # noqa: E402
 from strandline.client.columnar.warming import warm_up  # noqa: E402
 from strandline.client.columnar.writing import RecordTooLarge, TableColumns, batches_of, partitions_of  # noqa: E402
-from strandline.client.partitioners import murmur2, partition_for_key  # noqa: E402
-from strandline.client.producer_records import seal  # noqa: E402
+from strandline.client.producer.partitioners import murmur2, partition_for_key  # noqa: E402
+from strandline.client.producer.record_encoder import seal  # noqa: E402
 from strandline.wire.record_batch import (  # noqa: E402
     LOG_APPEND_TIME_FLAG,
     CorruptBatch,
@@ -268,7 +268,7 @@ def test_a_row_larger_than_a_batch_is_a_batch_of_its_own_or_refused(compiled: bo
 
 def test_the_plain_client_loads_nothing_of_it() -> None:
     script = (
-        "import sys, strandline.client.consumer, strandline.client.fetch\n"
+        "import sys, strandline.client.consumer.consumer, strandline.client.consumer.fetcher\n"
         "print(sorted({'numpy', 'numba', 'pyarrow'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from strandline.client.config import ClientConfig
-from strandline.client.config_admin import ADMIN_KEYS
-from strandline.client.config_consumer import CONSUMER_KEYS
-from strandline.client.config_producer import PRODUCER_KEYS
+from strandline.client.config.admin_keys import ADMIN_KEYS
+from strandline.client.config.config import ClientConfig
+from strandline.client.config.consumer_keys import CONSUMER_KEYS
+from strandline.client.config.producer_keys import PRODUCER_KEYS
 from strandline.client.errors import ConfigError
 
 AT = {"bootstrap.servers": "a:1,[::1]:2"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from strandline.client.config import ClientConfig
-from strandline.client.connections import Connections, Node, NodeConnection
+from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ClosedError, ConnectionFailedError
+from strandline.client.net.connections import Connections, Node, NodeConnection
 
 NODE = Node(1, "h", 9092)
 

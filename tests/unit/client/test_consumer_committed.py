@@ -11,12 +11,12 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.backoff import Backoff
-from strandline.client.config import ClientConfig
-from strandline.client.consumer_commits import Commits
+from strandline.client.config.config import ClientConfig
+from strandline.client.consumer.commits import Commits
+from strandline.client.consumer.committed_offsets import CommittedOffsets, Membership, NoMember
+from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import CommitFailedError, KafkaError, KafkaTimeoutError
-from strandline.client.offsets_committed import CommittedOffsets, Membership, NoMember
-from strandline.client.subscription import OffsetAndMetadata
+from strandline.client.net.backoff import Backoff
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitResponse,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.client.decode import columns_of, next_offset, records_of, visible_batches
+from strandline.client.consumer.record_decoder import columns_of, next_offset, records_of, visible_batches
 from strandline.wire.api.k01_fetch import AbortedTransaction
 from strandline.wire.record_batch import (
     CONTROL_FLAG,

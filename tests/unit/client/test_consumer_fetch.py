@@ -11,15 +11,15 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.backoff import Backoff
-from strandline.client.config import ClientConfig
+from strandline.client.config.config import ClientConfig
+from strandline.client.consumer.fetch_buffer import Deserializers, FetchBuffer
+from strandline.client.consumer.fetcher import Fetcher
+from strandline.client.consumer.log_offsets import EpochEnd, OffsetAndTimestamp
+from strandline.client.consumer.positions import LogTruncationError, Positions
+from strandline.client.consumer.subscription import Need, OffsetAndMetadata, Subscription
 from strandline.client.errors import KafkaError, OffsetOutOfRangeError, error_for
-from strandline.client.fetch import Fetcher
-from strandline.client.fetch_buffer import Deserializers, FetchBuffer
-from strandline.client.metadata import Metadata
-from strandline.client.offsets import EpochEnd, OffsetAndTimestamp
-from strandline.client.offsets_positions import LogTruncationError, Positions
-from strandline.client.subscription import Need, OffsetAndMetadata, Subscription
+from strandline.client.net.backoff import Backoff
+from strandline.client.net.metadata import Metadata
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k01_fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from strandline.wire.api.k03_metadata import (

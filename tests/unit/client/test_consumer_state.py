@@ -9,11 +9,11 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
+from strandline.client.consumer.fetch_buffer import Chunk, Deserializers, FetchBuffer
+from strandline.client.consumer.fetch_session import FetchSession, Wanted
+from strandline.client.consumer.positions import check_policy, duration_ms
+from strandline.client.consumer.subscription import Need, OffsetAndMetadata, PartitionState, Subscription
 from strandline.client.errors import ConfigError, IllegalStateError, KafkaError, SerializationError
-from strandline.client.fetch_buffer import Chunk, Deserializers, FetchBuffer
-from strandline.client.fetch_session import FetchSession, Wanted
-from strandline.client.offsets_positions import check_policy, duration_ms
-from strandline.client.subscription import Need, OffsetAndMetadata, PartitionState, Subscription
 from strandline.wire.record_batch import Record, build_batch
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from strandline.client.deadletter_letters import (
+from strandline.client.consumer.record_decoder import ConsumerRecord
+from strandline.client.deadletter.letters import (
     ERROR_BYTES_MAX,
     RetryPolicy,
     dead_letter_topic,
     origin_of,
     redriven,
 )
-from strandline.client.decode import ConsumerRecord
 
 POLICY = RetryPolicy(group="billing", backoff_ms=(100, 2000), fatal=(KeyError,))
 

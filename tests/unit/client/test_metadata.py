@@ -6,9 +6,9 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.connections import Node
 from strandline.client.errors import UnknownTopicError, WrongClusterError
-from strandline.client.metadata import Metadata
+from strandline.client.net.connections import Node
+from strandline.client.net.metadata import Metadata
 from strandline.wire.api.k03_metadata import (
     MetadataResponse,
     MetadataResponseBroker,

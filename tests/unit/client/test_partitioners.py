@@ -7,7 +7,7 @@ import random
 import pytest
 from aiokafka.partitioner import murmur2 as another_murmur2
 
-from strandline.client.partitioners import RoundRobin, murmur2, partition_for_key, weighted_choice
+from strandline.client.producer.partitioners import RoundRobin, murmur2, partition_for_key, weighted_choice
 
 
 @pytest.mark.parametrize(

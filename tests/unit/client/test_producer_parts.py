@@ -7,15 +7,15 @@ import asyncio
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.client import sequences
-from strandline.client.accumulator import Accumulator, AccumulatorSettings, PartitionQueue
-from strandline.client.backoff import backoff_ms
 from strandline.client.errors import IllegalStateError, KafkaError, error_for
-from strandline.client.producer_answers import Verdict, verdict
-from strandline.client.producer_batch import Acknowledged, RecordMetadata, RecordPromise
-from strandline.client.producer_records import encode_body, seal
-from strandline.client.sequences import ProducerIdentity
-from strandline.client.transaction_requests import first_error
+from strandline.client.net.backoff import backoff_ms
+from strandline.client.producer import sequences
+from strandline.client.producer.accumulator import Accumulator, AccumulatorSettings, PartitionQueue
+from strandline.client.producer.batch import Acknowledged, RecordMetadata, RecordPromise
+from strandline.client.producer.produce_response import Verdict, verdict
+from strandline.client.producer.record_encoder import encode_body, seal
+from strandline.client.producer.sequences import ProducerIdentity
+from strandline.client.producer.transaction_requests import first_error
 
 SETTINGS = AccumulatorSettings(batch_bytes=100, memory_bytes=10_000, linger=1.0, delivery_timeout=10.0)
 

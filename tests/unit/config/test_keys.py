@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from strandline.config import TopicConfig
-from strandline.config.broker_keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS, THEMES, find_key, synonyms
 from strandline.config.definition import ACTIVE, CLUSTER_WIDE, PER_TOPIC, REQUIRED, ConfigKey
-from strandline.config.topic_keys import SYNONYMS, TOPIC_KEYS
+from strandline.config.keys.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS, THEMES, find_key, synonyms
+from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS
 from strandline.config.values import parse, render
 
 EVERY_KEY = [*BROKER_KEYS.values(), *DYNAMIC_ONLY_KEYS.values(), *TOPIC_KEYS.values()]

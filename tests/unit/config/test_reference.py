@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from strandline.config.broker_keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS
+from strandline.config.keys.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
+from strandline.config.keys.topic import TOPIC_KEYS
 from strandline.config.reference import render_reference
-from strandline.config.topic_keys import TOPIC_KEYS
 
 
 def test_every_documented_key_has_exactly_one_row() -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from strandline.config import InvalidConfig
-from strandline.config.broker_keys import BROKER_KEYS
 from strandline.config.definition import ConfigValue
 from strandline.config.java import parse_double, parse_integer, print_double, split
-from strandline.config.topic_keys import TOPIC_KEYS
+from strandline.config.keys.broker import BROKER_KEYS
+from strandline.config.keys.topic import TOPIC_KEYS
 from strandline.config.values import parse, render
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode
-from strandline.groups.outcome import Outcome
+from strandline.groups.result import Outcome
 from tests.group_requests import sync
 from tests.spec.groups import Classic
 from tests.unit.groups.machine import Token

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.offsets import CommittedOffset, Offsets
-from strandline.groups.outcome import Entry
+from strandline.groups.result import Entry
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 from tests.unit.groups.machine import FakeTopics
 

@@ -8,10 +8,10 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.moment import Moment
-from strandline.groups.classic_group import ClassicGroup
-from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.classic.group import ClassicGroup
+from strandline.groups.consumer.group import ConsumerGroup
 from strandline.groups.members import Caller
-from strandline.groups.outcome import Outcome
+from strandline.groups.result import Outcome
 from tests.group_requests import (
     assignment,
     consumer_heartbeat,

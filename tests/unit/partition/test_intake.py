@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.partition.intake import Intake
+from strandline.partition.batch_validation import Intake
 from strandline.wire.compression import CODES, NAMES
 from strandline.wire.record_batch import (
     CONTROL_FLAG,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strandline.pipeline.document import SpecError
-from strandline.pipeline.reading import load
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.yaml_lines import SpecError
 
 SPEC = """\
 pipeline: orders

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from strandline.pipeline.document import SpecError
-from strandline.pipeline.reading import load
-from strandline.pipeline.retries import retry_options
-from strandline.pipeline.topics import dead_letter_topics, delays_ms, retry_topics
+from strandline.pipeline.plan.retries import retry_options
+from strandline.pipeline.run.topics import dead_letter_topics, delays_ms, retry_topics
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.yaml_lines import SpecError
 from tests.unit.pipeline.specs import SPEC, mistakes_of
 
 

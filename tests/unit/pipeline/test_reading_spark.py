@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strandline.pipeline.reading import load
+from strandline.pipeline.spec.reader import load
 from tests.unit.pipeline.specs import SPEC, mistakes_of
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strandline.pipeline.reading import load
-from strandline.pipeline.retry_paths import retry_mistakes
+from strandline.pipeline.plan.retry_paths import retry_mistakes
+from strandline.pipeline.spec.reader import load
 
 SPEC = """\
 pipeline: again

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from strandline.pipeline import running
-from strandline.pipeline.controlling import status
-from strandline.pipeline.document import Mistake, SpecError
-from strandline.pipeline.reading import load
-from strandline.pipeline.spec import Spec
+from strandline.pipeline.run import runner
+from strandline.pipeline.run.stop_request import status
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.spec import Spec
+from strandline.pipeline.spec.yaml_lines import Mistake, SpecError
 from tests.unit.pipeline.specs import SPEC
 
 
@@ -26,10 +26,10 @@ def test_a_run_that_is_refused_has_failed_and_says_why(spec: Spec, monkeypatch: 
     def refuse(_: Spec) -> None:
         raise SpecError([Mistake(file=spec.file, line=2, text="brokers: nobody answers")])
 
-    monkeypatch.setattr(running, "check_topics", refuse)
+    monkeypatch.setattr(runner, "check_topics", refuse)
     events: list[dict[str, Any]] = []
     with pytest.raises(SpecError):
-        running.run(spec, on_event=events.append)
+        runner.run(spec, on_event=events.append)
     assert [event["event"] for event in events] == ["starting", "failed"]
     found = status(spec)
     assert found["state"] == "failed"
@@ -41,7 +41,7 @@ def test_a_spark_that_has_given_up_is_told_with_where_to_look() -> None:
         "An error occurred while calling o26.newSession.\n: java.lang.IllegalStateException: "
         "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n"
     )
-    assert "see whether the master is up" in running.root_reason_of(RuntimeError(said))
+    assert "see whether the master is up" in runner.root_reason_of(RuntimeError(said))
 
 
 class Query:
@@ -58,13 +58,13 @@ def test_queries_and_session_are_stopped_even_if_one_of_them_fails(
     spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped: list[str] = []
-    monkeypatch.setattr(running, "check_topics", lambda _: None)
-    monkeypatch.setattr(running, "create_topics", lambda _: [])
-    monkeypatch.setattr(running, "session_of", lambda _: Query("spark", stopped))
-    monkeypatch.setattr(running, "start_queries", lambda *_: [Query("a", stopped), Query("b", stopped)])
-    monkeypatch.setattr(running.Runner, "totals", lambda _: {})
-    monkeypatch.setattr(running.Runner, "_watch", lambda *_: {"event": "finished"})
+    monkeypatch.setattr(runner, "check_topics", lambda _: None)
+    monkeypatch.setattr(runner, "create_topics", lambda _: [])
+    monkeypatch.setattr(runner, "session_of", lambda _: Query("spark", stopped))
+    monkeypatch.setattr(runner, "start_queries", lambda *_: [Query("a", stopped), Query("b", stopped)])
+    monkeypatch.setattr(runner.Runner, "totals", lambda _: {})
+    monkeypatch.setattr(runner.Runner, "_watch", lambda *_: {"event": "finished"})
     with pytest.raises(RuntimeError):
-        running.run(spec)
+        runner.run(spec)
     assert sorted(stopped) == ["a", "b", "spark"]
     assert status(spec)["state"] == "failed"

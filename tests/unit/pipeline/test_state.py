@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from strandline.pipeline.controlling import status, stop
-from strandline.pipeline.reading import load
-from strandline.pipeline.spec import Spec
-from strandline.pipeline.state import AlreadyRunningError, NotLocalError, StateDirectory
+from strandline.pipeline.run.state import AlreadyRunningError, NotLocalError, StateDirectory
+from strandline.pipeline.run.stop_request import status, stop
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.spec import Spec
 from tests.unit.pipeline.specs import SPEC
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from strandline.pipeline.document import SpecError
-from strandline.pipeline.reading import load
-from strandline.pipeline.table_sink import TableSink, is_written, why_no_table
-from strandline.pipeline.validating import validate
-from strandline.spark.lineage import LineageError
+from strandline.pipeline.plan.table_sink import TableSink, is_written, why_no_table
+from strandline.pipeline.run.validation import validate
+from strandline.pipeline.spec.reader import load
+from strandline.pipeline.spec.yaml_lines import SpecError
+from strandline.spark.sink.batch_decision import LineageError
 from tests.unit.pipeline.specs import SPEC
 
 CURRENT = {"version": "q-4", "query": "q", "batch": 4, "fingerprint": "one"}

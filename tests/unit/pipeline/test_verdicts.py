@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strandline.pipeline.reading import load
-from strandline.pipeline.verdicts import verdict_mistakes
+from strandline.pipeline.plan.single_evaluation import verdict_mistakes
+from strandline.pipeline.spec.reader import load
 
 SPEC = """\
 pipeline: judged

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from strandline.sim.faults import Event
-from strandline.sim.plans import InvalidPlan, load, load_events, parse, shipped
-from strandline.sim.shrinking import shrink
-from strandline.sim.trial import events_of
+from strandline.sim.search.faults import Event
+from strandline.sim.search.plans import InvalidPlan, load, load_events, parse, shipped
+from strandline.sim.search.run import events_of
+from strandline.sim.search.shrinking import shrink
 
 GOOD = 'workloads = ["log"]\n[faults]\nkinds = ["kill"]\n'
 

@@ -9,10 +9,10 @@ import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.cli.main import main
-from strandline.sim import trial
-from strandline.sim.faults import Event
-from strandline.sim.plans import Plan, load_events, shipped
-from strandline.sim.trial import Outcome, events_of
+from strandline.sim.search import run as trial
+from strandline.sim.search.faults import Event
+from strandline.sim.search.plans import Plan, load_events, shipped
+from strandline.sim.search.run import Outcome, events_of
 
 
 def test_an_error_that_nobody_expected_is_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from strandline.client.errors import KafkaTimeoutError
-from strandline.spark import ahead
-from strandline.spark.ahead import TransactionAhead
+from strandline.spark.sink import transaction_prefetch
+from strandline.spark.sink.transaction_prefetch import TransactionAhead
 from strandline.testing.clusters import wait_until
 
 
@@ -65,7 +65,7 @@ def test_one_that_could_not_begin_is_closed_and_the_batch_begins_its_own() -> No
 
 
 def test_one_that_has_waited_for_long_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "_AGE_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(transaction_prefetch, "_AGE_SECONDS_MAX", -1.0)
     sink = Sink()
     sink.ahead.begin()
     taken: Any = sink.ahead.take()

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from strandline.client.errors import KafkaTimeoutError, UnknownTopicError
-from strandline.spark import cluster, markers
+from strandline.spark import cluster
 from strandline.spark.options import read_options
+from strandline.spark.sink import commit_markers
 
 
 class Client:
@@ -56,7 +57,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> type[Client]:
         opened: ClassVar[list[str]] = []
         closed: ClassVar[list[str]] = []
 
-    for module in (cluster, markers):
+    for module in (cluster, commit_markers):
         monkeypatch.setattr(module, "Admin", type("Admin", (Fresh,), {}))
         monkeypatch.setattr(module, "Consumer", type("Consumer", (Fresh,), {}))
     return Fresh
@@ -67,9 +68,9 @@ def test_a_log_of_markers_that_cannot_be_read_leaves_no_client(client: type[Clie
     client.refuses = refused
     if refused:
         with pytest.raises(KafkaTimeoutError):
-            markers.MarkerLog({}, "sink")
+            commit_markers.MarkerLog({}, "sink")
     else:
-        markers.MarkerLog({}, "sink").close()
+        commit_markers.MarkerLog({}, "sink").close()
     assert sorted(client.closed) == sorted(client.opened)
 
 

@@ -8,9 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from strandline.client.partitioners import partition_for_key
-from strandline.spark.in_place import ElsewhereError, Sharing, places, sharing_of, what_is_written
-from strandline.spark.shared_write import ELSEWHERE, Report, check_reports
+from strandline.client.producer.partitioners import partition_for_key
+from strandline.spark.sink.shuffle_free_write import (
+    ElsewhereError,
+    Sharing,
+    places,
+    sharing_of,
+    what_is_written,
+)
+from strandline.spark.sink.task_writer import ELSEWHERE, Report, check_reports
 
 
 def rows(**columns: Any) -> pa.RecordBatch:

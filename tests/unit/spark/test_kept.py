@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strandline.spark.kept import Kept
+from strandline.spark.runtime.client_cache import Kept
 
 
 class Client:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strandline.spark.lineage import Decision, LineageError, Marker, decide
-from strandline.spark.shared_write import (
+from strandline.spark.sink.batch_decision import Decision, LineageError, Marker, decide
+from strandline.spark.sink.task_writer import (
     WHOLE_TOPIC,
     RepeatedWriteError,
     Report,

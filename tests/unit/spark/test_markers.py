@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from strandline.client.transaction_shared import TransactionTicket
-from strandline.spark import markers, sinks
-from strandline.spark.markers import follows
+from strandline.client.producer.shared_transaction import TransactionTicket
+from strandline.spark.sink import commit_markers, exactly_once
+from strandline.spark.sink.commit_markers import follows
 
 
 def ticket(epoch: int, *, producer_id: int = 7, is_version_2: bool = False) -> TransactionTicket:
@@ -28,4 +28,4 @@ def test_the_next_transaction_is_ours_if_nobody_had_the_name_in_between(
 
 def test_a_sink_waits_longer_for_another_than_brokers_let_a_dead_one_hold_it_up() -> None:
     look_seconds = 10  # transaction.abort.timed.out.transaction.cleanup.interval.ms as shipped
-    assert sinks.TRANSACTION_TIMEOUT_MS / 1000 + look_seconds < markers._PATIENCE_SECONDS
+    assert exactly_once.TRANSACTION_TIMEOUT_MS / 1000 + look_seconds < commit_markers._PATIENCE_SECONDS

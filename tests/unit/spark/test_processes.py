@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from strandline.spark import processes
+from strandline.spark.runtime import python_env
 
 LOADED = """
 import os
-from strandline.spark.daemon import load
+from strandline.spark.runtime.daemon import load
 load()
 names = [open(f"/proc/self/task/{each}/comm").read().strip() for each in os.listdir("/proc/self/task")]
 print([name for name in names[1:] if name != "jemalloc_bg_thd"])
@@ -39,7 +39,7 @@ def test_python_is_started_without_the_zip_files_of_spark_and_with_everything_el
         "STRANDLINE_SPARK_PYTHON": sys.executable,
     }
     command = [
-        processes.PYTHON,
+        python_env.PYTHON,
         "-c",
         "import os, sys; print(os.environ['PYTHONPATH'], sys.argv[1:])",
         "a b",
@@ -51,7 +51,7 @@ def test_python_is_started_without_the_zip_files_of_spark_and_with_everything_el
 
 def test_a_python_that_somebody_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "theirs")
-    processes.use_installed_python()
+    python_env.use_installed_python()
     assert os.environ["PYSPARK_PYTHON"] == "theirs"
 
 
@@ -60,5 +60,5 @@ def test_a_spark_of_somebodys_own_keeps_its_zip_files(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PYSPARK_PYTHON", "")
     monkeypatch.delenv("PYSPARK_PYTHON")
     monkeypatch.setenv("SPARK_HOME", "/opt/theirs")
-    processes.use_installed_python()
+    python_env.use_installed_python()
     assert os.environ["PYSPARK_PYTHON"] == sys.executable

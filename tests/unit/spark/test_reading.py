@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from strandline.client.errors import KafkaTimeoutError
-from strandline.spark import reading
+from strandline.spark import range_reader
 from strandline.spark.offsets import OffsetRange
 from strandline.spark.options import read_options
 
@@ -67,12 +67,12 @@ class Slow:
 
 
 def reader(monkeypatch: pytest.MonkeyPatch, clock: Clock, consumer: Any, end: int) -> Any:
-    monkeypatch.setattr(reading, "time", clock)
-    monkeypatch.setattr(reading, "spark_batch", lambda table, **_: table)
-    monkeypatch.setattr(reading._RangeReader, "_is_gone", lambda self: False)
+    monkeypatch.setattr(range_reader, "time", clock)
+    monkeypatch.setattr(range_reader, "spark_batch", lambda table, **_: table)
+    monkeypatch.setattr(range_reader._RangeReader, "_is_gone", lambda self: False)
     options = read_options({"kafka.bootstrap.servers": "h:1", "subscribe": "t"}, is_stream=True)
     wanted = OffsetRange(topic="t", partition=0, start=0, end=end)
-    return reading._RangeReader(consumer, wanted, options)
+    return range_reader._RangeReader(consumer, wanted, options)
 
 
 def test_the_time_that_spark_takes_for_a_batch_is_no_time_without_a_record(

@@ -8,7 +8,7 @@ import pytest
 
 from strandline.client.errors import ConfigError
 from strandline.spark.options import OptionError
-from strandline.spark.sinks import ExactlyOnceSink, write_atomically
+from strandline.spark.sink.exactly_once import ExactlyOnceSink, write_atomically
 
 
 @pytest.mark.parametrize(

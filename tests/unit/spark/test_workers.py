@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import platform
 
-from strandline.spark.workers import get_ready, keep_memory, leave_modules_alone
+from strandline.spark.runtime.worker_setup import get_ready, keep_memory, leave_modules_alone
 
 
 def test_what_a_process_has_loaded_is_left_alone_by_the_collector() -> None:

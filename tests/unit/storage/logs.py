@@ -10,7 +10,7 @@ from strandline.node.disk import RealDisk
 from strandline.partition.producers import Producers
 from strandline.storage.files import FileTable
 from strandline.storage.log import Log
-from strandline.storage.opening import OpenedLog, Opening, open_log
+from strandline.storage.log_loader import OpenedLog, Opening, open_log
 from strandline.wire.record_batch import headers_in, read_header
 from tests.batches import NOW_MS
 from tests.disks import QuickDisk

@@ -20,8 +20,8 @@ from confluent_kafka import Producer
 
 from strandline import testing
 from strandline.broker.broker import Broker
-from strandline.broker.quorum_node import QuorumNode
-from strandline.broker.topic_creation import TopicCreation
+from strandline.broker.coordinator.auto_topic_creation import TopicCreation
+from strandline.broker.metadata.raft_node import QuorumNode
 from strandline.config import InvalidConfig
 from strandline.storage.directory import UnusableDirectory
 from strandline.testing import (

@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import INTERNAL_TOPICS
-from strandline.broker.acknowledgements import Acknowledgements, Waited
-from strandline.broker.connection import Answer, RequestContext
-from strandline.broker.later import Body, Later
-from strandline.broker.leader_hints import LeaderHints
-from strandline.broker.replica import Replica
-from strandline.broker.transaction_checks import Caller, for_producer, guards_for
+from strandline.broker.api.leader_hints import LeaderHints
+from strandline.broker.coordinator.txn_verification import Caller, for_producer, guards_for
+from strandline.broker.replication.delayed_produce import Acknowledgements, Waited
+from strandline.broker.replication.replica import Replica
+from strandline.broker.server.connection import Answer, RequestContext
+from strandline.broker.server.pending_response import Body, Later
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import Guard
 from strandline.transactions.planned import Identity

@@ -19,8 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import Answer, Outcome, RequestContext
-from strandline.broker.fetch_answers import (
+from strandline.broker.api.fetch_response import (
     FLEXIBLE_FROM,
     READ_COMMITTED,
     TOPIC_IDS_FROM,
@@ -30,11 +29,12 @@ from strandline.broker.fetch_answers import (
     response_tags,
     topic_name,
 )
-from strandline.broker.fetch_sessions import Fetch, SessionPartition
-from strandline.broker.later import Body, Later
-from strandline.broker.leader_hints import Hint, LeaderHints
-from strandline.broker.quorum_answers import answer_fetch
-from strandline.broker.replica import Replica
+from strandline.broker.api.leader_hints import Hint, LeaderHints
+from strandline.broker.metadata.raft_server import answer_fetch
+from strandline.broker.replication.fetch_sessions import Fetch, SessionPartition
+from strandline.broker.replication.replica import Replica
+from strandline.broker.server.connection import Answer, Outcome, RequestContext
+from strandline.broker.server.pending_response import Body, Later
 from strandline.partition.leader import Leader
 from strandline.storage.log import Log
 from strandline.storage.segment import DamagedSegment, Slice

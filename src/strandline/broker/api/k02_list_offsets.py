@@ -15,8 +15,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.broker.replica import Replica
+from strandline.broker.replication.replica import Replica
+from strandline.broker.server.connection import RequestContext
 from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k02_list_offsets import (
     ListOffsetsPartition,

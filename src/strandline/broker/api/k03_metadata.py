@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID
 from strandline.base.topics import INTERNAL_TOPICS, SHARE_GROUPS_TOPIC, invalid_topic_name
-from strandline.broker.connection import Answer, RequestContext
-from strandline.broker.large_answers import PARTS_AT_ONCE_MAX, encoded_apart, in_turns
-from strandline.broker.later import Body
-from strandline.broker.metadata_answers import (
+from strandline.broker.api.metadata_response import (
     CLUSTER_OPERATIONS,
     NOT_ASKED,
     TOPIC_OPERATIONS,
     brokers_seen_by,
     topic_answer,
 )
+from strandline.broker.server.connection import Answer, RequestContext
+from strandline.broker.server.pending_response import Body
+from strandline.broker.server.response_cache import PARTS_AT_ONCE_MAX, encoded_apart, in_turns
 from strandline.controller.image import TopicState
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from strandline.wire.codec import DecodeError, decode, encode

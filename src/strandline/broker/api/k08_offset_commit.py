@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
-from strandline.broker.commit_requests import AskedCommit, CommitPattern
-from strandline.broker.connection import Answer, RequestContext
-from strandline.broker.handlers import after
-from strandline.broker.later import Later
+from strandline.broker.api.offset_commit_template import AskedCommit, CommitPattern
+from strandline.broker.api.table import after
+from strandline.broker.server.connection import Answer, RequestContext
+from strandline.broker.server.pending_response import Later
 from strandline.groups.offsets import OffsetChanges
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
 from strandline.wire.codec import decode
 
 if TYPE_CHECKING:
     from strandline.broker.broker import Broker
-    from strandline.broker.group_runtime import ShardRuntime
+    from strandline.broker.coordinator.group_runtime import ShardRuntime
 
 _TOPIC_IDS_FROM: Final = 10
 _Topic = tuple[str, bytes, list[OffsetCommitRequestPartition]]

@@ -13,7 +13,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.offsets import CommittedOffset
 from strandline.wire.api.k09_offset_fetch import (

@@ -11,9 +11,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.broker.coordinator_shards import CoordinatorShards
-from strandline.broker.metadata_answers import brokers_seen_by
+from strandline.broker.api.metadata_response import brokers_seen_by
+from strandline.broker.coordinator.shards import CoordinatorShards
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k10_find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,

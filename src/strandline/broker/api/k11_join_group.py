@@ -11,9 +11,9 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.broker.later import MessageLater
-from strandline.groups.classic_rebalance import join_refused
+from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.pending_response import MessageLater
+from strandline.groups.classic.rebalance import join_refused
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:

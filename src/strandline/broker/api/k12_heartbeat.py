@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.groups.outcome import Outcome
+from strandline.broker.server.connection import RequestContext
+from strandline.groups.result import Outcome
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:

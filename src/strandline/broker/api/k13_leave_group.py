@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.broker.later import MessageLater
+from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.pending_response import MessageLater
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.broker.metadata_answers import NOT_ASKED
-from strandline.groups.classic_group import DEAD, STABLE, ClassicGroup
+from strandline.broker.api.metadata_response import NOT_ASKED
+from strandline.broker.server.connection import RequestContext
+from strandline.groups.classic.group import DEAD, STABLE, ClassicGroup
 from strandline.wire.api.k15_describe_groups import (
     DescribedGroup,
     DescribedGroupMember,

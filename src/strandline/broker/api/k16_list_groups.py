@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.connection import RequestContext
-from strandline.groups.classic_group import ClassicGroup
+from strandline.broker.server.connection import RequestContext
+from strandline.groups.classic.group import ClassicGroup
 from strandline.wire.api.k16_list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 if TYPE_CHECKING:

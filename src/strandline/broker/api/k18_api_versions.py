@@ -12,8 +12,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.connection import RequestContext
-from strandline.broker.handlers import API_VERSIONS, TABLE
+from strandline.broker.api.table import API_VERSIONS, TABLE
+from strandline.broker.server.connection import RequestContext
 from strandline.controller.features import SUPPORTED_FEATURES
 from strandline.wire.api.k18_api_versions import (
     ApiVersion,

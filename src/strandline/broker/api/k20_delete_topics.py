@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
 from strandline.base.ids import ZERO_UUID
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k20_delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,

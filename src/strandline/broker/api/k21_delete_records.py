@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import INTERNAL_TOPICS
-from strandline.broker.acknowledgements import Deletions, Waited, leads_still, low_watermark
-from strandline.broker.connection import RequestContext
+from strandline.broker.replication.delayed_produce import Deletions, Waited, leads_still, low_watermark
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k21_delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,

@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k23_offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.topics import INTERNAL_TOPICS
-from strandline.broker.connection import RequestContext
-from strandline.broker.transaction_coordinator import ASKS
+from strandline.broker.coordinator.txn_service import ASKS
+from strandline.broker.server.connection import RequestContext
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,

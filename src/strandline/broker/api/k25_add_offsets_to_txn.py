@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
-from strandline.broker.connection import RequestContext
-from strandline.broker.group_coordinator import OFFSETS_TOPIC
+from strandline.broker.coordinator.group_service import OFFSETS_TOPIC
+from strandline.broker.server.connection import RequestContext
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k26_end_txn import EndTxnRequest, EndTxnResponse
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.ids import TopicPartition
-from strandline.broker.connection import RequestContext
-from strandline.broker.transaction_markers import Ending, write_here
+from strandline.broker.coordinator.txn_markers import Ending, write_here
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k27_write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,

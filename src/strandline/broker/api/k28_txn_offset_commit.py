@@ -14,12 +14,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.broker.coordinator_shards import APPEND_ERRORS
-from strandline.broker.group_runtime import ShardRuntime
-from strandline.broker.transaction_checks import Caller, guards_for
+from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.broker.coordinator.shards import APPEND_ERRORS
+from strandline.broker.coordinator.txn_verification import Caller, guards_for
+from strandline.broker.server.connection import RequestContext
 from strandline.groups.offsets import OffsetChanges
-from strandline.groups.outcome import Outcome
+from strandline.groups.result import Outcome
 from strandline.partition.open_transactions import Guard
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k28_txn_offset_commit import (

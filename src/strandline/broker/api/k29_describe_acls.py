@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k29_describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
 if TYPE_CHECKING:

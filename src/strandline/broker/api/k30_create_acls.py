@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.api.k29_describe_acls import NO_AUTHORIZER
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k30_create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import invalid_topic_name
-from strandline.broker.connection import Answer, RequestContext
-from strandline.broker.large_answers import encoded_apart, in_turns
-from strandline.broker.later import Body
+from strandline.broker.server.connection import Answer, RequestContext
+from strandline.broker.server.pending_response import Body
+from strandline.broker.server.response_cache import encoded_apart, in_turns
 from strandline.config import ConfigEntry
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,

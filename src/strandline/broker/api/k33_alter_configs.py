@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.config_targets import alter, refusal
-from strandline.broker.connection import RequestContext
+from strandline.broker.api.config_resources import alter, refusal
+from strandline.broker.server.connection import RequestContext
 from strandline.config import replace_broker
 from strandline.wire.api.k33_alter_configs import (
     AlterConfigsRequest,

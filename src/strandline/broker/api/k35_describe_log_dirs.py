@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.storage.directory import LogDirectory
 from strandline.wire.api.k35_describe_log_dirs import (
     DescribeLogDirsPartition,

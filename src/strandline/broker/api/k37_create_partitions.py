@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k37_create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k42_delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,

@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k47_offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,

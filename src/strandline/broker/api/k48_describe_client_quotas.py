@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k48_describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from strandline.broker.connection import RequestContext
-from strandline.broker.quorum_answers import answer_begin_epoch
+from strandline.broker.metadata.raft_server import answer_begin_epoch
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k53_begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from strandline.broker.connection import RequestContext
-from strandline.broker.quorum_answers import answer_end_epoch
+from strandline.broker.metadata.raft_server import answer_end_epoch
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k54_end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.quorum.messages import ReplicaKey
 from strandline.quorum.roles import Leader, ReplicaProgress
 from strandline.wire.api.k55_describe_quorum import (

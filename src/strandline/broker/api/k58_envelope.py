@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k19_create_topics import CreateTopicsRequest
 from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
 from strandline.wire.api.k33_alter_configs import AlterConfigsRequest

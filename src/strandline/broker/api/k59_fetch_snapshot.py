@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC
-from strandline.broker.connection import RequestContext
-from strandline.broker.quorum_answers import check_cluster, leader_endpoints
+from strandline.broker.metadata.raft_server import check_cluster, leader_endpoints
+from strandline.broker.server.connection import RequestContext
 from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey, SnapshotRequested
 from strandline.wire.api.k59_fetch_snapshot import (
     FetchSnapshotRequest,

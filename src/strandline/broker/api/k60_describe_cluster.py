@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.connection import RequestContext
-from strandline.broker.metadata_answers import CLUSTER_OPERATIONS, NOT_ASKED
+from strandline.broker.api.metadata_response import CLUSTER_OPERATIONS, NOT_ASKED
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k60_describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,

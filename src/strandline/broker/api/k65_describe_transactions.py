@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.transactions.transaction import STATE_NAMES, Transaction
 from strandline.wire.api.k65_describe_transactions import (
     DescribeTransactionsRequest,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.groups.regular_expressions import matching_topics
+from strandline.broker.server.connection import RequestContext
+from strandline.groups.consumer.regular_expressions import matching_topics
 from strandline.transactions.transaction import STATE_NAMES, Transaction
 from strandline.wire.api.k66_list_transactions import (
     ListTransactionsRequest,

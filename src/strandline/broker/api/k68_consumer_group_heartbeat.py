@@ -11,9 +11,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.broker.later import MessageLater
-from strandline.groups.consumer_requests import Join, heartbeat_refused
+from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.pending_response import MessageLater
+from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

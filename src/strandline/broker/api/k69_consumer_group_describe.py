@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.k15_describe_groups import GROUP_OPERATIONS
-from strandline.broker.connection import RequestContext
-from strandline.groups.consumer_group import ConsumerGroup, ConsumerMember, preferred_assignor
+from strandline.broker.server.connection import RequestContext
+from strandline.groups.consumer.group import ConsumerGroup, ConsumerMember, preferred_assignor
 from strandline.wire.api.k69_consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,

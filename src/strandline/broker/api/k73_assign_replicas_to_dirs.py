@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from strandline.broker.connection import RequestContext
-from strandline.broker.controller_requests import refused_by_controller
+from strandline.broker.metadata.controller_apis import refused_by_controller
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k73_assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,

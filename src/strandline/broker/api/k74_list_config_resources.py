@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.connection import RequestContext
+from strandline.broker.server.connection import RequestContext
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID
 from strandline.base.topics import INTERNAL_TOPICS, invalid_topic_name
-from strandline.broker.connection import RequestContext
-from strandline.broker.metadata_answers import TOPIC_OPERATIONS, offline_replicas
+from strandline.broker.api.metadata_response import TOPIC_OPERATIONS, offline_replicas
+from strandline.broker.server.connection import RequestContext
 from strandline.controller.image import NO_LEADER, ClusterImage, PartitionState
 from strandline.wire.api.k75_describe_topic_partitions import (
     DescribeTopicPartitionsRequest,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.broker.voter_answers import answer_add_voter
+from strandline.broker.metadata.voter_apis import answer_add_voter
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 
 if TYPE_CHECKING:

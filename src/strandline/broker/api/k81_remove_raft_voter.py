@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.connection import RequestContext
-from strandline.broker.voter_answers import answer_remove_voter
+from strandline.broker.metadata.voter_apis import answer_remove_voter
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 
 if TYPE_CHECKING:

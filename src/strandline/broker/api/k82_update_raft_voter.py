@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from strandline.broker.connection import RequestContext
-from strandline.broker.voter_answers import answer_update_voter
+from strandline.broker.metadata.voter_apis import answer_update_voter
+from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k82_update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 
 if TYPE_CHECKING:

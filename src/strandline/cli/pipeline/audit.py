@@ -70,9 +70,9 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.audit import Audit, run_audit
-    from strandline.pipeline.running import root_reason_of
-    from strandline.pipeline.session import start_session
+    from strandline.pipeline.audit.audit import Audit, run_audit
+    from strandline.pipeline.run.runner import root_reason_of
+    from strandline.pipeline.run.session import start_session
 
     audit = Audit(
         ledger=options.ledger,
@@ -104,7 +104,7 @@ def call(options: argparse.Namespace) -> int:
 
 def _why_no_spark(master: str, settings: list[str]) -> str | None:
     """What is wrong with where and how Spark is to run, found before it begins."""
-    from strandline.pipeline.reading_spark import why_no_master, why_no_setting
+    from strandline.pipeline.spec.spark_settings import why_no_master, why_no_setting
 
     why = why_no_master(master)
     if why is not None:

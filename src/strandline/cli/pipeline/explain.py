@@ -22,11 +22,11 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.document import SpecError
-    from strandline.pipeline.explaining import explain, in_words
-    from strandline.pipeline.reading import load
-    from strandline.pipeline.session import session_of
-    from strandline.pipeline.validating import analyse
+    from strandline.pipeline.plan.explain import explain, in_words
+    from strandline.pipeline.run.session import session_of
+    from strandline.pipeline.run.validation import analyse
+    from strandline.pipeline.spec.reader import load
+    from strandline.pipeline.spec.yaml_lines import SpecError
 
     try:
         spec = load(options.spec)

@@ -34,12 +34,12 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.document import SpecError
-    from strandline.pipeline.metrics import Metrics, serving
-    from strandline.pipeline.reading import load
-    from strandline.pipeline.reporting import line_of
-    from strandline.pipeline.running import PipelineFailedError, Runner
-    from strandline.pipeline.state import AlreadyRunningError, NotLocalError
+    from strandline.pipeline.run.metrics import Metrics, serving
+    from strandline.pipeline.run.reporting import line_of
+    from strandline.pipeline.run.runner import PipelineFailedError, Runner
+    from strandline.pipeline.run.state import AlreadyRunningError, NotLocalError
+    from strandline.pipeline.spec.reader import load
+    from strandline.pipeline.spec.yaml_lines import SpecError
 
     def tell(event: dict[str, Any]) -> None:
         metrics.update(runner.totals())

@@ -22,11 +22,11 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.controlling import status
-    from strandline.pipeline.document import SpecError
-    from strandline.pipeline.reading import load
-    from strandline.pipeline.reporting import summary
-    from strandline.pipeline.state import NotLocalError
+    from strandline.pipeline.run.reporting import summary
+    from strandline.pipeline.run.state import NotLocalError
+    from strandline.pipeline.run.stop_request import status
+    from strandline.pipeline.spec.reader import load
+    from strandline.pipeline.spec.yaml_lines import SpecError
 
     try:
         found = status(load(options.spec))

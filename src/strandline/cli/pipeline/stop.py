@@ -27,10 +27,10 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.controlling import stop
-    from strandline.pipeline.document import SpecError
-    from strandline.pipeline.reading import load
-    from strandline.pipeline.state import NotLocalError
+    from strandline.pipeline.run.state import NotLocalError
+    from strandline.pipeline.run.stop_request import stop
+    from strandline.pipeline.spec.reader import load
+    from strandline.pipeline.spec.yaml_lines import SpecError
 
     try:
         spec = load(options.spec)

@@ -24,9 +24,9 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.document import SpecError
-    from strandline.pipeline.reading import load
-    from strandline.pipeline.validating import validate
+    from strandline.pipeline.run.validation import validate
+    from strandline.pipeline.spec.reader import load
+    from strandline.pipeline.spec.yaml_lines import SpecError
 
     try:
         validate(load(options.spec), with_brokers=not options.no_brokers, with_spark=not options.no_spark)

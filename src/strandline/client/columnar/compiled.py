@@ -13,8 +13,8 @@ from importlib import util
 from types import ModuleType
 from typing import Any, Final
 
+from strandline.base.kernels import second_copy
 from strandline.client.columnar import kernels as plain_kernels
-from strandline.client.compiling import second_copy
 
 # In the order in which they call each other.
 _NAMES: Final = (

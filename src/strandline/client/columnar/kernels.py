@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from strandline.base.kernels import INT64_MAX, read_varint
+
 CUT_OFF = -1
 BAD_SIZE = -2
 BAD_FIELD = -3
@@ -36,25 +38,7 @@ HEADER_VALUE_BYTES = 5
 STATE_SIZE = 6
 
 INT32_MAX = 0x7FFFFFFF
-INT64_MAX = 0x7FFFFFFFFFFFFFFF
 INT64_MIN = -INT64_MAX - 1
-
-
-def read_varint(data: Any, p: Any, end: Any) -> Any:
-    """A zigzag varint and the position behind it, which is -1 if there is none."""
-    value = 0
-    shift = 0
-    while True:
-        if p >= end or shift > 63:
-            return 0, -1
-        byte = data[p] & 0xFF
-        p += 1
-        if shift == 63 and byte > 1:
-            return 0, -1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return ((value >> 1) & INT64_MAX) ^ -(value & 1), p
-        shift += 7
 
 
 def write_varint(out: Any, p: Any, value: Any) -> Any:

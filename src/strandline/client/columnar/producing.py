@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from strandline.client.columnar.compiled import kernels
 from strandline.client.columnar.writing import BatchBody, RecordTooLarge, TableColumns, batches_of
-from strandline.client.config import ClientConfig
+from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ConfigError, KafkaError, RecordTooLargeError, SerializationError
-from strandline.client.producer_batch import Batch
+from strandline.client.producer.batch import Batch
 from strandline.client.world import ClientWorld
 from strandline.wire import compression
 from strandline.wire.record_batch import HEADER_BYTES

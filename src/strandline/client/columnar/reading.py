@@ -24,7 +24,7 @@ from strandline.client.columnar.kernels import (
     ROWS,
     STATE_SIZE,
 )
-from strandline.client.decode import body_of
+from strandline.client.consumer.record_decoder import body_of
 from strandline.wire.record_batch import BatchHeader, CorruptBatch
 
 HEADER_TYPE: Final = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])

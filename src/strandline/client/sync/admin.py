@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from strandline.client.admin import Admin as Engine
+from strandline.client.admin.admin import Admin as Engine
 from strandline.client.sync.calls import AdminCalls
 
 

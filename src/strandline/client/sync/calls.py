@@ -6,7 +6,7 @@ it is behind.
 
 from __future__ import annotations
 
-from strandline.client.sync.face import Face
+from strandline.client.sync.blocking import Face
 
 
 class AdminCalls(Face): ...

@@ -5,25 +5,25 @@ from typing import Any, Literal
 import pyarrow
 
 from strandline.base.ids import TopicPartition
-from strandline.client.admin_access import Acl, AclFilter, QuotaEntity, ScramCredential
-from strandline.client.admin_cluster import (
+from strandline.client.admin.access import Acl, AclFilter, QuotaEntity, ScramCredential
+from strandline.client.admin.cluster import (
     ClusterDescription,
     Features,
     LogDirectory,
     QuorumDescription,
     Reassignment,
 )
-from strandline.client.admin_configs import ConfigChange, ConfigEntry, ConfigResource, ResourceType
-from strandline.client.admin_groups import CommittedOffset, GroupDescription, GroupListing
-from strandline.client.admin_producers import ActiveProducer, TransactionDescription, TransactionListing
-from strandline.client.admin_topics import CreatedTopic, FoundOffset, NewTopic
-from strandline.client.decode import ConsumerRecord
+from strandline.client.admin.configs import ConfigChange, ConfigEntry, ConfigResource, ResourceType
+from strandline.client.admin.groups import CommittedOffset, GroupDescription, GroupListing
+from strandline.client.admin.producers import ActiveProducer, TransactionDescription, TransactionListing
+from strandline.client.admin.topics import CreatedTopic, FoundOffset, NewTopic
+from strandline.client.consumer.group.member import GroupMetadata
+from strandline.client.consumer.log_offsets import OffsetAndTimestamp
+from strandline.client.consumer.record_decoder import ConsumerRecord
+from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import KafkaError
-from strandline.client.membership import GroupMetadata
-from strandline.client.metadata import PartitionInfo, TopicInfo
-from strandline.client.offsets import OffsetAndTimestamp
-from strandline.client.subscription import OffsetAndMetadata
-from strandline.client.sync.face import Face
+from strandline.client.net.metadata import PartitionInfo, TopicInfo
+from strandline.client.sync.blocking import Face
 from strandline.wire.api.k51_alter_user_scram_credentials import ScramCredentialUpsertion
 
 class AdminCalls(Face):

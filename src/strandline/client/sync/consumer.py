@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer import Consumer as Engine
-from strandline.client.decode import ConsumerRecord
+from strandline.client.consumer.consumer import Consumer as Engine
+from strandline.client.consumer.group.member import RebalanceListener
+from strandline.client.consumer.record_decoder import ConsumerRecord
+from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import ClosedError
-from strandline.client.membership import RebalanceListener
-from strandline.client.subscription import OffsetAndMetadata
+from strandline.client.sync.blocking import settled_within
 from strandline.client.sync.calls import ConsumerCalls
-from strandline.client.sync.face import settled_within
 
 if TYPE_CHECKING:
     import pyarrow

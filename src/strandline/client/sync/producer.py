@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from strandline.base.callbacks import call_back
 from strandline.base.waiting import within
 from strandline.client.errors import KafkaError, KafkaTimeoutError
-from strandline.client.producer import Producer as Engine
-from strandline.client.producer_batch import RecordMetadata, RecordPromise
-from strandline.client.producer_intake import Headers
+from strandline.client.producer.append import Headers
+from strandline.client.producer.batch import RecordMetadata, RecordPromise
+from strandline.client.producer.producer import Producer as Engine
+from strandline.client.producer.shared_transaction import TransactionMember as MemberEngine
+from strandline.client.producer.shared_transaction import TransactionOwner as OwnerEngine
+from strandline.client.producer.shared_transaction import TransactionTicket
+from strandline.client.sync.blocking import settled_within
 from strandline.client.sync.calls import ProducerCalls
-from strandline.client.sync.face import settled_within
-from strandline.client.sync.producer_line import AHEAD_COUNT_MAX, ProducerLine, size_of
-from strandline.client.transaction_shared import TransactionMember as MemberEngine
-from strandline.client.transaction_shared import TransactionOwner as OwnerEngine
-from strandline.client.transaction_shared import TransactionTicket
+from strandline.client.sync.producer_queue import AHEAD_COUNT_MAX, ProducerLine, size_of
 
 if TYPE_CHECKING:
     import pyarrow

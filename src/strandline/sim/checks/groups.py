@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strandline.base.ids import TopicPartition
-from strandline.groups.consumer_group import ConsumerGroup
+from strandline.groups.consumer.group import ConsumerGroup
 from strandline.sim.history import History, Violation
 from strandline.sim.world import World
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from strandline.base.ids import TopicPartition
 from strandline.sim.history import ACKNOWLEDGED, UNKNOWN, History, Send
-from strandline.sim.workload import ACKS_ALL, Producer, ProducerIdentity, create_topic
+from strandline.sim.workloads.producer import ACKS_ALL, Producer, ProducerIdentity, create_topic
 from strandline.sim.workloads.reading import Tail
 from strandline.sim.world import World
 

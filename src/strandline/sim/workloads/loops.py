@@ -10,13 +10,13 @@ from contextlib import suppress
 from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer import Consumer
+from strandline.client.consumer.consumer import Consumer
 from strandline.client.errors import KafkaError
-from strandline.client.producer import Producer
+from strandline.client.producer.producer import Producer
 from strandline.sim.client_world import bootstrap, client_world
 from strandline.sim.history import ACKNOWLEDGED, COMMITTED, History, Send, Transaction, Violation
-from strandline.sim.workload import create_topic
 from strandline.sim.workloads.log import SMALL_SEGMENTS
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.workloads.reading import consumer, read_whole
 from strandline.sim.workloads.transactions import producer
 from strandline.sim.world import World

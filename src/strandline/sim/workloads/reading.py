@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer import Consumer
+from strandline.client.consumer.consumer import Consumer
 from strandline.client.errors import KafkaError
 from strandline.sim.client_world import bootstrap, client_world
 from strandline.sim.history import History, Violation

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaError
-from strandline.client.producer import Producer
-from strandline.client.producer_batch import RecordPromise
+from strandline.client.producer.batch import RecordPromise
+from strandline.client.producer.producer import Producer
 from strandline.sim.client_world import bootstrap, client_world
 from strandline.sim.history import ACKNOWLEDGED, COMMITTED, UNKNOWN, History, Send, Transaction
-from strandline.sim.workload import create_topic
 from strandline.sim.workloads.log import SMALL_SEGMENTS
+from strandline.sim.workloads.producer import create_topic
 from strandline.sim.workloads.reading import Tail
 from strandline.sim.world import World
 

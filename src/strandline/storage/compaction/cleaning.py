@@ -32,7 +32,7 @@ from strandline.storage.compaction.transactions import PassedTransactions
 from strandline.storage.files import FileTable
 from strandline.storage.indexes import RELATIVE_OFFSET_MAX
 from strandline.storage.segment import DamagedSegment, Segment
-from strandline.storage.swapping import remove_unfinished
+from strandline.storage.segment_swap import remove_unfinished
 from strandline.wire.record_batch import (
     HEADER_BYTES,
     MAGIC,

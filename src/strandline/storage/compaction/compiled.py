@@ -7,11 +7,11 @@ beside the source or in the user's cache directory, so only the first use after 
 from __future__ import annotations
 
 from functools import cache
-from importlib import util
 from typing import Any, Final
 
 import numpy as np
 
+from strandline.base.kernels import compiled_copy
 from strandline.storage.compaction import kernels as source
 from strandline.storage.compaction.keys import Judged
 from strandline.wire.record_batch import CorruptBatch, encode_record
@@ -37,16 +37,7 @@ _NAMES: Final = (
 
 @cache
 def _kernels() -> Any:
-    from numba import njit
-
-    spec = util.find_spec(source.__name__)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name in _NAMES:
-        setattr(module, name, njit(cache=True, nogil=True)(getattr(module, name)))
-    return module
+    return compiled_copy(source, _NAMES)
 
 
 class CompiledKeyMap:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from strandline.base.kernels import INT64_MAX, read_varint
+
 CUT_OFF = -1
 SLOT = 3
 
@@ -21,28 +23,10 @@ TOMBSTONES = 1
 MAX_DELTA = 2
 FOUND_SIZE = 3
 
-INT64_MAX = 0x7FFFFFFFFFFFFFFF
 # Odd numbers with well-spread bits; negative ones because a literal must fit 64 bits with a sign.
 _FIRST = -7046029288634856825
 _SECOND = -4417276706812531889
 _THIRD = 1609587929392839161
-
-
-def read_varint(data: Any, p: Any, end: Any) -> Any:
-    """A zigzag varint and the position behind it, which is -1 if there is none."""
-    value = 0
-    shift = 0
-    while True:
-        if p >= end or shift > 63:
-            return 0, -1
-        byte = data[p] & 0xFF
-        p += 1
-        if shift == 63 and byte > 1:
-            return 0, -1  # more than 64 bits
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return ((value >> 1) & INT64_MAX) ^ -(value & 1), p
-        shift += 7
 
 
 def mixed(value: Any) -> Any:

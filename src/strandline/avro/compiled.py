@@ -1,0 +1,58 @@
+"""The kernels as they run: compiled by numba where it is installed, as plain Python otherwise. See
+`strandline.client.columnar.compiled`, which does the same for record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import util
+from typing import Any, Final
+
+from strandline.avro import kernels as plain_kernels
+from strandline.base.kernels import second_copy
+
+# In the order in which they call each other.
+_NAMES: Final = (
+    "read_varint",
+    "is_text",
+    "limb",
+    "decimal_fits",
+    "read_decimals",
+    "append",
+    "append_null",
+    "next_block",
+    "read_fixed_bits",
+    "read_number",
+    "read_span",
+    "walk",
+    "decode_values",
+)
+_CALLED: Final = ("read_decimals", "decode_values")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """`view` turns a numpy array into what the functions index: itself, or a memoryview for plain Python, whose
+    integers do not overflow."""
+
+    view: Callable[[Any], Any]
+    decode_values: Callable[..., int]
+    read_decimals: Callable[..., int]
+
+
+@cache
+def kernels(compiled: bool | None = None) -> Kernels:
+    """The compiled ones if numba is there, or those that are asked for."""
+    if compiled is None:
+        compiled = util.find_spec("numba") is not None
+    if not compiled:
+        return Kernels(memoryview, plain_kernels.decode_values, plain_kernels.read_decimals)
+    from numba import njit
+
+    module = second_copy(plain_kernels)
+    for name in _NAMES:
+        # As calls, small functions would cost more than what they do: arrays are passed as seven values each.
+        compiler = njit(cache=True, nogil=True, forceinline=name not in _CALLED)
+        setattr(module, name, compiler(getattr(module, name)))
+    return Kernels(lambda array: array, module.decode_values, module.read_decimals)

@@ -1,0 +1,359 @@
+"""Makes a schema into instructions for `kernels`, and says what columns they give.
+
+Values are read as their writer's schema says and become columns of the reader's, by Avro's rules of schema resolution:
+fields are matched by name or alias, those that only the writer has are passed over, those that only the reader has get
+their defaults, numbers are widened, symbols are matched by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+
+from strandline.avro import kernels as k
+from strandline.avro.schema import (
+    DECIMAL_DIGITS_MAX,
+    Array,
+    Enum,
+    Field,
+    Map,
+    Primitive,
+    Record,
+    Type,
+    Union,
+)
+
+# By writer's and reader's kind: what Avro allows beside equality.
+_WIDENED: Final = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+_NUMBERS: Final = {
+    "boolean": k.BOOLEAN,
+    "int": k.INT,
+    "long": k.LONG,
+    "float": k.FLOAT,
+    "double": k.DOUBLE,
+}
+_PLAIN: Final = {
+    "null": pa.null(),
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+    "fixed": pa.binary(),
+}
+# Times of the day stay numbers: Spark's own type for them is young, and off by default.
+_LOGICAL: Final = {
+    "date": pa.date32(),
+    "timestamp-millis": pa.timestamp("us", tz="UTC"),
+    "timestamp-micros": pa.timestamp("us", tz="UTC"),
+    "local-timestamp-millis": pa.timestamp("us"),
+    "local-timestamp-micros": pa.timestamp("us"),
+}
+_MICROS_PER_MILLI: Final = 1000
+
+
+class CannotResolveError(ValueError):
+    """Values of the writer's schema cannot become columns of the reader's; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """`read_as` is the kind of what the words of the column are; `symbols` those of an enum."""
+
+    column: int
+    type: Any
+    read_as: str
+    symbols: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Struct:
+    """`column` is -1 for the root, which is never null itself."""
+
+    column: int
+    type: Any
+    children: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """A list of `items`, or a map if they are a key and a value."""
+
+    column: int
+    type: Any
+    items: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """The same in every row: null, or a default."""
+
+    type: Any
+    value: Any
+
+
+Output = Leaf | Struct | Repeated | Constant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """`names` says for each instruction which field it reads."""
+
+    code: tuple[int, ...]
+    tables: tuple[int, ...]
+    names: tuple[str, ...]
+    columns: int
+    has_spans: tuple[bool, ...]  # by column, whether rows have a size too
+    depth_max: int
+    root: Struct
+
+
+def arrow_type(of: Type) -> Any:
+    match of:
+        case Primitive(logical="decimal"):
+            return pa.decimal128(of.precision, of.scale)
+        case Primitive():
+            return _LOGICAL.get(of.logical or "", _PLAIN[of.kind])
+        case Enum():
+            return pa.string()
+        case Union():
+            return arrow_type(of.inner)
+        case Array():
+            return pa.list_(pa.field("element", arrow_type(of.items)))
+        case Map():
+            return pa.map_(pa.string(), arrow_type(of.values))
+        case Record():
+            return pa.struct([pa.field(each.name, arrow_type(each.type)) for each in of.fields])
+
+
+def compile_program(writer: Record, reader: Record | None = None) -> Program:
+    """Raises CannotResolveError."""
+    return _Compiler().compile(writer, reader or writer)
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self._code: list[list[int]] = []
+        self._names: list[str] = []
+        self._tables: list[int] = []
+        self._has_spans: list[bool] = []
+        self._depth_max = 0
+
+    def compile(self, writer: Record, reader: Record) -> Program:
+        root = Struct(column=-1, type=arrow_type(reader), children=tuple(self._fields(writer, reader, "", 0)))
+        return Program(
+            code=tuple(number for each in self._code for number in each),
+            tables=tuple(self._tables),
+            names=tuple(self._names),
+            columns=len(self._has_spans),
+            has_spans=tuple(self._has_spans),
+            depth_max=self._depth_max,
+            root=root,
+        )
+
+    def _emit(self, name: str, op: int, column: int = -1, first: int = 0, second: int = 0) -> int:
+        self._code.append([op, column, first, second])
+        self._names.append(name)
+        return len(self._code) - 1
+
+    def _column(self, *, has_spans: bool = False) -> int:
+        self._has_spans.append(has_spans)
+        return len(self._has_spans) - 1
+
+    # Types. A reader of None passes over what is written.
+
+    def _type(self, writer: Type, reader: Type | None, name: str, depth: int) -> Output:
+        if isinstance(writer, Union):
+            return self._union(writer, reader, name, depth)
+        if isinstance(reader, Union):
+            reader = reader.inner
+        match writer:
+            case Record() if reader is None:
+                for each in writer.fields:
+                    self._type(each.type, None, f"{name}.{each.name}", depth)
+                return _NOTHING
+            case Record() if isinstance(reader, Record):
+                column = self._column()
+                self._emit(name, k.STRUCT, column)
+                children = tuple(self._fields(writer, reader, f"{name}.", depth))
+                return Struct(column=column, type=arrow_type(reader), children=children)
+            case Array() | Map() if reader is None or type(reader) is type(writer):
+                return self._repeated(writer, reader, name, depth)
+            case Enum() if reader is None or isinstance(reader, Enum):
+                return self._enum(writer, reader, name)
+            case Primitive() if reader is None or isinstance(reader, Primitive):
+                return self._primitive(writer, reader, name)
+        raise CannotResolveError(f"{name} was written as {_words(writer)}, and is read as {_words(reader)}")
+
+    def _union(self, writer: Union, reader: Type | None, name: str, depth: int) -> Output:
+        inner = reader.inner if isinstance(reader, Union) else reader
+        may_be_null = reader is None or (isinstance(reader, Union) and reader.null_index >= 0)
+        if writer.inner == Primitive(kind="null"):
+            may_be_null = may_be_null or reader == writer.inner
+        at = self._emit(name, k.UNION, int(may_be_null), writer.null_index)
+        found = self._type(writer.inner, inner, name, depth)
+        self._code[at][3] = len(self._code)
+        return found
+
+    def _fields(self, writer: Record, reader: Record, prefix: str, depth: int) -> Sequence[Output]:
+        found: dict[str, Output] = {}
+        for each in writer.fields:
+            name = f"{prefix}{each.name}"
+            match = _matching(each, reader)
+            output = self._type(each.type, match.type if match else None, name, depth)
+            if match is not None:
+                found[match.name] = output
+        for each in reader.fields:
+            if each.name not in found:
+                found[each.name] = _default(each, f"{prefix}{each.name}")
+        return [found[each.name] for each in reader.fields]
+
+    def _repeated(self, writer: Array | Map, reader: Type | None, name: str, depth: int) -> Output:
+        self._depth_max = max(self._depth_max, depth + 1)
+        column = -1 if reader is None else self._column()
+        begin = self._emit(name, k.LIST, column)
+        items: list[Output] = []
+        if isinstance(writer, Map):
+            key = Primitive(kind="string")
+            items.append(self._primitive(key, None if reader is None else key, name))
+        inner = writer.items if isinstance(writer, Array) else writer.values
+        wanted = (
+            reader.items if isinstance(reader, Array) else reader.values if isinstance(reader, Map) else None
+        )
+        items.append(self._type(inner, wanted, name, depth + 1))
+        end = self._emit(name, k.LIST_END, column, begin + 1)
+        self._code[begin][2] = end + 1
+        if reader is None:
+            return _NOTHING
+        return Repeated(column=column, type=arrow_type(reader), items=tuple(items))
+
+    def _enum(self, writer: Enum, reader: Enum | None, name: str) -> Output:
+        at = len(self._tables)
+        if reader is None:
+            self._tables += [len(writer.symbols), *(0 for _ in writer.symbols)]
+            self._emit(name, k.ENUM, -1, at)
+            return _NOTHING
+        numbers = {symbol: number for number, symbol in enumerate(reader.symbols)}
+        otherwise = -1 if reader.default is None else numbers[reader.default]
+        self._tables += [len(writer.symbols), *(numbers.get(each, otherwise) for each in writer.symbols)]
+        column = self._column()
+        self._emit(name, k.ENUM, column, at)
+        return Leaf(column=column, type=pa.string(), read_as="enum", symbols=reader.symbols)
+
+    def _primitive(self, writer: Primitive, reader: Primitive | None, name: str) -> Output:
+        if reader is not None:
+            _check_primitives(writer, reader, name)
+        if writer.kind == "null":
+            return _NOTHING if reader is None else Constant(type=arrow_type(reader), value=None)
+        is_number = writer.kind in _NUMBERS
+        column = -1 if reader is None else self._column(has_spans=not is_number)
+        if is_number:
+            is_millis = reader is not None and (reader.logical or "").endswith("timestamp-millis")
+            factor = _MICROS_PER_MILLI if is_millis else 1
+            self._emit(name, _NUMBERS[writer.kind], column, factor)
+        elif reader is not None and reader.logical == "decimal":
+            size = writer.size if writer.kind == "fixed" else -1
+            self._emit(name, k.DECIMAL, column, self._decimal_limits(reader.precision), size)
+        elif writer.kind == "fixed":
+            self._emit(name, k.FIXED, column, writer.size)
+        else:
+            wants_text = reader is not None and reader.kind == "string"
+            self._emit(name, k.BYTES, column, int(wants_text))
+        if reader is None:
+            return _NOTHING
+        kind = "decimal" if reader.logical == "decimal" else writer.kind
+        return Leaf(column=column, type=arrow_type(reader), read_as=kind)
+
+    def _decimal_limits(self, precision: int) -> int:
+        at = len(self._tables)
+        most = 10**precision - 1
+        for limit in (-most, most):
+            limbs = [(limit >> (32 * number)) & 0xFFFFFFFF for number in range(k.LIMBS - 1)]
+            self._tables += [limit >> (32 * (k.LIMBS - 1)), *reversed(limbs)]
+        return at
+
+
+_NOTHING: Final = Constant(type=pa.null(), value=None)
+
+
+def _matching(written: Field, reader: Record) -> Field | None:
+    named = [each for each in reader.fields if each.name == written.name]
+    aliased = [each for each in reader.fields if written.name in each.aliases]
+    return next(iter([*named, *aliased]), None)
+
+
+def _check_primitives(writer: Primitive, reader: Primitive, name: str) -> None:
+    is_same = writer.kind == reader.kind and writer.size == reader.size
+    scales = [each.scale for each in (writer, reader) if each.logical == "decimal"]
+    is_scale_kept = len(set(scales)) < 2
+    both_times = writer.logical is not None and reader.logical is not None and writer.kind == "long"
+    is_unit_kept = not both_times or writer.logical == reader.logical
+    if is_scale_kept and is_unit_kept and (is_same or reader.kind in _WIDENED.get(writer.kind, ())):
+        return
+    raise CannotResolveError(f"{name} was written as {_words(writer)}, and is read as {_words(reader)}")
+
+
+def _words(of: Type | None) -> str:
+    match of:
+        case Primitive(kind="fixed"):
+            return f"fixed({of.size})"
+        case Primitive(logical="decimal"):
+            return f"decimal({of.precision},{of.scale})"
+        case Primitive():
+            return of.logical or of.kind
+        case Union():
+            return _words(of.inner)
+    return type(of).__name__.lower()
+
+
+def _default(of: Field, name: str) -> Constant:
+    if not of.has_default:
+        raise CannotResolveError(f"{name} is not in what was written, and has no default")
+    kind = arrow_type(of.type)
+    try:
+        plain = _plain_value(of.default, of.type)
+        return Constant(type=kind, value=pa.scalar(plain, kind))
+    except (ValueError, TypeError, KeyError, AttributeError, pa.ArrowException) as error:
+        raise CannotResolveError(
+            f"{name} has a default that does not fit its type: {of.default!r}"
+        ) from error
+
+
+def _plain_value(value: Any, of: Type) -> Any:
+    """A default as JSON has it, as pyarrow takes it."""
+    match of:
+        case Union():
+            return None if value is None else _plain_value(value, of.inner)
+        case Enum():
+            if value not in of.symbols:
+                raise ValueError(value)
+        case Array():
+            return [_plain_value(each, of.items) for each in value]
+        case Map():
+            return [(key, _plain_value(each, of.values)) for key, each in value.items()]
+        case Record():
+            return {each.name: _plain_value(_field_default(value, each), each.type) for each in of.fields}
+        case Primitive(logical="decimal"):
+            number = int.from_bytes(value.encode("latin-1"), "big", signed=True)
+            return Decimal(number).scaleb(-of.scale, Context(prec=DECIMAL_DIGITS_MAX))
+        case Primitive(kind="bytes" | "fixed"):
+            return value.encode("latin-1")
+        case Primitive() if (of.logical or "").endswith("timestamp-millis"):
+            return value * _MICROS_PER_MILLI
+    return value
+
+
+def _field_default(value: Any, of: Field) -> Any:
+    return of.default if of.has_default and of.name not in value else value[of.name]

@@ -1,0 +1,189 @@
+"""What OffsetCommit asks for, and how a consumer's next commit is read without decoding it.
+
+A consumer commits the same partitions again and again: of two such requests only the offsets and their leader epochs
+differ, which have fixed places. Of a request that came twice in a row a pattern is kept, on its connection, that reads
+the next one in a single step and knows the answer to it. Whatever does not fit the pattern is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.buffers import Buffer
+from strandline.base.tuples import new_tuple
+from strandline.groups.offsets import OffsetChanges
+from strandline.wire.api.k08_offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from strandline.wire.codec import encode
+from strandline.wire.records.offset_commits import POSITION
+
+if TYPE_CHECKING:
+    from strandline.broker.coordinator.group_runtime import ShardRuntime
+
+# From here on a leader epoch stands behind each offset.
+_EPOCHS_FROM: Final = 6
+_PARTITIONS_MAX: Final = 1000
+
+
+class AskedCommit:
+    """A request without its offsets: who asks, and for what."""
+
+    __slots__ = (
+        "_written",
+        "group_id",
+        "retention_ms",
+        "topics",
+        "version",
+        "who",
+    )
+
+    def __init__(self, version: int, request: OffsetCommitRequest) -> None:
+        self.version = version
+        self.group_id = request.group_id
+        # As `OffsetRequests.check_commit` wants to know it.
+        self.who = (
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+        )
+        self.retention_ms = request.retention_time_ms
+        self.topics = request.topics
+        self._written: bytes | None = None
+
+    def likeness(self, changes: Sequence[OffsetChanges]) -> tuple[object, ...]:
+        """What requests have in common that one pattern reads."""
+        return (self.version, self.who, *[(each.topic_id, each.partitions, each.notes) for each in changes])
+
+    def all_written(self) -> bytes:
+        """The answer where nothing is wrong."""
+        if self._written is None:
+            self._written = self.answer(repeat(0))
+        return self._written
+
+    def answer(self, codes: Iterable[int]) -> bytes:
+        """`codes` has one for each partition, in the request's order."""
+        following = iter(codes)
+        answered = tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(
+                        partition_index=each.partition_index, error_code=next(following)
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in self.topics
+        )
+        return bytes(encode(OffsetCommitResponse(topics=answered), self.version))
+
+
+class CommitPattern:
+    __slots__ = ("_constants", "_image_version", "_layout", "_topics", "asked", "runtime")
+
+    def __init__(
+        self,
+        asked: AskedCommit,
+        request: OffsetCommitRequest,
+        changes: Sequence[OffsetChanges],
+        runtime: ShardRuntime,
+        image_version: int,
+    ) -> None:
+        """`changes` are those of the request, all of whose partitions there are in this version of the image; `runtime`
+        is of its group."""
+        self.asked = asked
+        self.runtime = runtime
+        self._topics = tuple((each.topic, each.topic_id, each.partitions, each.notes) for each in changes)
+        self._image_version = image_version
+        zeros = bytes(encode(with_offsets(request, repeat((0, 0))), asked.version))
+        ones = bytes(encode(with_offsets(request, repeat((-1, -1))), asked.version))
+        # Offsets and epochs are where the two differ, in every byte.
+        differing = [place for place, (low, high) in enumerate(zip(zeros, ones, strict=True)) if low != high]
+        starts = differing[:: POSITION.size]
+        assert len(starts) == sum(len(each.partitions) for each in changes)
+        self._constants: tuple[bytes, ...] = ()
+        layout = ">"
+        position = 0
+        for start in [*starts, len(zeros)]:
+            self._constants += (zeros[position:start],)
+            layout += f"{start - position}s{POSITION.size}s"
+            position = start + POSITION.size
+        self._layout = Struct(layout.removesuffix(f"{POSITION.size}s"))
+        assert self._layout.size == len(zeros)
+
+    @classmethod
+    def can_be_of(cls, asked: AskedCommit, changes: Sequence[OffsetChanges]) -> bool:
+        return (
+            asked.version >= _EPOCHS_FROM
+            and len(changes) == len(asked.topics)
+            and 0 < sum(len(each.partitions) for each in changes) <= _PARTITIONS_MAX
+        )
+
+    def read(
+        self, version: int, body: Buffer, position: int, image_version: int, now_ms: int
+    ) -> list[OffsetChanges] | None:
+        """What the request commits; None where it is another one."""
+        layout = self._layout
+        if (
+            len(body) - position != layout.size
+            or version != self.asked.version
+            or image_version != self._image_version
+            or self.runtime.is_stopped
+        ):
+            return None
+        found = layout.unpack_from(body, position)
+        if found[0::2] != self._constants:
+            return None
+        positions = found[1::2]
+        group_id = self.asked.group_id
+        if len(self._topics) == 1:
+            ((topic, topic_id, partitions, notes),) = self._topics
+            return [
+                new_tuple(OffsetChanges, (group_id, topic, topic_id, partitions, positions, notes, now_ms))
+            ]
+        changes: list[OffsetChanges] = []
+        first = 0
+        for topic, topic_id, partitions, notes in self._topics:
+            end = first + len(partitions)
+            mine = positions[first:end]
+            changes.append(OffsetChanges(group_id, topic, topic_id, partitions, mine, notes, now_ms))
+            first = end
+        return changes
+
+
+def with_offsets(request: OffsetCommitRequest, positions: Iterator[tuple[int, int]]) -> OffsetCommitRequest:
+    """The same request with other offsets and leader epochs."""
+
+    def moved(partition: OffsetCommitRequestPartition) -> OffsetCommitRequestPartition:
+        offset, leader_epoch = next(positions)
+        return OffsetCommitRequestPartition(
+            partition_index=partition.partition_index,
+            committed_offset=offset,
+            committed_leader_epoch=leader_epoch,
+            committed_metadata=partition.committed_metadata,
+        )
+
+    topics = tuple(
+        OffsetCommitRequestTopic(
+            name=topic.name, topic_id=topic.topic_id, partitions=tuple(map(moved, topic.partitions))
+        )
+        for topic in request.topics
+    )
+    return OffsetCommitRequest(
+        group_id=request.group_id,
+        generation_id_or_member_epoch=request.generation_id_or_member_epoch,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        topics=topics,
+    )

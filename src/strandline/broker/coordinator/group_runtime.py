@@ -1,0 +1,383 @@
+"""Gives one shard of groups its log: appends what it decides, applies it, answers.
+
+1. Records of one decision are one batch, applied when appended, and answered when the high watermark has passed them.
+2. An answer without records of its own may rest on records that are not committed yet: it waits for them too, or a
+   failover could take back what a member was told.
+3. Whoever waits longer than `offsets.commit.timeout.ms` is told COORDINATOR_NOT_AVAILABLE.
+4. What a new coordinator finds above the high watermark may be there alone, or may have been acknowledged. Until that
+   is known no offset is shown: neither one that could be taken back nor one that is older than what was acknowledged.
+5. Offsets that are committed in a transaction are a batch of its producer; the marker that ends it decides about them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from struct import error as StructError
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
+from strandline.base.tuples import new_tuple
+from strandline.broker.coordinator.shards import APPEND_ERRORS
+from strandline.broker.replication.delayed_produce import Waited
+from strandline.broker.replication.replica import Replica
+from strandline.groups.classic.rebalance import join_refused, sync_refused
+from strandline.groups.committed_view import CommittedView
+from strandline.groups.consumer.requests import Join, heartbeat_refused
+from strandline.groups.offsets import OffsetChanges
+from strandline.groups.result import After, Outcome, Response, Token
+from strandline.groups.shard import GroupShard
+from strandline.partition.leader import ACKS_ALL
+from strandline.partition.open_transactions import Guard
+from strandline.wire.api.k11_join_group import JoinGroupResponse
+from strandline.wire.api.k14_sync_group import SyncGroupResponse
+from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from strandline.wire.compiler import EncodeError
+from strandline.wire.record_batch import batch_of, small_records
+from strandline.wire.records import offset_commits
+from strandline.wire.records.markers import Marker
+from strandline.wire.records.offsets_framing import encode_key, encode_value
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+# A batch must fit into `max.message.bytes`; a commit without a note takes about a hundred bytes.
+_COMMITS_PER_BATCH_MAX: Final = 1000
+
+
+class ShardRuntime:
+    """One loaded shard: what it decides is carried out here."""
+
+    def __init__(self, broker: Broker, replica: Replica, shard: GroupShard, codec: int) -> None:
+        self._broker = broker
+        self._replica = replica
+        self.shard = shard
+        self._codec = codec
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self.is_stopped = False
+        self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
+        self._committed = CommittedView(shard.offsets, shard.topics)
+        self._is_queueing = False  # more commits may come in this turn of the loop
+        self._queued = Outcome()
+        self._queued_count = 0  # of its offsets
+        self._joining: list[Join] = []
+        self._end_offset = (
+            replica.log.log_end_offset
+        )  # of what was appended last, or found when it was loaded
+        self._found_end = self._end_offset
+        self._commit_timeout_s = broker.config.int("offsets.commit.timeout.ms") / 1000
+        self.epoch = replica.epoch
+
+    def now(self) -> Moment:
+        clock = self._broker.clock
+        return new_tuple(Moment, (clock.monotonic(), clock.wall_ms()))
+
+    def run(self, outcome: Outcome) -> None:
+        """Writes what has to be written, then gives the answers."""
+        if outcome.has_records:
+            self.write_queued()
+        following: Outcome | None = outcome
+        while following is not None:
+            if following.has_records:
+                following = self._write(following)
+            else:
+                self._give_when_settled(following)
+                following = None
+        self._arm()
+
+    def commit(self, changes: list[OffsetChanges], token: Token, response: Response) -> None:
+        """Writes those of one turn of the loop together: a batch costs more than what is in it. Where requests are
+        handled as they arrive the first is written at once, so that it need not wait."""
+        if not changes:
+            self.run(Outcome(answers=[(token, response)]))
+            return
+        if not self._is_queueing:
+            self._is_queueing = True
+            if not self._broker.turns.before_answers(self._end_turn):
+                asyncio.get_running_loop().call_soon(self._end_turn)
+                self.run(Outcome(answers=[(token, response)], commits=changes))
+                return
+        self._queued.commits += changes
+        self._queued.answers.append((token, response))
+        for each in changes:
+            self._queued_count += len(each.partitions)
+        if self._queued_count >= _COMMITS_PER_BATCH_MAX:
+            self.write_queued()
+
+    def join(self, join: Join) -> None:
+        """Consumers that join in one turn of the loop are planned together, if they can be: an assignment for each
+        of them costs more, and most of it is taken back by the next."""
+        if not self._joining:
+            asyncio.get_running_loop().call_soon(self._plan_joins)
+        self._joining.append(join)
+
+    def _plan_joins(self) -> None:
+        joining, self._joining = self._joining, []
+        by_group: dict[str, list[Join]] = {}
+        for join in joining:
+            by_group.setdefault(join.request.group_id, []).append(join)
+        for joins in by_group.values():
+            together = self.shard.consumer_joins(joins, self.now()) if len(joins) > 1 else None
+            if together is not None:
+                self.run(together)
+                continue
+            for request, caller, token in joins:
+                self.run(self.shard.consumer_heartbeat(request, caller, token, self.now()))
+
+    def _end_turn(self) -> None:
+        self._is_queueing = False
+        self.write_queued()
+
+    def write_queued(self) -> None:
+        """Before anything else is decided about the groups, by a request, by time or because a topic has gone: it must
+        find what those before it have done. What is decided without it and written behind it would undo it."""
+        if self._joining:
+            self._plan_joins()
+        if self._queued_count:
+            queued, self._queued = self._queued, Outcome()
+            self._queued_count = 0
+            following = self._write(queued)
+            assert following is None, "nothing follows a commit"
+            self._arm()
+
+    # Offsets that go
+
+    def topic_gone(self, topic: str) -> None:
+        self.write_queued()
+        self.run(self.shard.offsets_of_topic_gone(topic))
+
+    def forget_former_topics(self) -> None:
+        self.write_queued()
+        self.run(self.shard.offsets_without_topic())
+
+    def expire_offsets(self) -> None:
+        self.write_queued()
+        self.run(self.shard.expire_offsets(self.now()))
+
+    # What is committed
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was appended is committed."""
+        return self._replica.high_watermark >= self._end_offset
+
+    def committed(self) -> CommittedView:
+        """Offsets that no failover takes back; raises COORDINATOR_LOAD_IN_PROGRESS while that is not known of all."""
+        if self._replica.high_watermark < self._found_end:
+            raise KafkaError(
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "What was found is not known to be committed."
+            )
+        self._committed.advance(self._replica.high_watermark)
+        return self._committed
+
+    def _give_when_settled(self, outcome: Outcome) -> None:
+        if self.is_settled or not outcome.answers:
+            _give(outcome.answers)
+        else:
+            self._when_committed(self._end_offset, outcome)
+
+    def _write(self, outcome: Outcome) -> Outcome | None:
+        """Appends and applies; gives the answers once committed. What to run next, if that is known already."""
+        try:
+            end_offset = self._append(outcome, self._broker.clock.wall_ms())
+        except (KafkaError, OSError) as error:
+            return self._not_written(outcome, error, self.now())
+        is_committed = self._replica.high_watermark >= end_offset
+        if not is_committed:
+            self._committed.advance(self._replica.high_watermark)
+            self._committed.will_change(outcome.entries, outcome.commits, end_offset)
+        for entry in outcome.entries:
+            self.shard.apply(entry.key, entry.value)
+        for changes in outcome.commits:
+            self.shard.offsets.put(changes)
+        if is_committed:
+            return self._written(outcome)
+        self._when_committed(end_offset, outcome)
+        return None
+
+    def _append(self, outcome: Outcome, now_ms: int) -> int:
+        replica = self._replica
+        records, count = _records(outcome)
+        base_offset, epoch = replica.log.log_end_offset, replica.role.epoch
+        batch, header = batch_of(
+            records, count, now_ms, self._codec, base_offset=base_offset, leader_epoch=epoch
+        )
+        replica.check_online()
+        appended = replica.append(memoryview(batch), header, ACKS_ALL, now_ms)
+        self._end_offset = appended.last_offset + 1
+        return self._end_offset
+
+    def _when_committed(self, end_offset: int, outcome: Outcome) -> None:
+        key = self._broker.next_waiter_key()
+
+        def forget() -> None:
+            self._replica.forget_waker(key)
+            _, timer = self._uncommitted.pop(key)
+            timer.cancel()
+
+        def look() -> None:
+            if self.is_stopped or self._replica.high_watermark >= end_offset:
+                forget()
+            if not self.is_stopped and self._replica.high_watermark >= end_offset:
+                self._finish(outcome)
+
+        def give_up() -> None:
+            forget()
+            following = self._refuse(outcome, ErrorCode.COORDINATOR_NOT_AVAILABLE, self.now())
+            if following is not None:
+                self.run(following)
+
+        timer = asyncio.get_running_loop().call_later(self._commit_timeout_s, give_up)
+        self._uncommitted[key] = (outcome, timer)
+        self._replica.wake_on_advance(key, look)
+
+    def _finish(self, outcome: Outcome) -> None:
+        following = self._written(outcome)
+        if following is not None:
+            self.run(following)
+
+    def _written(self, outcome: Outcome) -> Outcome | None:
+        _give(outcome.answers)
+        return None if outcome.after is None else self.shard.written(outcome.after, self.now())
+
+    def _not_written(self, outcome: Outcome, error: KafkaError | OSError, now: Moment) -> Outcome | None:
+        if isinstance(error, OSError):
+            error = self._broker.replicas.disk_error(self._replica.directory, error)
+        return self._refuse(outcome, APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code)), now)
+
+    def _refuse(self, outcome: Outcome, code: ErrorCode, now: Moment) -> Outcome | None:
+        _give([(token, _refused(response, code)) for token, response in outcome.answers])
+        after: After | None = outcome.after
+        return None if after is None else self.shard.write_failed(after, code, now)
+
+    # Transactions
+
+    def commit_in_transaction(
+        self, outcome: Outcome, producer_id: int, epoch: int, guard: Guard | None
+    ) -> None:
+        """Writes offsets that count once the transaction commits; answers when they are committed themselves."""
+        self.write_queued()
+        now = self.now()
+        try:
+            batch, header = batch_of(
+                *_records(outcome),
+                now.wall_ms,
+                self._codec,
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                is_transactional=True,
+            )
+            self._replica.check_online()
+            appended = self._replica.append(memoryview(batch), header, ACKS_ALL, now.wall_ms, guard)
+        except (KafkaError, OSError) as error:
+            self._not_written(outcome, error, now)
+            return
+        self._end_offset = appended.last_offset + 1
+        for changes in outcome.commits:
+            self.shard.offsets.put_pending(producer_id, changes)
+        if self._replica.high_watermark >= self._end_offset:
+            _give(outcome.answers)
+        else:
+            self._when_committed(self._end_offset, outcome)
+
+    def end_transaction(
+        self, producer_id: int, epoch: int, marker: Marker, transaction_version: int
+    ) -> Waited:
+        """The marker of a transaction: its offsets become the group's, or are forgotten."""
+        self.write_queued()
+        self._replica.check_online()
+        appended = self._replica.append_marker(
+            producer_id, epoch, marker, transaction_version, self.now().wall_ms
+        )
+        self._end_offset = appended.last_offset + 1
+        if marker.is_commit and self._replica.high_watermark < self._end_offset:
+            self._committed.advance(self._replica.high_watermark)
+            self._committed.places_will_change(self.shard.offsets.pending_of(producer_id), self._end_offset)
+        self.shard.end_transaction(producer_id, marker.is_commit, self.now())
+        return Waited(self._replica, self.epoch, self._end_offset)
+
+    @property
+    def replica(self) -> Replica:
+        return self._replica
+
+    # Time
+
+    def _arm(self) -> None:
+        """Looks at the next deadline when it comes. Where that is later than it was, it is looked for then."""
+        deadline = self.shard.timers.next_deadline()
+        if deadline is None or self.is_stopped:
+            return
+        if self._timer is not None:
+            if self._timer_at <= deadline:
+                return
+            self._timer.cancel()
+        self._timer_at = deadline
+        delay = max(deadline - self._broker.clock.monotonic(), 0)
+        self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        self.write_queued()
+        for outcome in self.shard.expire(self.now()):
+            self.run(outcome)
+        self._arm()
+
+    def stop(self) -> None:
+        """Whoever waits for a commit or a rebalance has to find the new coordinator."""
+        self.is_stopped = True
+        for _, timer in self._uncommitted.values():
+            timer.cancel()
+        given = [answer for outcome, _ in self._uncommitted.values() for answer in outcome.answers]
+        given += self._queued.answers
+        given += [(join.token, heartbeat_refused(ErrorCode.NOT_COORDINATOR)) for join in self._joining]
+        self._queued = Outcome()
+        self._queued_count = 0
+        self._joining.clear()
+        given += self.shard.waiting_members()
+        _give([(token, _refused(response, ErrorCode.NOT_COORDINATOR)) for token, response in given])
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _records(outcome: Outcome) -> tuple[list[bytes], int]:
+    """What is to be written, and how many records that is; raises KafkaError where a text is too long for any."""
+    try:
+        records: list[bytes] = []
+        if outcome.entries:
+            records = small_records(
+                (encode_key(key), None if value is None else encode_value(value))
+                for key, value in outcome.entries
+            )
+        count = len(records)
+        for changes in outcome.commits:
+            records += offset_commits.records_of(count, *changes)
+            count += len(changes.partitions)
+    except (EncodeError, StructError) as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"This cannot be written down: {error}.") from error
+    return records, count
+
+
+def _give(answers: list[tuple[Any, Response]]) -> None:
+    """A token is the future that the request's handler returned."""
+    for token, response in answers:
+        if not token.done():
+            token.set_result(response)
+
+
+def _refused(response: Response, code: int) -> Response:
+    """Instead of an answer that was meant to be given, one that says that it could not be written, and nothing of what
+    that was."""
+    match response:
+        case JoinGroupResponse():
+            return join_refused(response.member_id, code)
+        case SyncGroupResponse():
+            return sync_refused(code)
+        case ConsumerGroupHeartbeatResponse():
+            return heartbeat_refused(code)
+    if hasattr(response, "error_code"):
+        response.error_code = code
+    for topic in getattr(response, "topics", ()):
+        for partition in topic.partitions:
+            partition.error_code = code
+    return response

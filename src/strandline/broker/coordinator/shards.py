@@ -1,0 +1,282 @@
+"""The partitions of a coordinator's internal topic that this broker leads, each loaded as a machine.
+
+1. A group or a transactional id belongs to the partition that the hash of its name gives; this broker coordinates it
+   while it leads that partition.
+2. A shard is loaded by replaying its partition, before it answers anything; meanwhile COORDINATOR_LOAD_IN_PROGRESS.
+   A partition that nothing was ever written to is loaded when it is first asked for, and the requests that ask wait for
+   that: Kafka loads it when the topic is made, and clients are not prepared to be put off by every group's coordinator.
+3. The topic is made when somebody first looks for a coordinator. With its deletion all of its shards end; whoever
+   looks for a coordinator then finds a new one that knows nothing.
+4. A shard whose log cannot be read is not loaded, which is said, and its clients are told NOT_COORDINATOR, as by Kafka.
+   It is tried again when something changes about the partition, or when a client asks after a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.replication.replica import Replica
+from strandline.storage.segment import DamagedSegment
+from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig
+from strandline.wire.compiler import DecodeError
+from strandline.wire.record_batch import CorruptBatch
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+# What a failed append means to a client: whether to find the coordinator again or just to try again.
+APPEND_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+
+_TRY_AGAIN_S: Final = 5.0
+
+
+@lru_cache(maxsize=10_000)
+def java_hash(text: str) -> int:
+    """String.hashCode of Java, made positive as Kafka does it."""
+    value = 0
+    data = text.encode("utf-16-be")
+    for position in range(0, len(data), 2):
+        value = (31 * value + (data[position] << 8 | data[position + 1])) & 0xFFFFFFFF
+    signed = value - (1 << 32) if value >= 1 << 31 else value
+    return 0 if signed == -(1 << 31) else abs(signed)
+
+
+class Runtime(Protocol):
+    """One loaded shard."""
+
+    epoch: int
+
+    def stop(self) -> None: ...
+
+
+R = TypeVar("R", bound=Runtime)
+
+
+class CoordinatorShards(ABC, Generic[R]):
+    # The error where there is no topic yet: Kafka's two coordinators differ.
+    ABSENT: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    def __init__(self, broker: Broker, topic: str) -> None:
+        self._broker = broker
+        self.topic = topic
+        self._shards: dict[int, R] = {}
+        self._loading: dict[int, asyncio.Task[None]] = {}
+        self._empty: set[int] = set()  # those of them that nothing was ever written to
+        self._try_again_at: dict[int, float] = {}  # for those that could not be loaded
+
+    @abstractmethod
+    async def _load_runtime(self, replica: Replica) -> R:
+        """Replays a partition."""
+
+    @abstractmethod
+    def _topic_settings(self) -> tuple[int, int, Mapping[str, str]]:
+        """Partitions, replication factor and configuration of the topic."""
+
+    def _started(self, runtime: R) -> None:
+        """A shard has been loaded and is in its place."""
+
+    # Finding a shard
+
+    def partition_of(self, key: str) -> int:
+        topic = self._broker.image.topics.get(self.topic)
+        if topic is None:
+            raise KafkaError(self.ABSENT, f"There is no topic {self.topic} yet.")
+        return java_hash(key) % len(topic.partitions)
+
+    def leader_of(self, key: str) -> int:
+        """The broker that coordinates; -1 if there is none at the moment."""
+        partition = self.partition_of(key)
+        return self._broker.image.topics[self.topic].partitions[partition].leader
+
+    def loaded(self, key: str) -> R | None:
+        """The shard if it is here: the way of most requests."""
+        topic = self._broker.image.topics.get(self.topic)
+        return None if topic is None else self._shards.get(java_hash(key) % len(topic.partitions))
+
+    def shard_of(self, key: str) -> R:
+        """Raises KafkaError unless this broker coordinates it and has loaded it."""
+        partition = self.partition_of(key)
+        runtime = self._shards.get(partition)
+        if runtime is not None:
+            return runtime
+        self._check_loadable(partition)
+        if partition not in self._loading:
+            self._start_loading(partition)
+        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self.topic}-{partition} is being loaded.")
+
+    async def loaded_shard_of(self, key: str) -> R:
+        """The same, waiting for a load that this request itself begins: a small one takes less than a retry."""
+        partition = self.partition_of(key)
+        if partition not in self._shards and partition not in self._loading:
+            self._check_loadable(partition)
+            await self._start_loading(partition)
+        return self.shard_of(key)
+
+    def shard_at(self, partition: int) -> R | None:
+        return self._shards.get(partition)
+
+    def shards(self) -> list[R]:
+        return [self._shards[partition] for partition in sorted(self._shards)]
+
+    @property
+    def is_loading(self) -> bool:
+        return bool(self._loading)
+
+    def _check_leads(self, partition: int) -> None:
+        if self._broker.image.topics[self.topic].partitions[partition].leader != self._broker.node_id:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, "Another broker is the coordinator.")
+
+    def _check_loadable(self, partition: int) -> None:
+        self._check_leads(partition)
+        if self._could_not_be_loaded(partition):
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"{self.topic}-{partition} could not be loaded.")
+
+    def _could_not_be_loaded(self, partition: int) -> bool:
+        """A while ago."""
+        return self._broker.clock.monotonic() < self._try_again_at.get(partition, 0.0)
+
+    # Loading
+
+    def first_load(self, key: str) -> asyncio.Task[None] | None:
+        """The load of a partition that nothing was ever written to, which takes no time; begun if it has to be."""
+        topic = self._broker.image.topics.get(self.topic)
+        if topic is None:
+            return None
+        partition = java_hash(key) % len(topic.partitions)
+        if partition in self._shards:
+            return None
+        if partition in self._loading:
+            return self._loading[partition] if partition in self._empty else None
+        is_led = topic.partitions[partition].leader == self._broker.node_id
+        if not is_led or not self._is_empty(partition) or self._could_not_be_loaded(partition):
+            return None
+        return self._start_loading(partition)
+
+    def _has_data(self, partition: int) -> bool:
+        return self._broker.replicas.has_data(self.topic, partition)
+
+    def _is_empty(self, partition: int) -> bool:
+        """Also where it is open already, because followers have asked for it."""
+        replica = self._broker.replicas.get(self.topic, partition)
+        return not self._has_data(partition) if replica is None else replica.log.log_end_offset == 0
+
+    def _start_loading(self, partition: int) -> asyncio.Task[None]:
+        self._try_again_at.pop(partition, None)
+        if self._is_empty(partition):
+            self._empty.add(partition)
+        task = self._broker.tasks.start(self._load(partition))
+        self._loading[partition] = task
+        return task
+
+    def load_what_is_there(self) -> None:
+        """At start: what is written down goes on before anyone asks for it."""
+        topic = self._broker.image.topics.get(self.topic)
+        for partition in sorted(topic.partitions) if topic is not None else ():
+            leads = topic is not None and topic.partitions[partition].leader == self._broker.node_id
+            if (
+                leads
+                and self._has_data(partition)
+                and partition not in self._loading
+                and partition not in self._shards
+            ):
+                self._start_loading(partition)
+
+    async def _load(self, partition: int) -> None:
+        try:
+            runtime = self._shards[partition] = await self._loaded(partition)
+            self._started(runtime)
+        except KafkaError as error:
+            self._try_again_at[partition] = self._broker.clock.monotonic() + _TRY_AGAIN_S
+            self._broker.events.warn(
+                "coordinator not loaded", topic=self.topic, partition=partition, error=error
+            )
+        finally:
+            self._loading.pop(partition, None)
+            self._empty.discard(partition)
+
+    async def _loaded(self, partition: int) -> R:
+        replicas = self._broker.replicas
+        while True:
+            replica = await replicas.open_led(self.topic, partition)
+            replica.check_online()
+            epoch, segments = replica.epoch, list(replica.log.segments)
+            try:
+                runtime = await self._load_runtime(replica)
+            except (OSError, CorruptBatch, DecodeError) as error:
+                is_there = replicas.get(self.topic, partition) is replica
+                if is_there and replica.log.segments == segments:
+                    raise self._not_loadable(replica, error) from error
+                # Compaction has replaced what was being read, and removed it since, or the topic has been deleted.
+            else:
+                is_there = replicas.get(self.topic, partition) is replica
+                if is_there and replica.is_leader and replica.epoch == epoch:
+                    return runtime
+
+    def _not_loadable(self, replica: Replica, error: Exception) -> KafkaError:
+        if isinstance(error, OSError):
+            return self._broker.replicas.disk_error(replica.directory, error)
+        if isinstance(error, DamagedSegment):
+            return self._broker.damaged_logs.found(replica, error)
+        return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{replica.partition} cannot be understood: {error}")
+
+    def leadership_changed(self, topic: str, partition: int) -> None:
+        """What this node no longer leads is coordinated elsewhere; what it leads now is loaded."""
+        if topic != self.topic:
+            return
+        replica = self._broker.replicas.get(topic, partition)
+        runtime = self._shards.get(partition)
+        if runtime is not None and (
+            replica is None or not replica.is_leader or replica.epoch != runtime.epoch
+        ):
+            self._end(partition)
+        if (
+            replica is not None
+            and replica.is_leader
+            and partition not in self._shards
+            and partition not in self._loading
+        ):
+            self._start_loading(partition)
+
+    def topic_removed(self, topic: str) -> None:
+        if topic == self.topic:
+            for partition in sorted(self._shards):
+                self._end(partition)
+
+    def _end(self, partition: int) -> None:
+        self._shards.pop(partition).stop()
+
+    # The topic
+
+    def new_topic(self) -> CreatableTopic:
+        partitions, replication_factor, settings = self._topic_settings()
+        return CreatableTopic(
+            name=self.topic,
+            num_partitions=partitions,
+            replication_factor=replication_factor,
+            assignments=(),
+            configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in settings.items()),
+        )
+
+    async def ensure_topic(self) -> None:
+        if self.topic in self._broker.image.topics:
+            return
+        refused = await self._broker.topic_creation.create_by_name([self.topic])
+        if self.topic not in self._broker.image.topics:
+            why = refused[self.topic].message if refused else f"{self.topic} is being made."
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
+
+    def stop(self) -> None:
+        for runtime in self.shards():
+            runtime.stop()

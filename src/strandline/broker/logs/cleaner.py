@@ -1,0 +1,258 @@
+"""Compacts logs in the background: Apache Kafka's LogCleaner.
+
+Of all logs of compacted topics the one with the largest dirty share goes first. The work itself is
+`storage.compaction.cleaning`, off the loop; here is what needs the loop: which log, how fast, the swap of files, the
+checkpoint.
+
+Rules:
+1. Only what is on the device is cleaned, and the recovery point that says so is checkpointed before: recovery behind it
+   takes a gap between segments for a lost tail, and compaction leaves such gaps.
+2. Every time the work hands something over the log is looked at again. If it was cut, its start moved or the partition
+   is gone, the cleaning ends without a trace.
+3. The swap is one act on the loop. Readers under way go on in the old files, which stay for file.delete.delay.ms.
+4. A log that cannot be read is said so once, with file and position, and left alone until the damage is cut off or the
+   node started anew. A log whose cleaning failed for want of room or of memory is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.broker.replication.replica import Replica
+from strandline.ports.workers import WorkLost
+from strandline.storage.compaction.cleaning import Cleaned, Finished, Plan, Step, compact
+from strandline.storage.compaction.planning import Extent, extent_of, plan_of
+from strandline.storage.indexes import CorruptIndex
+from strandline.storage.segment import DamagedSegment
+from strandline.storage.segment_swap import remove_unfinished
+from strandline.wire.record_batch import CorruptBatch
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+# Less than this is done sooner than another process is started.
+HEAVY_BYTES_MIN: Final = 2 * 1024 * 1024
+# From here on it pays to load a compiler's output in that process.
+COMPILED_BYTES_MIN: Final = 64 * 1024 * 1024
+# Kafka takes half of its buffer for reading; less makes many small reads.
+_READ_BYTES_MIN: Final = 64 * 1024
+# Between two looks at the log. Each costs a turn of the loop and of a worker, which a busy machine lets wait.
+_STEP_BYTES_MAX: Final = 4 * 1024 * 1024
+
+
+class _Overtaken(Exception):
+    """The log is no longer the one that the cleaning began with."""
+
+
+class Cleaner:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.under_way: dict[TopicPartition, None] = {}
+        self._unreadable: dict[tuple[TopicPartition, bytes], int] = {}  # with its count of cuts
+        self._io_free_at = 0.0
+
+    def start(self) -> None:
+        if self._broker.config.flag("log.cleaner.enable"):
+            self._broker.tasks.start(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self._number("log.cleaner.backoff.ms") / 1000)
+            await self._open_compacted()
+            failed: set[Replica] = set()
+            tasks = [
+                self._broker.tasks.start(self._clean_while_dirty(failed))
+                for _ in range(int(self._number("log.cleaner.threads")))
+            ]
+            for task in tasks:
+                await asyncio.shield(task)
+
+    def _number(self, key: str) -> float:
+        value = self._broker.configs.broker_value(key)
+        assert isinstance(value, int | float)
+        return value
+
+    async def _open_compacted(self) -> None:
+        """Partitions of compacted topics that nobody has used since the start."""
+        broker = self._broker
+        for topic, state in sorted(broker.image.topics.items()):
+            if "compact" in broker.configs.topic(topic).cleanup_policy:
+                for index in sorted(state.partitions):
+                    if broker.replicas.get(topic, index) is None and broker.replicas.has_data(topic, index):
+                        try:
+                            await broker.replicas.open(topic, index)
+                        except KafkaError:
+                            continue  # it has said why, and may be gone
+                        await asyncio.sleep(0)  # the loop has its turn between two of many
+
+    async def _clean_while_dirty(self, failed: set[Replica]) -> None:
+        """What cannot be cleaned is tried again in the next round; the others must not wait for it."""
+        while (found := self._filthiest(failed)) is not None:
+            replica, extent = found
+            self.under_way[replica.partition] = None
+            try:
+                if not await self.clean(replica, extent):
+                    failed.add(replica)
+            finally:
+                del self.under_way[replica.partition]
+
+    def _candidates(self, left_out: Collection[Replica] = ()) -> Iterator[tuple[Replica, Extent]]:
+        for replica in self._broker.replicas.all_open():
+            if (
+                replica not in left_out
+                and "compact" in replica.config.cleanup_policy
+                and len(replica.log.segments) > 1
+                and replica.directory.offline_because is None
+                and replica.partition not in self.under_way
+                and self._unreadable.get((replica.partition, replica.topic_id)) != replica.log.cuts
+            ):
+                extent = self._extent(replica)
+                if extent is not None and extent.is_worth_it(replica.config.min_cleanable_dirty_ratio):
+                    yield replica, extent
+
+    def _filthiest(self, left_out: Collection[Replica]) -> tuple[Replica, Extent] | None:
+        return max(self._candidates(left_out), key=lambda found: found[1].dirty_share, default=None)
+
+    def _extent(self, replica: Replica) -> Extent | None:
+        """None if that cannot be told, which is said: it takes a look at timestamps in the log."""
+        cleaned_to = replica.directory.cleaned_offsets.get(replica.partition)
+        now_ms = self._broker.clock.wall_ms()
+        try:
+            return extent_of(replica.log, cleaned_to, replica.last_stable_offset(), now_ms)
+        except (CorruptBatch, CorruptIndex) as error:
+            self._cannot_be_read(replica, error)
+        except OSError as error:
+            self._broker.replicas.disk_error(replica.directory, error)
+        return None
+
+    def _cannot_be_read(self, replica: Replica, error: Exception) -> None:
+        self._unreadable[replica.partition, replica.topic_id] = replica.log.cuts
+        if isinstance(error, DamagedSegment):
+            self._broker.damaged_logs.found(replica, error)
+        self._broker.events.error("log cannot be compacted", partition=replica.partition, error=error)
+
+    async def clean(self, replica: Replica, extent: Extent) -> bool:
+        """Cleans one log; False if that did not come to its end."""
+        broker, log = self._broker, replica.log
+        cuts = log.cuts
+        try:
+            await self._make_durable(replica, extent.end)
+            finished = await self._walk(replica, extent, cuts)
+            replica.directory.cleaned_offsets[replica.partition] = finished.cleaned_to
+            await broker.checkpoints.write(replica.directory.render_cleaned_offsets)
+        except (_Overtaken, KafkaError) as error:
+            broker.events.info("compaction given up", partition=replica.partition, why=str(error))
+        except WorkLost as error:
+            broker.events.warn("compaction failed", partition=replica.partition, error=error)
+        except (CorruptBatch, CorruptIndex, OSError) as error:
+            if not self._is_there(replica) or log.cuts != cuts:
+                # Files went from under it, which says nothing about the disk.
+                broker.events.info("compaction given up", partition=replica.partition, why=str(error))
+            elif isinstance(error, OSError):
+                broker.replicas.disk_error(replica.directory, error)
+            else:
+                self._cannot_be_read(replica, error)
+        else:
+            broker.events.info(
+                "compacted",
+                partition=replica.partition,
+                to=finished.cleaned_to,
+                keys=finished.keys,
+                bytes_before=finished.bytes_read,
+                bytes_after=finished.bytes_written,
+                records_before=finished.records_read,
+                records_after=finished.records_written,
+            )
+            return True
+        await self._remove_unfinished(replica)
+        return False
+
+    async def _make_durable(self, replica: Replica, end: int) -> None:
+        if replica.log.recovery_point < end:
+            await self._broker.flush(replica)
+        if replica.log.recovery_point < end:  # only what is on the device is cleaned
+            raise _Overtaken("the log was cut while it was synced, or its start has moved")
+        replica.directory.recovery_points[replica.partition] = replica.log.recovery_point
+        await self._broker.checkpoints.write(replica.directory.render_recovery_points)
+
+    async def _walk(self, replica: Replica, extent: Extent, cuts: int) -> Finished:
+        broker = self._broker
+        self._check(replica, cuts)
+        plan = self._plan(replica, extent)
+        walk = broker.workers.walk(compact, broker.disk, plan, is_heavy=_bytes_of(plan) >= HEAVY_BYTES_MIN)
+        try:
+            while (done := await walk.next()) is not None:
+                self._check(replica, cuts)
+                match done:
+                    case Step():
+                        await self._throttle(done.bytes_moved)
+                    case Cleaned():
+                        await self._swap(replica, done)
+                    case Finished():
+                        return done
+        finally:
+            walk.close()
+        raise AssertionError("a cleaning ends by saying so")
+
+    def _is_there(self, replica: Replica) -> bool:
+        return self._broker.replicas.get(*replica.partition) is replica
+
+    def _check(self, replica: Replica, cuts: int) -> None:
+        if not self._is_there(replica):
+            raise _Overtaken("the partition has been deleted")
+        replica.check_online()
+        if replica.log.cuts != cuts:
+            raise _Overtaken("the log was cut, or its start has moved")
+
+    def _plan(self, replica: Replica, extent: Extent) -> Plan:
+        threads = max(self._number("log.cleaner.threads"), 1)
+        load = self._number("log.cleaner.io.buffer.load.factor")
+        plan = plan_of(
+            replica.log,
+            extent,
+            now_ms=self._broker.clock.wall_ms(),
+            key_bytes_max=int(self._number("log.cleaner.dedupe.buffer.size") * load / threads),
+            read_bytes=max(int(self._number("log.cleaner.io.buffer.size") / threads / 2), _READ_BYTES_MIN),
+            seed=int.from_bytes(self._broker.random.uuid()[:8], "big"),
+        )
+        a_tenth_of_a_second = int(self._number("log.cleaner.io.max.bytes.per.second") / 10)
+        return plan._replace(
+            may_compile=_bytes_of(plan) >= COMPILED_BYTES_MIN,
+            step_bytes=min(_STEP_BYTES_MAX, a_tenth_of_a_second),
+        )
+
+    async def _swap(self, replica: Replica, cleaned: Cleaned) -> None:
+        broker = self._broker
+        try:
+            paths = replica.log.replace_segments(cleaned.bases, cleaned.size)
+            broker.background.remove_later(paths, replica.config.file_delete_delay_ms)
+            await broker.replicas.sync(replica.directory, broker.disk.sync_directory, replica.log.directory)
+        except OSError as error:
+            if self._is_there(replica):
+                # Half of the names may be changed, or none of it on the device: a start sorts that out.
+                raise broker.replicas.sync_failed(replica.directory, error) from error
+            raise
+
+    async def _throttle(self, bytes_moved: int) -> None:
+        rate = self._number("log.cleaner.io.max.bytes.per.second")
+        now = self._broker.clock.monotonic()
+        self._io_free_at = max(self._io_free_at, now) + bytes_moved / rate
+        if self._io_free_at - now > 0.001:
+            await asyncio.sleep(self._io_free_at - now)
+
+    async def _remove_unfinished(self, replica: Replica) -> None:
+        broker = self._broker
+        if self._is_there(replica) and replica.directory.offline_because is None:
+            try:
+                await broker.workers.run(remove_unfinished, broker.disk, replica.log.directory)
+            except OSError as error:
+                if self._is_there(replica):
+                    broker.replicas.disk_error(replica.directory, error)
+
+
+def _bytes_of(plan: Plan) -> int:
+    return sum(size for _, size in plan.segments)

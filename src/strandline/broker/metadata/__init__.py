@@ -1,0 +1,1 @@
+"""The metadata quorum and the controller on this node, and the publishing of what they decide."""

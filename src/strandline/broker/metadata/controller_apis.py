@@ -1,0 +1,196 @@
+"""What the active controller answers, by request. Each is a plan of the machine, committed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.metadata.controller_runtime import ControllerRuntime
+from strandline.broker.metadata.voter_apis import answer_add_voter, answer_remove_voter
+from strandline.controller.features import KRAFT_VERSION_FEATURE
+from strandline.quorum.messages import VersionUpgradeRequested
+from strandline.wire.api.k19_create_topics import (
+    CreateTopicsRequest,
+)
+from strandline.wire.api.k20_delete_topics import (
+    DeleteTopicsRequest,
+)
+from strandline.wire.api.k33_alter_configs import (
+    AlterConfigsRequest,
+)
+from strandline.wire.api.k37_create_partitions import (
+    CreatePartitionsRequest,
+)
+from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from strandline.wire.api.k44_incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+)
+from strandline.wire.api.k45_alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from strandline.wire.api.k46_list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from strandline.wire.api.k57_update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from strandline.wire.api.k67_allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from strandline.wire.api.k70_controller_registration import (
+    ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
+)
+from strandline.wire.api.k73_assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
+from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest
+from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest
+from strandline.wire.schema import Request
+
+
+async def decide(runtime: ControllerRuntime, request: Request, version: int) -> Any:
+    """The response. Raises NOT_CONTROLLER if this is not the active controller, or no longer."""
+    machine = runtime.machine
+    match request:
+        case CreateTopicsRequest():
+            return await runtime.commit(lambda: machine.plan_create_topics(request))
+        case DeleteTopicsRequest():
+            return await runtime.commit(lambda: machine.plan_delete_topics(request, version))
+        case CreatePartitionsRequest():
+            return await runtime.commit(lambda: machine.plan_create_partitions(request))
+        case AlterConfigsRequest():
+            return await runtime.commit(lambda: machine.plan_alter_configs(request))
+        case IncrementalAlterConfigsRequest():
+            return await runtime.commit(lambda: machine.plan_incremental_alter_configs(request))
+        case ElectLeadersRequest():
+            return await runtime.commit(lambda: machine.plan_elect_leaders(request))
+        case AlterPartitionReassignmentsRequest():
+            return await runtime.commit(lambda: machine.plan_alter_reassignments(request))
+        case ListPartitionReassignmentsRequest():
+            runtime.check_active()
+            return machine.list_reassignments(request)
+        case UpdateFeaturesRequest():
+            return await _update_features(runtime, request, version)
+        case AddRaftVoterRequest():
+            return await answer_add_voter(runtime.active_quorum(), request)
+        case RemoveRaftVoterRequest():
+            return await answer_remove_voter(runtime.active_quorum(), request)
+        case _:
+            return await _decide_for_broker(runtime, request, version)
+
+
+async def _update_features(
+    runtime: ControllerRuntime, request: UpdateFeaturesRequest, version: int
+) -> UpdateFeaturesResponse:
+    """The machine's levels are records; that of kraft.version is the quorum's, which says whether it can be raised."""
+    quorum = runtime.active_quorum()
+    wanted = {update.feature: update.max_version_level for update in request.feature_updates}
+    level = wanted.get(KRAFT_VERSION_FEATURE, 0)
+    if level > quorum.core.history.version:
+        checked = runtime.machine.plan_update_features(request, version, quorum.core.history.version)
+        if checked.response.error_code != ErrorCode.NONE:
+            return checked.response
+        answer = await quorum.request(
+            lambda token: VersionUpgradeRequested(token=token, validates_only=request.validate_only)
+        )
+        if answer.error:
+            raise KafkaError(ErrorCode[answer.error], answer.message)
+    return await runtime.commit(
+        lambda: runtime.machine.plan_update_features(request, version, quorum.core.history.version)
+    )
+
+
+async def _decide_for_broker(runtime: ControllerRuntime, request: Request, version: int) -> Any:
+    """What brokers ask for themselves: an error is the code of the whole response."""
+    try:
+        match request:
+            case BrokerRegistrationRequest():
+                return await runtime.register(request)
+            case BrokerHeartbeatRequest():
+                return await runtime.heartbeat(request)
+            case AlterPartitionRequest():
+                return await runtime.commit(lambda: runtime.machine.plan_alter_partition(request, version))
+            case ControllerRegistrationRequest():
+                await runtime.commit(lambda: runtime.machine.plan_register_controller(request))
+                return ControllerRegistrationResponse(
+                    throttle_time_ms=0, error_code=ErrorCode.NONE, error_message=None
+                )
+            case AssignReplicasToDirsRequest():
+                return await runtime.commit(lambda: runtime.machine.plan_assign(request))
+            case AllocateProducerIdsRequest():
+                block = await runtime.commit(
+                    lambda: runtime.machine.plan_allocate_producer_ids(
+                        request.broker_id, request.broker_epoch
+                    )
+                )
+                return AllocateProducerIdsResponse(
+                    throttle_time_ms=0,
+                    error_code=ErrorCode.NONE,
+                    producer_id_start=block.first,
+                    producer_id_len=block.size,
+                )
+            case UnregisterBrokerRequest():
+                await runtime.commit(lambda: runtime.machine.plan_unregister(request.broker_id))
+                return UnregisterBrokerResponse(
+                    throttle_time_ms=0, error_code=ErrorCode.NONE, error_message=None
+                )
+            case _:
+                raise KafkaError(
+                    ErrorCode.UNSUPPORTED_VERSION, f"{type(request).__name__} is not for controllers."
+                )
+    except KafkaError as error:
+        if error.code == ErrorCode.NOT_CONTROLLER:
+            raise
+        return refused_by_controller(request, error)
+
+
+def refused_by_controller(request: Request, error: KafkaError) -> Any:
+    """The response that says that the whole request failed, for requests whose response can say so."""
+    code, message = error.code, error.message
+    match request:
+        case ElectLeadersRequest():
+            return ElectLeadersResponse(throttle_time_ms=0, error_code=code, replica_election_results=())
+        case AlterPartitionReassignmentsRequest():
+            return AlterPartitionReassignmentsResponse(
+                throttle_time_ms=0, error_code=code, error_message=message, responses=()
+            )
+        case ListPartitionReassignmentsRequest():
+            return ListPartitionReassignmentsResponse(
+                throttle_time_ms=0, error_code=code, error_message=message, topics=()
+            )
+        case UpdateFeaturesRequest():
+            return UpdateFeaturesResponse(throttle_time_ms=0, error_code=code, error_message=message)
+        case _:
+            return _refused_for_broker(request, error)
+
+
+def _refused_for_broker(request: Request, error: KafkaError) -> Any:
+    code = error.code
+    match request:
+        case BrokerRegistrationRequest():
+            return BrokerRegistrationResponse(throttle_time_ms=0, error_code=code)
+        case BrokerHeartbeatRequest():
+            return BrokerHeartbeatResponse(throttle_time_ms=0, error_code=code, should_shut_down=False)
+        case AlterPartitionRequest():
+            return AlterPartitionResponse(throttle_time_ms=0, error_code=code, topics=())
+        case ControllerRegistrationRequest():
+            return ControllerRegistrationResponse(
+                throttle_time_ms=0, error_code=code, error_message=error.message
+            )
+        case AssignReplicasToDirsRequest():
+            return AssignReplicasToDirsResponse(throttle_time_ms=0, error_code=code, directories=())
+        case AllocateProducerIdsRequest():
+            return AllocateProducerIdsResponse(
+                throttle_time_ms=0, error_code=code, producer_id_start=-1, producer_id_len=0
+            )
+        case UnregisterBrokerRequest():
+            return UnregisterBrokerResponse(throttle_time_ms=0, error_code=code, error_message=error.message)
+        case _:
+            raise error

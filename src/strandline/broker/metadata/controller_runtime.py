@@ -1,0 +1,346 @@
+"""Gives the controller's machine its log, and watches over brokers while this node leads the quorum.
+
+1. A node becomes the active controller when the first record of its epoch is committed: then its machine has all of it.
+2. A plan's records are applied when they are appended, so that the next plan sees them; the answer is given when they
+   are committed. If leadership is lost before that the machine is made anew from what is committed.
+3. A broker is fenced when its heartbeats stop for `broker.session.timeout.ms`, or at once when its connection breaks
+   and its address refuses a probe. A broker that answers is never fenced for a lost connection, and none for a time in
+   which the controller itself stood still.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.nodes import is_gone
+from strandline.broker.tasks import TaskScope
+from strandline.controller.brokers import Registration, check_epoch
+from strandline.controller.controller import Controller
+from strandline.controller.directories import are_all_offline
+from strandline.controller.image import BrokerState
+from strandline.controller.plans import Planned
+from strandline.ports.clock import Clock
+from strandline.ports.network import Network
+from strandline.quorum.roles import Leader
+from strandline.telemetry.events import Events
+from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from strandline.wire.records.metadata import BrokerEndpoint, BrokerFeature
+from strandline.wire.schema import Message
+
+if TYPE_CHECKING:
+    from strandline.broker.metadata.raft_node import QuorumNode
+
+R = TypeVar("R")
+_PROBE_S: Final = 0.5
+_AGAIN_S: Final = 0.5
+_CLEAN_EPOCH_UNKNOWN: Final = -1
+
+
+class ControllerRuntime:
+    def __init__(
+        self,
+        *,
+        new_machine: Callable[[], Controller],
+        clock: Clock,
+        network: Network,
+        events: Events,
+        tasks: TaskScope,
+        node_id: int,
+        cluster_id: str,
+        session_timeout_s: float,
+        inter_broker_listener: str,
+    ) -> None:
+        self._new_machine = new_machine
+        self.machine = new_machine()
+        self._clock = clock
+        self._network = network
+        self._events = events
+        self._tasks = tasks
+        self._node_id = node_id
+        self._cluster_id = cluster_id
+        self._session_timeout_s = session_timeout_s
+        self._inter_broker_listener = inter_broker_listener
+        self.quorum: QuorumNode | None = None
+        self.is_active = False
+        # Everything before this offset is in the machine.
+        self._applied = 0
+        self._sessions: dict[int, float] = {}
+        self._connections: dict[int, int] = {}  # broker to how many connections it has here
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_for: float | None = None
+
+    # What the quorum tells
+
+    def committed(self, message: Message, end_offset: int) -> None:
+        if end_offset > self._applied:
+            self.machine.apply(message)
+
+    def published(self, end_offset: int) -> None:
+        self._applied = max(self._applied, end_offset)
+        quorum = self.quorum
+        if quorum is None or self.is_active or not isinstance(quorum.core.role, Leader):
+            return
+        if end_offset > quorum.core.role.epoch_start:
+            self._activate()
+
+    def snapshot_loaded(self, records: list[Message], end_offset: int) -> None:
+        self.machine = self._new_machine()
+        for record in records:
+            self.machine.apply(record)
+        self._applied = end_offset
+
+    def leads_no_more(self) -> None:
+        was_active, self.is_active = self.is_active, False
+        self._sessions.clear()
+        self._disarm()
+        quorum = self.quorum
+        if was_active and quorum is not None:
+            self._rebuild(quorum)
+
+    def _rebuild(self, quorum: QuorumNode) -> None:
+        """Forgets what was applied and not committed."""
+        from strandline.broker.metadata.raft_log import records_of_snapshot
+
+        self.machine = self._new_machine()
+        start = 0
+        if quorum.store.snapshot is not None:
+            start = quorum.store.snapshot.offset
+            for record in records_of_snapshot(quorum.store.read_snapshot()):
+                self.machine.apply(record)
+        self._applied = quorum.applied_offset
+        for _, message in quorum.store.messages(start, self._applied):
+            if message is not None:
+                self.machine.apply(message)
+
+    def _activate(self) -> None:
+        self.is_active = True
+        now = self._clock.monotonic()
+        # Whoever was alive a moment ago has a whole session to show it again.
+        for broker in self.machine.image.brokers.values():
+            if not broker.fenced and broker.node_id != self._node_id:
+                self._sessions[broker.node_id] = now + self._session_timeout_s
+                # It may have died together with the controller before this one.
+                self._tasks.start(self._probe(broker.node_id))
+        self._events.info(
+            "active controller", epoch=self.quorum.core.epoch if self.quorum is not None else -1
+        )
+        if not self.machine.image.features:
+            self._tasks.start(self._begin_cluster())
+        self._arm()
+
+    async def _begin_cluster(self) -> None:
+        while self.is_active and not self.machine.image.features:
+            try:
+                await self.commit(lambda: Planned(records=self.machine.first_records(), response=None))
+            except KafkaError as error:
+                # The disk is full, or the next controller begins the cluster.
+                self._events.warn("the cluster has not begun", error=error)
+                await asyncio.sleep(_AGAIN_S)
+
+    # Deciding
+
+    async def commit(self, plan: Callable[[], Planned[R]]) -> R:
+        """Plans, appends, applies, and gives the response once it is committed."""
+        self.check_active()
+        quorum = self.quorum
+        assert quorum is not None
+        try:
+            planned = plan()
+        except KafkaError:
+            raise
+        except Exception as error:
+            # A plan changes nothing, so this node need not end; a broker that forwarded it would try the next one's.
+            trace = "".join(traceback.format_exception(error))
+            self._events.error("a request could not be decided", error=repr(error), trace=trace)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"The controller failed: {error!r}.") from error
+        if not planned.records:
+            # What it rests on may not be committed yet.
+            await quorum.settled()
+            return planned.response
+        committed = quorum.append(planned.records)
+        for record in planned.records:
+            self.machine.apply(record)
+        self._applied = quorum.end_offset
+        await committed
+        return planned.response
+
+    def check_active(self) -> None:
+        if not self.is_active:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
+
+    def active_quorum(self) -> QuorumNode:
+        self.check_active()
+        assert self.quorum is not None
+        return self.quorum
+
+    @property
+    def next_offset(self) -> int:
+        assert self.quorum is not None
+        return self.quorum.end_offset
+
+    # Brokers
+
+    async def register(self, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+        if request.cluster_id != self._cluster_id:
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_CLUSTER_ID,
+                f"The broker expects cluster {request.cluster_id}; this is {self._cluster_id}.",
+            )
+        old = self.machine.image.brokers.get(request.broker_id)
+        was_clean = old is not None and request.previous_broker_epoch == old.epoch
+        registration = Registration(
+            broker_id=request.broker_id,
+            incarnation=request.incarnation_id,
+            endpoints=tuple(
+                BrokerEndpoint(name=e.name, host=e.host, port=e.port, security_protocol=e.security_protocol)
+                for e in request.listeners
+            ),
+            features=tuple(
+                BrokerFeature(
+                    name=f.name,
+                    min_supported_version=f.min_supported_version,
+                    max_supported_version=f.max_supported_version,
+                )
+                for f in request.features
+            ),
+            rack=request.rack,
+            log_dirs=request.log_dirs,
+            was_clean_shutdown=was_clean or old is None,
+        )
+        is_old_alive = await self._is_alive_elsewhere(registration)
+        epoch = await self.commit(
+            lambda: self.machine.plan_register(registration, self.next_offset, is_old_alive=is_old_alive)
+        )
+        self._touch(request.broker_id)
+        return BrokerRegistrationResponse(throttle_time_ms=0, error_code=ErrorCode.NONE, broker_epoch=epoch)
+
+    async def _is_alive_elsewhere(self, registration: Registration) -> bool:
+        """Whether another process with this id is still there. One that took over its address is its successor."""
+        broker_id = registration.broker_id
+        old = self.machine.image.brokers.get(broker_id)
+        if (
+            old is None
+            or old.fenced
+            or old.incarnation == registration.incarnation
+            or broker_id == self._node_id
+        ):
+            return False
+        if self._connections.get(broker_id):
+            return True
+        if old.endpoints == registration.endpoints or not old.endpoints:
+            return False
+        if await self._is_gone(old):
+            return False
+        return self._sessions.get(broker_id, 0.0) > self._clock.monotonic()
+
+    async def heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
+        self.check_active()
+        self._sender_of(request)
+        self._touch(request.broker_id)
+        if request.offline_log_dirs:
+            await self.commit(
+                lambda: self.machine.plan_offline_directories(request.broker_id, request.offline_log_dirs)
+            )
+        broker = self._sender_of(request)
+        is_usable = not are_all_offline(self.machine.image, request.broker_id, request.offline_log_dirs)
+        is_caught_up = request.current_metadata_offset >= broker.epoch
+        should_shut_down = False
+        if request.want_shut_down:
+            should_shut_down = await self.commit(
+                lambda: self.machine.plan_controlled_shutdown(request.broker_id)
+            )
+        elif request.want_fence:
+            await self.commit(lambda: self.machine.plan_fence(request.broker_id))
+        elif broker.fenced and is_caught_up and is_usable:
+            await self.commit(lambda: self.machine.plan_unfence(request.broker_id))
+        return BrokerHeartbeatResponse(
+            throttle_time_ms=0,
+            error_code=ErrorCode.NONE,
+            is_caught_up=is_caught_up,
+            is_fenced=self._sender_of(request).fenced,
+            should_shut_down=should_shut_down,
+        )
+
+    def _sender_of(self, request: BrokerHeartbeatRequest) -> BrokerState:
+        """Asked for again after each wait, during which the broker may have been unregistered."""
+        return check_epoch(self.machine.image, request.broker_id, request.broker_epoch)
+
+    def _touch(self, broker_id: int) -> None:
+        if broker_id == self._node_id:
+            return  # the broker in this process is alive as long as the process is
+        self._sessions[broker_id] = self._clock.monotonic() + self._session_timeout_s
+        self._arm()
+
+    def connection_opened(self, broker_id: int) -> None:
+        self._connections[broker_id] = self._connections.get(broker_id, 0) + 1
+
+    def connection_lost(self, broker_id: int) -> None:
+        self._connections[broker_id] -= 1
+        if self.is_active and not self._connections[broker_id]:
+            self._tasks.start(self._probe(broker_id))
+
+    async def _probe(self, broker_id: int) -> None:
+        broker = self.machine.image.brokers.get(broker_id)
+        if broker is None or broker.fenced or not broker.endpoints:
+            return
+        if not await self._is_gone(broker):
+            return
+        if self._connections.get(broker_id):
+            return  # it came back meanwhile
+        self._events.warn("broker is gone", broker=broker_id)
+        await self._fence(broker_id, broker.epoch)
+
+    async def _is_gone(self, broker: BrokerState) -> bool:
+        """By the address that brokers use; others may lead nowhere from here, so that all of them have to refuse."""
+        named = [e for e in broker.endpoints if e.name == self._inter_broker_listener]
+        for endpoint in named or broker.endpoints:
+            if not await is_gone(self._network, endpoint.host, endpoint.port, _PROBE_S):
+                return False
+        return True
+
+    async def _fence(self, broker_id: int, epoch: int) -> None:
+        try:
+            broker = self.machine.image.brokers.get(broker_id)
+            if broker is not None and broker.epoch == epoch:
+                self._sessions.pop(broker_id, None)
+                await self.commit(lambda: self.machine.plan_fence(broker_id))
+        except KafkaError:
+            if self.is_active:
+                self._touch(broker_id)  # the disk is full: tried again after another session
+
+    # Time
+
+    def _arm(self) -> None:
+        deadline = min(self._sessions.values(), default=None)
+        self._disarm()
+        self._armed_for = deadline
+        if deadline is not None and self.is_active:
+            delay = max(deadline - self._clock.monotonic(), 0.001)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._check_sessions)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check_sessions(self) -> None:
+        self._timer = None
+        now = self._clock.monotonic()
+        if self._armed_for is not None and now - self._armed_for > self._session_timeout_s / 3:
+            # This process stood still: heartbeats may be waiting in its sockets, and nobody else is to blame.
+            self._sessions = dict.fromkeys(self._sessions, now + self._session_timeout_s)
+        for broker_id in [b for b, deadline in self._sessions.items() if deadline <= now]:
+            del self._sessions[broker_id]
+            broker = self.machine.image.brokers.get(broker_id)
+            if broker is not None and not broker.fenced:
+                self._events.warn("broker session expired", broker=broker_id)
+                self._tasks.start(self._fence(broker_id, broker.epoch))
+        self._arm()
+
+    def stop(self) -> None:
+        self._disarm()

@@ -1,0 +1,126 @@
+"""What this node knows of the cluster: follows the committed records, and tells the broker what changed.
+
+Changes of one batch of records are published together, so that nobody sees half of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from strandline.config import DynamicConfigs
+from strandline.controller.controller import apply_to
+from strandline.controller.image import ClusterImage
+from strandline.controller.observers import OBSERVERS
+from strandline.wire.records.metadata import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+)
+from strandline.wire.schema import Message
+
+if TYPE_CHECKING:
+    from strandline.broker.metadata.controller_runtime import ControllerRuntime
+
+
+@dataclass(slots=True)
+class Changes:
+    """What a publication brought."""
+
+    removed_topics: list[str] = field(default_factory=list)
+    partitions: dict[tuple[str, int], None] = field(default_factory=dict)
+    fenced: list[int] = field(default_factory=list)
+    has_configs: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.removed_topics or self.partitions or self.fenced or self.has_configs)
+
+
+class MetadataView:
+    def __init__(
+        self,
+        image: ClusterImage,
+        configs: DynamicConfigs,
+        runtime: ControllerRuntime | None,
+        on_changes: Callable[[Changes], None],
+        on_leader: Callable[[], None],
+    ) -> None:
+        self._image = image
+        self._configs = configs
+        self._runtime = runtime
+        self._on_changes = on_changes
+        self._on_leader = on_leader
+        self._changes = Changes()
+        self._end_offset = 0
+
+    def committed(self, message: Message, end_offset: int) -> None:
+        self._note(message)
+        apply_to(self._image, self._configs, message)
+        if self._runtime is not None:
+            self._runtime.committed(message, end_offset)
+
+    def _note(self, message: Message) -> None:
+        match message:
+            case RemoveTopicRecord():
+                name = self._image.topics_by_id[message.topic_id].name
+                self._changes.removed_topics.append(name)
+                self._changes.partitions = {key: None for key in self._changes.partitions if key[0] != name}
+            case PartitionRecord() | PartitionChangeRecord():
+                name = self._image.topics_by_id[message.topic_id].name
+                self._changes.partitions[name, message.partition_id] = None
+            case BrokerRegistrationChangeRecord(fenced=1):
+                self._changes.fenced.append(message.broker_id)
+            case ConfigRecord():
+                self._changes.has_configs = True
+                topic = self._image.topics.get(message.resource_name)
+                if message.name == OBSERVERS and topic is not None:
+                    self._changes.partitions |= {(topic.name, index): None for index in topic.partitions}
+            case _:
+                pass
+
+    def published(self, end_offset: int) -> None:
+        self._end_offset = max(self._end_offset, end_offset)
+        if self._runtime is not None:
+            self._runtime.published(end_offset)
+        if self._changes:
+            changes, self._changes = self._changes, Changes()
+            self._on_changes(changes)
+
+    def snapshot_loaded(self, records: list[Message], end_offset: int) -> None:
+        """The image is made anew: everything in it may have changed."""
+        # What came after an earlier one would count as removed, and its logs with it.
+        assert end_offset >= self._end_offset, "an image never goes back"
+        old_topics = list(self._image.topics.values())
+        old_configs = list(self._image.configs)
+        self._image.clear()
+        for record in records:
+            self._note_of_snapshot(record)
+            apply_to(self._image, self._configs, record)
+        # A topic that has been made again under its name is another one.
+        self._changes.removed_topics += [
+            topic.name for topic in old_topics if topic.topic_id not in self._image.topics_by_id
+        ]
+        for resource in old_configs:
+            if resource not in self._image.configs:
+                self._configs.set_overrides(*resource, {})
+        self._changes.has_configs = True
+        if self._runtime is not None:
+            self._runtime.snapshot_loaded(records, end_offset)
+        self.published(end_offset)
+
+    def _note_of_snapshot(self, record: Message) -> None:
+        if isinstance(record, PartitionRecord):
+            self._note(record)
+
+    def leads(self, epoch: int) -> None:
+        pass  # the controller becomes active when the first record of the epoch is committed
+
+    def leads_no_more(self) -> None:
+        if self._runtime is not None:
+            self._runtime.leads_no_more()
+
+    def leader_changed(self, leader_id: int, epoch: int) -> None:
+        self._on_leader()

@@ -1,0 +1,189 @@
+"""Puts together a node's part in the metadata quorum: its copy of the log, its voters, its controller if it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from strandline.broker.metadata.controller_runtime import ControllerRuntime
+from strandline.broker.metadata.publisher import MetadataView
+from strandline.broker.metadata.raft_endpoints import Address, QuorumAddresses
+from strandline.broker.metadata.raft_log import (
+    BOOTSTRAP_FILE,
+    PARTITION,
+    MetadataStore,
+    render_snapshot,
+    snapshot_name,
+)
+from strandline.broker.metadata.raft_node import QuorumNode
+from strandline.config import BrokerConfig, DynamicConfigs, TopicConfig
+from strandline.config.addresses import parse_address, parse_voter
+from strandline.controller.controller import Controller
+from strandline.controller.features import bootstrap_records
+from strandline.quorum.messages import OffsetAndEpoch
+from strandline.quorum.settings import QuorumSettings
+from strandline.quorum.voters import DYNAMIC_VERSION, UNKNOWN_DIRECTORY, Endpoint, ReplicaKey, Voter, VoterSet
+from strandline.storage import names
+from strandline.storage.directory import LogDirectory, UnusableDirectory, identity_of
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+
+def controller_runtime_of(broker: Broker) -> ControllerRuntime | None:
+    """None on a node that is only a broker."""
+    config = broker.config
+    if not config.is_controller:
+        return None
+    return ControllerRuntime(
+        new_machine=lambda: Controller(DynamicConfigs(config), broker.random),
+        clock=broker.clock,
+        network=broker.network,
+        events=broker.events,
+        tasks=broker.tasks,
+        node_id=broker.node_id,
+        cluster_id=broker.cluster_id,
+        session_timeout_s=config.int("broker.session.timeout.ms") / 1000,
+        inter_broker_listener=config.inter_broker_listener_name,
+    )
+
+
+def metadata_directory(config: BrokerConfig) -> str:
+    return config.optional_text("metadata.log.dir") or config.log_dirs[0]
+
+
+def take_directories(broker: Broker, directories: list[LogDirectory]) -> None:
+    """Those of log.dirs. The others serve while some cannot be read; without its metadata log there is no node.
+
+    Each goes into `directories` as soon as it is taken, so that it can be given back if another is refused.
+    """
+    for path in broker.config.log_dirs:
+        directories.append(LogDirectory(broker.disk, path, broker.node_id))
+    for directory in directories:
+        for note in directory.notes:
+            broker.events.warn("repaired", what=note)
+        if directory.offline_because is None:
+            continue
+        has_metadata = directory.path == metadata_directory(broker.config)
+        if has_metadata or all(d.offline_because is not None for d in directories):
+            raise UnusableDirectory(f"{directory.offline_because}, and the node cannot do without it")
+        broker.events.error(
+            "log directory offline",
+            directory=directory.path,
+            error=directory.offline_because,
+            advice="mend it and start the node again; if it is lost, take it out of log.dirs",
+        )
+
+
+def _directory_id(broker: Broker, directories: Sequence[LogDirectory]) -> bytes:
+    """Of the directory that holds the metadata log, which may hold nothing else."""
+    path = metadata_directory(broker.config)
+    for directory in directories:
+        if directory.path == path:
+            return directory.directory_id
+    return identity_of(broker.disk, path, broker.node_id).directory_id
+
+
+def quorum_of(broker: Broker, directories: Sequence[LogDirectory]) -> QuorumNode:
+    config = broker.config
+    own = initial_voter(config, _directory_id(broker, directories))
+    configured = configured_voters(config, own.key)
+    store = MetadataStore(
+        broker.disk,
+        broker.files,
+        metadata_directory(config),
+        _log_config(broker),
+        broker.clock.wall_ms(),
+        is_alone=len(configured) == 1,
+    )
+    for note in store.notes:
+        broker.events.warn("repaired", what=note)
+    runtime = broker.controller_runtime
+    quorum = QuorumNode(
+        disk=broker.disk,
+        clock=broker.clock,
+        random=broker.random,
+        workers=broker.workers,
+        network=broker.network,
+        process=broker.process,
+        events=broker.events,
+        store=store,
+        own=own,
+        configured=configured,
+        addresses=_addresses(config, own, configured),
+        cluster_id=broker.cluster_id,
+        settings=QuorumSettings(
+            election_timeout_s=config.int("controller.quorum.election.timeout.ms") / 1000,
+            fetch_timeout_s=config.int("controller.quorum.fetch.timeout.ms") / 1000,
+            request_timeout_s=config.int("controller.quorum.request.timeout.ms") / 1000,
+        ),
+        joins_by_itself=config.flag("controller.quorum.auto.join.enable"),
+        listener=MetadataView(
+            broker.image, broker.configs, runtime, broker.image_changed, broker.controller_changed
+        ),
+    )
+    if runtime is not None:
+        runtime.quorum = quorum
+    return quorum
+
+
+def _log_config(broker: Broker) -> TopicConfig:
+    """The metadata log has segments of its own, whatever is set for topics."""
+    segments = {
+        "segment.bytes": str(broker.config.int("metadata.log.segment.bytes")),
+        "segment.ms": str(broker.config.int("metadata.log.segment.ms")),
+        "preallocate": "false",
+    }
+    return TopicConfig(broker.configs.topic_values(segments))
+
+
+def configured_voters(config: BrokerConfig, own: ReplicaKey) -> VoterSet:
+    """Those of controller.quorum.voters; none where the log says who votes."""
+    listener = config.strings("controller.listener.names")[0]
+    voters = []
+    for entry in config.strings("controller.quorum.voters"):
+        parsed = parse_voter(entry)
+        if parsed is not None:
+            node_id, host, port = parsed
+            key = own if node_id == own.replica_id else ReplicaKey(node_id, UNKNOWN_DIRECTORY)
+            voters.append(Voter(key=key, endpoints=(Endpoint(listener, host, port),)))
+    return VoterSet.of(voters)
+
+
+def has_others(config: BrokerConfig) -> bool:
+    """Whether other nodes may come: not to a configured quorum of one."""
+    return len(config.strings("controller.quorum.voters")) != 1
+
+
+def _own_endpoints(config: BrokerConfig) -> tuple[Endpoint, ...]:
+    if not config.is_controller:
+        return ()
+    return tuple(
+        Endpoint(listener.name, listener.host or "localhost", listener.port)
+        for listener in config.advertised_controller_listeners
+    )
+
+
+def _addresses(config: BrokerConfig, own: Voter, configured: VoterSet) -> QuorumAddresses:
+    listener = config.strings("controller.listener.names")[0]
+    servers = [parse_address(entry) for entry in config.strings("controller.quorum.bootstrap.servers")]
+    bootstrap = tuple(Address(*server) for server in servers if server is not None)
+    me = configured.by_id(own.key.replica_id) or own
+    told = next((e for e in me.endpoints if e.listener == listener), None)
+    return QuorumAddresses(listener, bootstrap, told)
+
+
+def initial_voter(config: BrokerConfig, directory_id: bytes) -> Voter:
+    """This node as a voter of the quorum, which it can only be if it is a controller."""
+    return Voter(key=ReplicaKey(config.node_id, directory_id), endpoints=_own_endpoints(config))
+
+
+def quorum_file(now_ms: int, voters: VoterSet) -> tuple[str, bytes]:
+    """Name and contents of the snapshot before all others, which says who the first voters are."""
+    path = f"{names.partition_directory(PARTITION)}/{snapshot_name(OffsetAndEpoch(0, 0))}"
+    return path, render_snapshot((), now_ms, 0, DYNAMIC_VERSION, voters)
+
+
+def bootstrap_file(now_ms: int) -> tuple[str, bytes]:
+    """Name and contents of the file with which a new cluster's metadata begins."""
+    return BOOTSTRAP_FILE, render_snapshot(bootstrap_records(), now_ms, 0)

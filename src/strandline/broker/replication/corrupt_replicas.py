@@ -1,0 +1,111 @@
+"""Replicas whose logs are damaged: bytes on the disk are not those that were written.
+
+1. It is said once, with file and position.
+2. If another replica is in sync, the controller is told that this one is lost: it leaves the in-sync set, another
+   leads, and whoever reads is sent there (KAFKA_STORAGE_ERROR).
+3. Only when the image says that this replica is out, the segment with the damage and all behind it are removed. They
+   are fetched anew, and the replica joins the in-sync set as any that was away.
+4. If no other is in sync, the controller refuses, and the replica stays as it is: reading the damaged batch fails with
+   CORRUPT_MESSAGE, what is before and behind it can be read, and nothing is skipped unless a reader asks for that.
+
+A node that is stopped between 2 and 3 finds the damage again when it is next read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.broker.replication.replica import Replica
+from strandline.controller.image import LOST, NO_LEADER, PartitionState
+from strandline.partition.follower import Follower
+from strandline.storage import names
+from strandline.storage.segment import DamagedSegment
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+_LOOK_S: Final = 0.05
+
+
+class DamagedLogs:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._said: dict[TopicPartition, tuple[str, int]] = {}
+        self._replacing: dict[TopicPartition, None] = {}
+
+    def found(self, replica: Replica, damage: DamagedSegment) -> KafkaError:
+        """Has the replica replaced if that is possible; what to answer whoever wanted to read it."""
+        partition = replica.partition
+        has_others = self._has_others(replica)
+        if self._said.get(partition) != (damage.path, damage.position):
+            self._said[partition] = (damage.path, damage.position)
+            self._broker.events.error(
+                "a log is damaged",
+                partition=partition,
+                file=damage.path,
+                position=damage.position,
+                why=damage.why,
+                then="it is fetched anew"
+                if has_others
+                else "no other replica has it: that batch cannot be read",
+            )
+        if not has_others:
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE, str(damage))
+        if partition not in self._replacing:
+            self._replacing[partition] = None
+            self._broker.tasks.start(self._replace(replica, damage))
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{damage}; another replica takes over.")
+
+    def holds(self, replica: Replica) -> bool:
+        """Whether it must not be fetched yet: what is damaged has to go first."""
+        return replica.partition in self._replacing
+
+    def _state(self, replica: Replica) -> PartitionState | None:
+        """What the image says, if the replica is still there."""
+        if self._broker.replicas.get(*replica.partition) is not replica:
+            return None
+        return self._broker.replicas.state_here(*replica.partition)
+
+    def _has_others(self, replica: Replica) -> bool:
+        state = self._state(replica)
+        return state is not None and any(r != self._broker.node_id for r in state.in_sync)
+
+    def _is_out(self, state: PartitionState) -> bool:
+        """Nobody counts on it, and nobody will until the controller is told that it is here again."""
+        node_id = self._broker.node_id
+        return (
+            (node_id not in state.replicas or state.directory_of(node_id) == LOST)
+            and node_id not in (*state.in_sync, *state.eligible_leaders)
+            and state.leader not in (node_id, NO_LEADER)
+        )
+
+    async def _replace(self, replica: Replica, damage: DamagedSegment) -> None:
+        try:
+            while (state := self._state(replica)) is not None and not self._is_out(state):
+                if not await self._broker.directory_reports.say_lost(replica.partition):
+                    return  # no other can lead; whoever reads it next has it tried again
+                await asyncio.sleep(_LOOK_S)
+            if state is not None and isinstance(replica.role, Follower):
+                await self._cut(replica, damage)
+        except OSError as error:
+            self._broker.replicas.disk_error(replica.directory, error)
+        finally:
+            del self._replacing[replica.partition]
+        if self._state(replica) is not None and replica.directory.offline_because is None:
+            self._broker.replication.place(replica)
+            self._broker.directory_reports.placed(replica.partition, replica.directory)
+
+    async def _cut(self, replica: Replica, damage: DamagedSegment) -> None:
+        broker, log = self._broker, replica.log
+        broker.replication.forget(replica.partition)
+        old_end = log.log_end_offset
+        log.cut_segments_from(names.base_offset_of(damage.path.rpartition("/")[2]) or 0)
+        replica.after_cut()
+        await broker.save_cut(replica)
+        self._said.pop(replica.partition, None)
+        broker.events.warn(
+            "a damaged log is fetched anew", partition=replica.partition, end=old_end, at=log.log_end_offset
+        )

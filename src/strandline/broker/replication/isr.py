@@ -1,0 +1,156 @@
+"""Keeps in-sync sets as they should be: asks the controller to take in who has caught up and take out who has not.
+
+One request for a partition at a time. Until it is answered the larger of both sets counts for the high watermark, so
+nothing is acknowledged that a member of either set does not have (KIP-497). A request whose fate is unknown may have
+been taken: it is repeated, and the larger set goes on counting. Only a refusal that says so takes it back; after any
+other the controller knows more than this node, and the image will tell.
+
+An answer by which the set shrinks is not taken: the image tells that too, with the min.insync.replicas by which the
+controller decided who is eligible to lead. With the set of one and the minimum of before, a leader could
+acknowledge alone what somebody eligible does not have (KIP-966).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.replication.replica import Replica
+from strandline.partition.leader import Leader
+from strandline.wire.api.k56_alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    PartitionData,
+    ResponsePartitionData,
+    TopicData,
+)
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+
+_AGAIN_S: Final = 0.1
+_TAKEN_BACK: Final = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)
+_REPEATED: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT)
+
+
+class InSync:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._pending: list[tuple[Replica, Leader]] = []
+        self._sender: asyncio.Task[None] | None = None
+
+    def fetched(self, replica: Replica, follower: int) -> None:
+        """After a fetch: the follower may have caught up."""
+        leader = replica.leader
+        if follower in leader.maximal_in_sync:
+            return
+        state = self._broker.image.brokers.get(follower)
+        is_alive = state is not None and not state.fenced and not state.in_controlled_shutdown
+        if not leader.is_proposing and leader.may_join(follower, is_alive):
+            self._propose(replica, leader, (*leader.in_sync, follower))
+        else:
+            leader.wait_for(follower, is_alive)
+
+    def fenced(self, node_id: int) -> None:
+        for replica in self._broker.replicas.all_open():
+            if isinstance(replica.role, Leader) and replica.role.is_waiting:
+                replica.wait_no_longer(lambda follower: follower == node_id)
+
+    def check_lag(self) -> None:
+        lag_max_s = int(self._broker.configs.broker_value("replica.lag.time.max.ms")) / 1000  # type: ignore[arg-type]
+        now = self._broker.clock.monotonic()
+        for replica in self._broker.replicas.all_open():
+            leader = replica.role
+            if not isinstance(leader, Leader):
+                continue
+            if leader.is_waiting:
+                replica.wait_no_longer(partial(leader.is_late, lag_max_s=lag_max_s, now=now))
+            if leader.is_proposing:
+                continue
+            late = leader.lagging(lag_max_s, now)
+            if late:
+                self._broker.events.info("replicas lag", partition=replica.partition, replicas=list(late))
+                self._propose(replica, leader, tuple(r for r in leader.in_sync if r not in late))
+
+    def _propose(self, replica: Replica, leader: Leader, in_sync: tuple[int, ...]) -> None:
+        leader.propose(in_sync)
+        self._pending.append((replica, leader))
+        if self._sender is None:
+            self._sender = self._broker.tasks.start(self._send())
+
+    async def _send(self) -> None:
+        try:
+            while self._pending:
+                # The image may have decided while another request was under way.
+                batch = [(r, leader) for r, leader in self._pending if self._is_open(r, leader)]
+                self._pending = []
+                again = await self._ask(batch) if batch else []
+                if again:
+                    await asyncio.sleep(_AGAIN_S)
+                    self._pending += again
+        finally:
+            self._sender = None
+
+    @staticmethod
+    def _is_open(replica: Replica, leader: Leader) -> bool:
+        return replica.role is leader and leader.is_proposing
+
+    async def _ask(self, batch: list[tuple[Replica, Leader]]) -> list[tuple[Replica, Leader]]:
+        """What has to be asked again."""
+        topics: dict[bytes, list[PartitionData]] = {}
+        for replica, leader in batch:
+            assert leader.proposed is not None
+            topics.setdefault(replica.topic_id, []).append(
+                PartitionData(
+                    partition_index=replica.partition.partition,
+                    leader_epoch=leader.epoch,
+                    new_isr_with_epochs=tuple(
+                        BrokerState(broker_id=r, broker_epoch=self._epoch_of(leader, r))
+                        for r in leader.proposed
+                    ),
+                    partition_epoch=leader.partition_epoch,
+                )
+            )
+        request = AlterPartitionRequest(
+            broker_id=self._broker.node_id,
+            broker_epoch=self._broker.broker_epoch,
+            topics=tuple(TopicData(topic_id=t, partitions=tuple(p)) for t, p in topics.items()),
+        )
+        try:
+            response = await self._broker.controllers.call(request, 3)
+        except KafkaError:
+            response = None
+        return self._answered(batch, response)
+
+    def _epoch_of(self, leader: Leader, replica: int) -> int:
+        return (
+            self._broker.broker_epoch if replica == self._broker.node_id else leader.broker_epoch_of(replica)
+        )
+
+    def _answered(
+        self, batch: list[tuple[Replica, Leader]], response: AlterPartitionResponse | None
+    ) -> list[tuple[Replica, Leader]]:
+        answers = {}
+        if response is not None and response.error_code == ErrorCode.NONE:
+            answers = {(t.topic_id, p.partition_index): p for t in response.topics for p in t.partitions}
+        again = []
+        for replica, leader in batch:
+            answer = answers.get((replica.topic_id, replica.partition.partition))
+            if not self._is_open(replica, leader):
+                continue  # the image was faster
+            if answer is None or answer.error_code in _REPEATED:
+                again.append((replica, leader))
+            elif answer.error_code in _TAKEN_BACK:
+                leader.proposal_failed()
+            elif _takes_in(answer, leader):
+                replica.in_sync_decided(answer.isr, answer.partition_epoch)
+        return again
+
+
+def _takes_in(answer: ResponsePartitionData, leader: Leader) -> bool:
+    is_of_now = answer.error_code == ErrorCode.NONE and answer.leader_epoch == leader.epoch
+    return is_of_now and set(answer.isr) >= set(leader.in_sync)

@@ -1,0 +1,364 @@
+"""One partition's replica on this node: its log, its role, and who waits for it.
+
+Consumers and acknowledgements wait for the high watermark, followers for the end of the log.
+
+A replica is opened on its first use. From then on appending and reading are plain calls without an await, so nothing
+changes between a check and the act that relies on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import TopicPartition
+from strandline.base.tuples import new_tuple
+from strandline.config import TopicConfig
+from strandline.partition.batch_validation import Intake
+from strandline.partition.follower import Follower
+from strandline.partition.leader import ACKS_ALL, Leader
+from strandline.partition.open_transactions import Guard
+from strandline.partition.producers import AppendedBatch, Producers
+from strandline.partition.refused_batches import RefusedBatches, error_after
+from strandline.ports.clock import Clock
+from strandline.storage.directory import LogDirectory
+from strandline.storage.log import Log
+from strandline.wire.record_batch import (
+    LOG_APPEND_TIME_FLAG,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    checksum,
+    headers_in,
+)
+from strandline.wire.records.markers import Marker, marker_batch, read_marker
+
+
+class Appended(NamedTuple):
+    """Where a batch is: the offsets it got now or, for a repeated batch, had got before."""
+
+    base_offset: int
+    last_offset: int
+    append_time_ms: int
+
+
+def _where(repeated: AppendedBatch) -> Appended:
+    return Appended(repeated.first_offset, repeated.last_offset, repeated.timestamp)
+
+
+class Replica:
+    __slots__ = (
+        "_append_wakers",
+        "_clock",
+        "_refused_batches",
+        "_wakers",
+        "config",
+        "directory",
+        "flushing",
+        "has_unsaved_cut",
+        "intake",
+        "last_flush_ms",
+        "log",
+        "partition",
+        "producers",
+        "role",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        topic_id: bytes,
+        config: TopicConfig,
+        directory: LogDirectory,
+        log: Log,
+        role: Leader | Follower,
+        clock: Clock,
+    ) -> None:
+        self.partition = partition
+        self.topic_id = topic_id
+        self.directory = directory
+        self.log = log
+        self.role = role
+        producers = log.producers
+        assert isinstance(producers, Producers)
+        self.producers: Producers = producers
+        self._clock = clock
+        self._refused_batches = RefusedBatches()
+        self.last_flush_ms: int = clock.wall_ms()
+        self.has_unsaved_cut = False  # nothing may be fetched yet: see `Broker.save_cut`
+        self.flushing: asyncio.Task[KafkaError | None] | None = None  # the sync that runs now
+        # Called when the high watermark advances, in the order of their coming.
+        self._wakers: dict[int, Callable[[], None]] = {}
+        self._append_wakers: dict[int, Callable[[], None]] = {}
+        self.configure(config)
+
+    @property
+    def is_leader(self) -> bool:
+        return isinstance(self.role, Leader)
+
+    @property
+    def leader(self) -> Leader:
+        """The leader's role; raises NOT_LEADER_OR_FOLLOWER on a follower."""
+        role = self.role
+        if isinstance(role, Leader):
+            return role
+        raise self._not_leader()
+
+    @property
+    def epoch(self) -> int:
+        return self.role.epoch
+
+    def configure(self, config: TopicConfig) -> None:
+        self.config = config
+        self.log.config = config
+        self.intake = Intake(config)
+
+    @property
+    def high_watermark(self) -> int:
+        return self.role.high_watermark
+
+    def last_stable_offset(self) -> int:
+        """How far read_committed readers see."""
+        stable = self.producers.transactions.last_stable_offset(self.role.high_watermark)
+        return max(stable, self.log.log_start_offset)
+
+    def check_online(self) -> None:
+        if self.directory.offline_because is not None:
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"Log directory {self.directory.path} is offline: see the node's log.",
+            )
+
+    def check_leader_epoch(self, epoch: int) -> None:
+        """What KIP-320 asks of a request that says which epoch it believes in (-1: it does not say)."""
+        if epoch >= 0 and epoch != self.epoch:
+            if epoch < self.epoch:
+                raise KafkaError(
+                    ErrorCode.FENCED_LEADER_EPOCH, f"The leader epoch is {self.epoch}, not {epoch}."
+                )
+            raise KafkaError(
+                ErrorCode.UNKNOWN_LEADER_EPOCH, f"The leader epoch is {self.epoch}, not {epoch} yet."
+            )
+
+    def append(
+        self, batch: memoryview, header: BatchHeader, acks: int, now_ms: int, guard: Guard | None = None
+    ) -> Appended:
+        """Appends a batch that `intake` has checked; raises KafkaError, or OSError if the disk refuses.
+
+        `guard` says that the coordinator was asked about the transaction that this batch may open.
+        """
+        leader = self.role
+        if not isinstance(leader, Leader):
+            raise self.refuse(header, self._not_leader())
+        min_in_sync = self.config.min_insync_replicas
+        if acks == ACKS_ALL and leader.is_below_minimum(min_in_sync):
+            repeated = self.producers.repetition(header)
+            if repeated is None:
+                raise self.refuse(header, leader.not_enough_in_sync(min_in_sync))
+            return _where(repeated)
+        append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else -1
+        if header.producer_id >= 0:
+            repeated = self._check_producer(header, guard)
+            if repeated is not None:
+                return _where(repeated)
+            if header.attributes & TRANSACTIONAL_FLAG:
+                self._check_transaction(header, guard)
+        log = self.log
+        base_offset = log.log_end_offset
+        try:
+            log.append(batch, header, base_offset, leader.epoch, now_ms)
+        except OSError:
+            self.refuse(header, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))
+            raise
+        if header.producer_id >= 0:
+            self.producers.appended(header, base_offset)
+            if self._refused_batches:
+                self._refused_batches.forget(header.producer_id)
+        end_offset = log.log_end_offset
+        if leader.appended(end_offset, min_in_sync) and self._wakers:
+            self._advanced()
+        if self._append_wakers:
+            self._wake_appended()
+        return new_tuple(Appended, (base_offset, end_offset - 1, append_time))
+
+    def _check_producer(self, header: BatchHeader, guard: Guard | None) -> AppendedBatch | None:
+        """The batch that this one repeats, if it does. Raises KafkaError if it must not be appended."""
+        try:
+            repeated = self.producers.check(header, guard)
+        except KafkaError as error:
+            if error.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                self._check_refused_before(header)
+            raise
+        if repeated is None and self._refused_batches:
+            self._check_refused_before(header)
+        return repeated
+
+    def _check_refused_before(self, header: BatchHeader) -> None:
+        """Raises KafkaError if a batch was refused that has to come before this one."""
+        expected = self.producers.expected_sequence(header.producer_id, header.producer_epoch)
+        refused = self._refused_batches.before(header, expected)
+        if refused is not None:
+            raise error_after(refused, header, self._clock.monotonic())
+
+    def refuse(self, header: BatchHeader, error: KafkaError) -> KafkaError:
+        """Notes that a batch is refused with this error, for those that were sent after it; returns the error."""
+        if error.retriable and header.producer_id >= 0:
+            expected = self.producers.expected_sequence(header.producer_id, header.producer_epoch)
+            self._refused_batches.note(header, expected, error, self._clock.monotonic())
+        return error
+
+    def check_leads(self, header: BatchHeader) -> None:
+        """Refuses a batch that this node may not append because it does not lead."""
+        if not self.is_leader:
+            raise self.refuse(header, self._not_leader())
+
+    def _not_leader(self) -> KafkaError:
+        return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead {self.partition}.")
+
+    def _wake_appended(self) -> None:
+        for wake in list(self._append_wakers.values()):
+            wake()
+
+    def _check_transaction(self, header: BatchHeader, guard: Guard | None) -> None:
+        producers = self.producers
+        if producers.is_open(header.producer_id, header.producer_epoch):
+            return
+        if not producers.transactions.holds(header.producer_id, guard):
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "The record is not part of an open transaction.")
+
+    def append_marker(
+        self, producer_id: int, epoch: int, marker: Marker, transaction_version: int, now_ms: int
+    ) -> Appended:
+        """Ends a producer's transaction here; raises KafkaError, or OSError if the disk refuses."""
+        leader = self.leader
+        leader.check_acks_all(self.config.min_insync_replicas)
+        self.producers.check_marker(producer_id, epoch, marker, transaction_version)
+        batch, header = marker_batch(producer_id, epoch, marker, now_ms)
+        offset = self.log.log_end_offset
+        aborted = self.producers.aborted_by(producer_id, marker, offset)
+        self.log.append(memoryview(batch), header, offset, leader.epoch, now_ms, aborted)
+        self.producers.ended(header, marker, offset, transaction_version)
+        if leader.appended(self.log.log_end_offset, self.config.min_insync_replicas):
+            self._advanced()
+        self._wake_appended()
+        return Appended(offset, offset, -1)
+
+    def _advanced(self) -> None:
+        for wake in list(self._wakers.values()):
+            wake()
+
+    # Followers
+
+    def fetched_by(self, replica: int, offset: int, log_start: int, broker_epoch: int, now: float) -> None:
+        """A follower asks from `offset` on: it has everything before it."""
+        leader = self.leader
+        is_cut = leader.log_start_of(replica) != log_start
+        if leader.fetched(replica, offset, log_start, broker_epoch, self.config.min_insync_replicas, now):
+            self._advanced()
+        elif is_cut:
+            self._advanced()  # a deletion of records may wait for it
+
+    def in_sync_decided(self, in_sync: tuple[int, ...], partition_epoch: int) -> None:
+        if self.leader.decided(in_sync, partition_epoch, self.config.min_insync_replicas):
+            self._advanced()
+        # Whoever waits for acknowledgements must see that the set is too small now.
+        self.wake_all()
+
+    def wait_no_longer(self, gone: Callable[[int], bool]) -> None:
+        """For followers that were about to be in sync."""
+        if self.leader.wait_no_longer(gone, self.config.min_insync_replicas):
+            self._advanced()
+
+    def take(self, role: Leader | Follower) -> None:
+        """Another role, or the same in another epoch: whoever waits looks again."""
+        self.role = role
+        self.wake_all()
+
+    def append_fetched(self, records: memoryview, now_ms: int) -> None:
+        """Records of the leader, as they are; a batch that is not whole ends them."""
+        log = self.log
+        for position, header in headers_in(records):
+            batch = records[position : position + header.size]
+            begins_inside = self._begins_inside(header)
+            if header.base_offset < log.log_end_offset and not begins_inside:
+                continue  # the leader sends whole batches, and the first may begin before what was asked
+            if checksum(batch) != header.crc:
+                raise KafkaError(
+                    ErrorCode.CORRUPT_MESSAGE, f"A batch at offset {header.base_offset} arrived damaged."
+                )
+            if header.leader_epoch > self.role.epoch:
+                return  # of a leader that this replica does not know yet (KAFKA-18723)
+            start = log.log_end_offset
+            if begins_inside:
+                log.restart_at(header.base_offset)
+                self.after_cut()
+            aborted = None
+            if header.producer_id >= 0 and header.is_control and (marker := read_marker(bytes(batch))):
+                aborted = self.producers.aborted_by(header.producer_id, marker, header.base_offset)
+            log.append_replicated(batch, header, now_ms, aborted)
+            if header.producer_id >= 0:
+                self.producers.replay(header, bytes(batch) if header.is_control else None)
+            if begins_inside:
+                log.advance_start(start)
+
+    def _begins_inside(self, header: BatchHeader) -> bool:
+        """Whether the leader's log begins in the middle of this batch: one that begins there takes it whole."""
+        log = self.log
+        end = log.log_end_offset
+        return log.log_start_offset == end and header.base_offset < end <= header.last_offset
+
+    def after_cut(self) -> None:
+        """The log was cut: what is known of it besides its records follows."""
+        log = self.log
+        log.rebuild_producers(Producers)
+        if self.directory.cut_cleaned_offset(self.partition, log.log_end_offset):
+            self.has_unsaved_cut = True
+        if self.directory.recovery_points.get(self.partition, 0) > log.recovery_point:
+            self.directory.recovery_points[self.partition] = log.recovery_point
+            self.has_unsaved_cut = True
+        if self.directory.log_starts.get(self.partition, 0) > log.log_start_offset:
+            self.directory.log_starts[self.partition] = log.log_start_offset
+            self.has_unsaved_cut = True
+        assert isinstance(log.producers, Producers)
+        self.producers = log.producers
+        if isinstance(self.role, Follower):
+            self.role.high_watermark = min(self.role.high_watermark, log.log_end_offset)
+
+    def told_high_watermark(self, high_watermark: int) -> None:
+        role = self.role
+        if isinstance(role, Follower) and role.told(high_watermark, self.log.log_end_offset):
+            self._advanced()
+
+    # Waiting
+
+    def wake_on_append(self, key: int, wake: Callable[[], None]) -> None:
+        self._append_wakers[key] = wake
+
+    def wake_on_advance(self, key: int, wake: Callable[[], None]) -> None:
+        self._wakers[key] = wake
+
+    def wake_on_both(self, key: int, wake: Callable[[], None]) -> None:
+        self._append_wakers[key] = self._wakers[key] = wake
+
+    def forget_waker(self, key: int) -> None:
+        self._wakers.pop(key, None)
+        self._append_wakers.pop(key, None)
+
+    def wake_all(self) -> None:
+        """When the replica goes away or its role changes: whoever waits must look again."""
+        for wake in [*self._wakers.values(), *self._append_wakers.values()]:
+            wake()
+
+    def delete_records_before(self, offset: int) -> int:
+        """Moves the log start; -1 means the high watermark. Returns the offset that this means."""
+        target = self.high_watermark if offset == -1 else offset
+        if target > self.high_watermark or target < 0:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Records can be deleted up to the high watermark {self.high_watermark}, not to {offset}.",
+            )
+        self.log.advance_start(target)
+        self._wake_appended()  # followers are told at once
+        return target

@@ -1,0 +1,467 @@
+"""The replicas of this node: which partitions it has, and their logs, opened on first use.
+
+What the image says decides: a partition that the image gives this node has a replica as soon as it is asked for; one
+that the image no longer has loses it, and its directory is renamed and removed later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable
+from typing import Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import METADATA_TOPIC, TopicPartition
+from strandline.broker.logs.checkpoints import Checkpoints
+from strandline.broker.replication.replica import Replica
+from strandline.config import DynamicConfigs
+from strandline.controller.image import UNASSIGNED, ClusterImage, PartitionState
+from strandline.controller.observers import named_observers, observers_of
+from strandline.partition.follower import Follower
+from strandline.partition.leader import Leader
+from strandline.partition.producers import Producers
+from strandline.ports.clock import Clock
+from strandline.ports.disk import Disk, is_full, lacks_files, passes
+from strandline.ports.random import Random
+from strandline.ports.workers import Workers
+from strandline.storage.directory import LogDirectory
+from strandline.storage.files import FileTable
+from strandline.storage.log import Log
+from strandline.storage.log_loader import EVERYWHERE, OpenedLog, Opening, open_log
+from strandline.telemetry.events import Events
+
+# Each write that a full disk refuses is answered so; the node's log has a line of it in this many seconds.
+_SAY_PASSING_S: Final = 10.0
+_FILES_S: Final = 0.1
+TOO_MANY_FILES: Final = "too many open files: raise the limit (ulimit -n) or have fewer connections"
+
+
+class Replicas:
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        image: ClusterImage,
+        configs: DynamicConfigs,
+        directories: list[LogDirectory],
+        disk: Disk,
+        files: FileTable,
+        workers: Workers,
+        checkpoints: Checkpoints,
+        clock: Clock,
+        random: Random,
+        events: Events,
+    ) -> None:
+        self._node_id = node_id
+        self._image = image
+        self._configs = configs
+        self.directories = directories
+        self._disk = disk
+        self._files = files
+        self._workers = workers
+        self._checkpoints = checkpoints
+        self._clock = clock
+        self._random = random
+        self._events = events
+        # Open replicas, by topic name and partition: the hot path looks here first.
+        self.by_topic: dict[str, dict[int, Replica]] = {}
+        self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
+        self._counts = dict.fromkeys(directories, 0)  # of partitions in each directory
+        self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
+        self._say_passing_at: dict[LogDirectory, float] = {}
+        self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
+        self.on_placed: Callable[[TopicPartition, LogDirectory], None] = lambda partition, directory: None
+        self.on_offline: Callable[[], None] = lambda: None
+
+    def load(self) -> None:
+        """Finds out which partitions have a directory; deals with those that the image does not know."""
+        for directory in self.directories:
+            if directory.offline_because is not None:
+                continue
+            for partition, path in directory.partitions().items():
+                if partition.topic != METADATA_TOPIC:
+                    self._load_partition(directory, partition, path)
+            for path in directory.deleted_directories():
+                self.doomed_directories.append((self._clock.wall_ms(), path))
+        self._place_missing()
+
+    def _place_missing(self) -> None:
+        """What is not where the controller knows it to be: in a directory that cannot be read now, or gone for good.
+
+        A directory that has not been used yet is made when it first is, so nothing is missing there. A replica that
+        nobody has placed may be in the directory that cannot be read: to begin it anew could lose what it has.
+        """
+        online = {d.directory_id for d in self.directories if d.offline_because is None}
+        unreadable = next((d for d in self.directories if d.offline_because is not None), None)
+        for partition in self.partitions_here():
+            topic = self._image.topics[partition.topic]
+            known = topic.partitions[partition.partition].directory_of(self._node_id)
+            if partition in self._on_disk or known in online:
+                continue
+            if unreadable is not None:
+                self._is_in(partition, unreadable, unreadable.path_of(partition))
+            elif known != UNASSIGNED:
+                self._place(partition, topic.topic_id)
+
+    def _load_partition(self, directory: LogDirectory, partition: TopicPartition, path: str) -> None:
+        topic = self._image.topics.get(partition.topic)
+        topic_id = directory.topic_id_of(path)
+        if topic is not None and partition.partition in topic.partitions:
+            if topic_id is None:
+                # The name says whose it is; a damaged line of text must not cost the records beside it.
+                directory.create_partition(partition, topic.topic_id)
+                self._events.warn("repaired", what=f"{path}: its partition.metadata could not be read")
+                topic_id = topic.topic_id
+            if topic.topic_id == topic_id:
+                self._found(directory, partition, path)
+                return
+        self._set_stray(directory, partition, path, "no topic has it; remove it by hand")
+
+    def _found(self, directory: LogDirectory, partition: TopicPartition, path: str) -> None:
+        """Of two copies the one counts that the controller knows of: the other was in a directory that was away."""
+        other = self._on_disk.get(partition)
+        known = (
+            self._image.topics[partition.topic].partitions[partition.partition].directory_of(self._node_id)
+        )
+        if other is None or directory.directory_id == known:
+            self._is_in(partition, directory, path)
+        stale = (directory, path) if other is not None and directory.directory_id != known else other
+        if stale is not None:
+            self._set_stray(stale[0], partition, stale[1], "a newer copy is in use; remove it by hand")
+
+    def _set_stray(self, directory: LogDirectory, partition: TopicPartition, path: str, advice: str) -> None:
+        stray = directory.set_stray(partition, path, self._random.uuid().hex())
+        self._events.warn("stray partition set aside", directory=stray, advice=advice)
+
+    def all_open(self) -> list[Replica]:
+        return [replica for partitions in self.by_topic.values() for replica in partitions.values()]
+
+    def get(self, topic: str, index: int) -> Replica | None:
+        partitions = self.by_topic.get(topic)
+        return None if partitions is None else partitions.get(index)
+
+    def state_here(self, topic: str, index: int) -> PartitionState:
+        """What the image says of a partition that this node has a replica of; raises KafkaError if it has none."""
+        known = self._image.topics.get(topic)
+        state = None if known is None else known.partitions.get(index)
+        if state is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+        if not self._holds(topic, state):
+            raise KafkaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node has no replica of {topic}-{index}."
+            )
+        return state
+
+    async def open_led(self, topic: str, index: int) -> Replica:
+        """The replica, if this node leads it."""
+        replica = await self.open(topic, index)
+        if not replica.is_leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead {topic}-{index}.")
+        return replica
+
+    async def open(self, topic: str, index: int) -> Replica:
+        """The replica, opened if it was not. Raises KafkaError if this node has none."""
+        found = self.get(topic, index)
+        if found is not None:
+            return found  # nearly always, and at each append
+        partition = TopicPartition(topic, index)
+        while True:
+            found = self.get(topic, index)
+            if found is not None:
+                return found
+            state = self.state_here(topic, index)
+            pending = self._opening.get(partition)
+            if pending is None:
+                break
+            await asyncio.shield(pending)  # whoever is cancelled here must not cancel it for the others
+        done = self._opening[partition] = asyncio.get_running_loop().create_future()
+        topic_id = self._image.topics[topic].topic_id
+        try:
+            directory, path = self._place(partition, topic_id)
+            try:
+                if partition in directory.forgotten:
+                    await self._checkpoints.save_forgotten(directory, partition)
+                    self._check_present(partition, path)
+                return await self._open(partition, topic_id, state, directory, path)
+            except OSError as error:
+                self._check_present(partition, path)
+                raise self.disk_error(directory, error) from error
+        finally:
+            del self._opening[partition]
+            done.set_result(None)
+
+    def _place(self, partition: TopicPartition, topic_id: bytes) -> tuple[LogDirectory, str]:
+        """Where the partition is; made if it is nowhere."""
+        if partition not in self._on_disk:
+            directory = self._directory_for_new()
+            try:
+                directory.forget(partition)
+                path = directory.create_partition(partition, topic_id)
+            except OSError as error:
+                raise self.disk_error(directory, error) from error
+            self._is_in(partition, directory, path)
+        return self._on_disk[partition]
+
+    def _is_in(self, partition: TopicPartition, directory: LogDirectory, path: str) -> None:
+        other = self._on_disk.get(partition)
+        if other is not None:
+            self._counts[other[0]] -= 1
+        self._on_disk[partition] = (directory, path)
+        self._counts[directory] += 1
+        self.on_placed(partition, directory)
+
+    def _check_present(self, partition: TopicPartition, path: str) -> None:
+        """After a wait: the topic may have been deleted meanwhile, and its directory renamed."""
+        if self._on_disk.get(partition, (None, ""))[1] != path:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition} has been deleted.")
+
+    async def _open(
+        self,
+        partition: TopicPartition,
+        topic_id: bytes,
+        state: PartitionState,
+        directory: LogDirectory,
+        path: str,
+    ) -> Replica:
+        if directory.offline_because is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline.")
+        recovery_point = directory.recovery_points.get(partition, 0)
+        opening = Opening(
+            directory=path,
+            is_clean=directory.is_clean,
+            recovery_point=recovery_point,
+            start_offset=directory.log_starts.get(partition, 0),
+            index_interval_bytes=self._configs.topic(partition.topic).index_interval_bytes,
+            new_producers=Producers,
+            gaps_below=self._gaps_below(partition, directory),
+        )
+        opened: OpenedLog
+        if directory.is_clean:
+            opened = open_log(self._disk, opening)
+        else:
+            opened = await self._workers.run(open_log, self._disk, opening)
+            self._check_present(partition, path)
+        config = self._configs.topic(partition.topic)
+        for note in opened.notes:
+            self._events.warn("repaired", what=note)
+        now = self._clock.wall_ms()
+        log = Log(self._disk, self._files, path, partition, config, opened, recovery_point, now)
+        state = self.state_here(*partition)  # it may have changed while the log was opened
+        role = self._role(partition, state, log)
+        _begin_epoch(role, log)
+        replica = Replica(partition, topic_id, config, directory, log, role, self._clock)
+        self.by_topic.setdefault(partition.topic, {})[partition.partition] = replica
+        return replica
+
+    def _gaps_below(self, partition: TopicPartition, directory: LogDirectory) -> int:
+        """Up to where compaction may have been: it checkpoints the recovery point before it begins."""
+        known = directory.recovery_points.get(partition)
+        if known is None and "compact" in self._configs.topic(partition.topic).cleanup_policy:
+            return EVERYWHERE  # the checkpoint is lost, and no gap may cost what is behind it
+        return max(known or 0, directory.cleaned_offsets.get(partition, 0))
+
+    def _role(
+        self, partition: TopicPartition, state: PartitionState, log: Log, known: int = -1
+    ) -> Leader | Follower:
+        """The role that the image gives this node; `known` is the high watermark of an earlier role."""
+        directory, _ = self._on_disk[partition]
+        high_watermark = max(known, directory.high_watermarks.get(partition, 0))
+        high_watermark = max(min(high_watermark, log.log_end_offset), log.log_start_offset)
+        if state.leader != self._node_id:
+            return Follower(
+                node_id=self._node_id,
+                leader_id=state.leader,
+                epoch=state.leader_epoch,
+                high_watermark=high_watermark,
+            )
+        leader = Leader(
+            node_id=self._node_id,
+            epoch=state.leader_epoch,
+            replicas=state.replicas,
+            in_sync=state.in_sync,
+            end_offset=log.log_end_offset,
+            high_watermark=high_watermark,
+            partition_epoch=state.partition_epoch,
+            observers=observers_of(self._image, partition.topic, state),
+            now=self._clock.monotonic(),
+        )
+        leader.appended(log.log_end_offset, log.config.min_insync_replicas)
+        return leader
+
+    def _directory_for_new(self) -> LogDirectory:
+        """The online directory with the fewest partitions."""
+        online = [directory for directory in self.directories if directory.offline_because is None]
+        if not online:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "Every log directory is offline.")
+        return min(online, key=lambda directory: self._counts[directory])
+
+    def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
+        """What a failed read or write means: what passes is refused, anything else takes the directory offline."""
+        if passes(error):
+            self._say_passing(directory, error)
+            why = "no room is left" if is_full(error) else str(error.strerror)
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{directory.path} cannot be used now: {why}.")
+        if directory.offline_because is None:
+            directory.offline_because = str(error)
+            self._events.error("log directory offline", directory=directory.path, error=error)
+            for replica in self.all_open():
+                if replica.directory is directory:
+                    replica.wake_all()
+            self.on_offline()
+        return KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline: {error}."
+        )
+
+    def _say_passing(self, directory: LogDirectory, error: OSError) -> None:
+        now = self._clock.monotonic()
+        if now < self._say_passing_at.get(directory, 0.0):
+            return
+        self._say_passing_at[directory] = now + _SAY_PASSING_S
+        if is_full(error):
+            self._events.error("disk full", directory=directory.path)
+        elif lacks_files(error):
+            self._events.error(TOO_MANY_FILES, directory=directory.path, error=error)
+        else:
+            self._events.error("out of memory", directory=directory.path, error=error)
+
+    async def sync(self, directory: LogDirectory, work: Callable[..., None], *values: object) -> None:
+        """Runs a sync that opens what it syncs. Where that cannot be opened for want of files the device has been asked
+        for nothing, so that it can be tried again; a sync that failed cannot."""
+        while True:
+            try:
+                await self._workers.run(work, *values)
+                return
+            except OSError as error:
+                if not lacks_files(error) or directory.offline_because is not None:
+                    raise
+                self.disk_error(directory, error)
+                await asyncio.sleep(_FILES_S)
+
+    def sync_failed(self, directory: LogDirectory, error: OSError) -> KafkaError:
+        """A failed sync may have lost what it was to sync, also when the reason was a full disk."""
+        return self.disk_error(directory, OSError(errno.EIO, f"sync failed: {error}"))
+
+    def is_repaired(self, directory: LogDirectory) -> bool:
+        """Whether every log in it is whole: after an unclean end only those are that have been opened since."""
+        return directory.is_clean or all(
+            self.get(*partition) is not None for partition in self.partitions_in(directory)
+        )
+
+    def partitions_in(self, directory: LogDirectory) -> list[TopicPartition]:
+        return [partition for partition, (held, _) in self._on_disk.items() if held is directory]
+
+    def has_data(self, topic: str, index: int) -> bool:
+        return TopicPartition(topic, index) in self._on_disk
+
+    # Following the image
+
+    def partition_changed(self, topic: str, index: int) -> Replica | None:
+        """Gives an open replica the role that the image says; the replica, or None if there is none open."""
+        replica = self.get(topic, index)
+        known = self._image.topics.get(topic)
+        state = None if known is None else known.partitions.get(index)
+        if state is None:
+            return None
+        if not self._holds(topic, state):
+            if TopicPartition(topic, index) in self._on_disk:
+                self._remove(TopicPartition(topic, index))
+            return None
+        if replica is None:
+            return None
+        role = replica.role
+        if isinstance(role, Leader) and state.leader == self._node_id and role.epoch == state.leader_epoch:
+            observers = observers_of(self._image, topic, state)
+            role.replicas_changed(state.replicas, self._clock.monotonic(), observers)
+            replica.in_sync_decided(state.in_sync, state.partition_epoch)
+        elif role.epoch != state.leader_epoch or (
+            isinstance(role, Follower) and role.leader_id != state.leader
+        ):
+            given = self._role(replica.partition, state, replica.log, replica.high_watermark)
+            _begin_epoch(given, replica.log)
+            replica.take(given)
+        return replica
+
+    def partitions_here(self) -> list[TopicPartition]:
+        return [
+            TopicPartition(topic.name, index)
+            for topic in self._image.topics.values()
+            for index, state in topic.partitions.items()
+            if self._holds(topic.name, state)
+        ]
+
+    def _holds(self, topic: str, state: PartitionState) -> bool:
+        """Whether this node has a copy, as a replica or as an observer. No topic gets the metadata log's directory."""
+        if topic == METADATA_TOPIC:
+            return False
+        return self._node_id in state.replicas or self._node_id in named_observers(self._image, topic)
+
+    def follows(self, topic: str, index: int) -> bool:
+        """Whether this node has a copy that another node leads."""
+        known = self._image.topics.get(topic)
+        state = None if known is None else known.partitions.get(index)
+        return state is not None and state.leader not in (self._node_id, -1) and self._holds(topic, state)
+
+    def topic_removed(self, topic: str) -> None:
+        for index in [tp.partition for tp in self._on_disk if tp.topic == topic]:
+            self._remove(TopicPartition(topic, index))
+        self.by_topic.pop(topic, None)
+
+    def _remove(self, partition: TopicPartition) -> None:
+        directory, path = self._on_disk.pop(partition)
+        self._counts[directory] -= 1
+        replica = self.by_topic.get(partition.topic, {}).pop(partition.partition, None)
+        delay_ms = self._configs.topic(partition.topic).file_delete_delay_ms
+        if replica is not None:
+            # Whoever still holds it must not take it for a leader: nothing may be written any more.
+            replica.take(
+                Follower(
+                    node_id=self._node_id,
+                    leader_id=-1,
+                    epoch=replica.epoch,
+                    high_watermark=replica.high_watermark,
+                )
+            )
+            replica.log.release()
+        try:
+            doomed = directory.set_aside(partition, path, self._random.uuid().hex())
+        except OSError as error:
+            self.disk_error(directory, error)
+            return
+        if replica is not None:
+            replica.log.moved_to(doomed)
+        self.doomed_directories.append((self._clock.wall_ms() + delay_ms, doomed))
+
+    def configs_changed(self) -> None:
+        """Gives each open replica its present configuration; the same object means nothing changed."""
+        for topic, partitions in self.by_topic.items():
+            config = self._configs.topic(topic)
+            for replica in partitions.values():
+                if replica.config is not config:
+                    replica.configure(config)
+
+    def sizes(self) -> dict[LogDirectory, list[tuple[TopicPartition, int]]]:
+        """Bytes of each partition, by directory; those never opened are measured on the disk."""
+        found: dict[LogDirectory, list[tuple[TopicPartition, int]]] = {d: [] for d in self.directories}
+        for partition, (directory, path) in self._on_disk.items():
+            replica = self.get(*partition)
+            if replica is not None:
+                size = replica.log.size
+            elif directory.offline_because is None:
+                size = sum(
+                    self._disk.size(f"{path}/{n}") for n in self._disk.names(path) if n.endswith(".log")
+                )
+            else:
+                size = 0
+            found[directory].append((partition, size))
+        for partition in self.partitions_here():
+            if partition not in self._on_disk:
+                # Its directory is made when it is first used.
+                found[self.directories[0]].append((partition, 0))
+        return found
+
+
+def _begin_epoch(role: Leader | Follower, log: Log) -> None:
+    """Notes where a new leader's epoch begins; its first append writes it."""
+    if isinstance(role, Leader):
+        log.epochs.begin(role.epoch, log.log_end_offset)

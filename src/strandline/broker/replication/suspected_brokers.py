@@ -1,0 +1,82 @@
+"""Brokers that have just gone, and how clients are led past them.
+
+A client whose leader dies asks for metadata within a millisecond, before the controller has elected another. If it is
+told of the dead leader it believes that for as long as its own timers say: a second or two with librdkafka. So:
+
+1. When a connection to another broker breaks that broker is suspected and probed. While that is open a question about
+   partitions that it leads waits for the controller's decision, for DECISION_SECONDS_MAX at the most.
+2. A broker that was fenced stays in the list of brokers for LISTED_SECONDS: a client that hands a partition over from
+   one broker to the next needs both. Nothing is led by it any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.waiting import within
+from strandline.broker.nodes import is_gone
+from strandline.controller.image import BrokerState, TopicState
+
+if TYPE_CHECKING:
+    from strandline.broker.broker import Broker
+
+DECISION_SECONDS_MAX: Final = 0.25
+LISTED_SECONDS: Final = 5.0
+
+
+class Absences:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._suspects: dict[int, asyncio.Future[None]] = {}
+        self._listed_until: dict[int, float] = {}
+
+    def suspect(self, node_id: int) -> None:
+        """A connection to it has broken."""
+        state = self._broker.image.brokers.get(node_id)
+        if node_id in self._suspects or state is None or state.fenced:
+            return
+        self._suspects[node_id] = asyncio.get_running_loop().create_future()
+        self._broker.tasks.start(self._clear_up(state))
+
+    async def _clear_up(self, state: BrokerState) -> None:
+        decided = self._suspects[state.node_id]
+        try:
+            endpoint = state.endpoint(self._broker.config.inter_broker_listener_name)
+            if endpoint is None:
+                return
+            if await is_gone(self._broker.network, endpoint.host, endpoint.port, DECISION_SECONDS_MAX):
+                with suppress(TimeoutError):
+                    await within(DECISION_SECONDS_MAX, asyncio.shield(decided))
+        finally:
+            del self._suspects[state.node_id]
+            if not decided.done():
+                decided.set_result(None)
+
+    def fenced(self, node_id: int) -> None:
+        """The image says so now, and who leads instead."""
+        self._listed_until[node_id] = self._broker.clock.monotonic() + LISTED_SECONDS
+        decided = self._suspects.get(node_id)
+        if decided is not None and not decided.done():
+            decided.set_result(None)
+
+    def concern(self, topics: Iterable[TopicState]) -> bool:
+        """Whether a suspect leads something in these topics."""
+        return bool(self._suspects) and any(
+            partition.leader in self._suspects for topic in topics for partition in topic.partitions.values()
+        )
+
+    async def decided(self) -> None:
+        for decision in list(self._suspects.values()):
+            await asyncio.shield(decision)
+
+    def listed_brokers(self) -> list[BrokerState]:
+        """The brokers that clients are told of."""
+        now = self._broker.clock.monotonic()
+        return [
+            state
+            for state in self._broker.image.brokers.values()
+            if not state.fenced or self._listed_until.get(state.node_id, 0.0) > now
+        ]

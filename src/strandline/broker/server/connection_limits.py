@@ -1,0 +1,148 @@
+"""Limits that hold for all connections of a node: their number, and the bytes of requests being received."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from strandline.broker.server.connection import ClientConnection
+
+
+class RequestMemory:
+    """`queued.max.request.bytes`: large requests are received only while there is room for them.
+
+    One that is larger than the limit itself is let in when it is alone, as it could never be received otherwise. Zero
+    and less are no limit.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._queue: dict[ClientConnection, int] = {}  # in the order in which they came
+        self._is_granting = False
+
+    def charge(self, size: int, connection: ClientConnection) -> bool:
+        """True if there is room; otherwise `connection.memory_granted` is called when there is."""
+        if self._queue or not self._fits(size):
+            self._queue[connection] = size
+            return False
+        self.used += size
+        return True
+
+    def release(self, size: int) -> None:
+        self.used -= size
+        assert self.used >= 0
+        self._grant()
+
+    def forget(self, connection: ClientConnection) -> None:
+        """The connection has ended: if it waits for room, those behind it do not wait for it."""
+        if self._queue.pop(connection, None) is not None:
+            self._grant()
+
+    def _grant(self) -> None:
+        """One that is granted room may give it back at once, which comes here again: the outermost call goes on."""
+        if self._is_granting:
+            return
+        self._is_granting = True
+        try:
+            while self._queue:
+                connection, size = next(iter(self._queue.items()))
+                if not self._fits(size):
+                    return
+                del self._queue[connection]
+                self.used += size
+                connection.memory_granted()
+        finally:
+            self._is_granting = False
+
+    def _fits(self, size: int) -> bool:
+        return self.limit <= 0 or self.used == 0 or self.used + size <= self.limit
+
+
+class Connections:
+    """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away.
+
+    While the node starts, its ports are open and nobody is served: what leads which partition, and in which epoch, is
+    known when the node is registered.
+    Other nodes of the quorum are served at any time, and do not count. Brokers that have a listener of their own are
+    never held for the sake of the number, though they count: clients, however many, do not stop replication. That is
+    Kafka's rule (`protectedListener`); where brokers and clients share a listener, they cannot be told apart.
+    """
+
+    def __init__(
+        self,
+        count_max: Callable[[], int],
+        per_address_max: Callable[[str], int],
+        protected_listener: str | None,
+    ) -> None:
+        self._count_max = count_max
+        self._protected_listener = protected_listener
+        self._per_address_max = per_address_max
+        self._served: dict[ClientConnection, None] = {}
+        self._quorum: dict[ClientConnection, None] = {}  # other nodes, at the controllers' listener
+        self._held: dict[ClientConnection, None] = {}
+        self._by_address: dict[str, int] = {}
+        self._addresses: dict[ClientConnection, str] = {}
+        self._is_serving = True
+
+    def __len__(self) -> int:
+        return len(self._served) + len(self._quorum)
+
+    def admit(self, connection: ClientConnection) -> Literal["serve", "hold", "refuse"]:
+        address = connection.peer_address.rpartition(":")[0]
+        self._addresses[connection] = address
+        self._by_address[address] = self._by_address.get(address, 0) + 1
+        if self._by_address[address] > self._per_address_max(address):
+            return "refuse"
+        if connection.is_controller_listener:
+            self._quorum[connection] = None
+        elif self._is_serving and (self._is_protected(connection) or self._has_place()):
+            self._served[connection] = None
+        else:
+            self._held[connection] = None
+            return "hold"
+        return "serve"
+
+    def _is_protected(self, connection: ClientConnection) -> bool:
+        return connection.listener == self._protected_listener
+
+    def _has_place(self) -> bool:
+        return len(self._served) < self._count_max()
+
+    def ended(self, connection: ClientConnection) -> None:
+        address = self._addresses.pop(connection, None)
+        if address is not None:
+            self._by_address[address] -= 1
+            if not self._by_address[address]:
+                del self._by_address[address]
+        self._held.pop(connection, None)
+        self._served.pop(connection, None)
+        self._quorum.pop(connection, None)
+        self.serve_held()
+
+    def hold_all(self) -> None:
+        self._is_serving = False
+
+    def serve_all(self) -> None:
+        self._is_serving = True
+        for connection in [each for each in self._held if self._is_protected(each)]:
+            self._serve(connection)
+        self.serve_held()
+
+    def serve_held(self) -> None:
+        """Serves as many as there are places for: one has ended, or the limit may have been raised."""
+        while self._is_serving and self._held and self._has_place():
+            self._serve(next(iter(self._held)))
+
+    def _serve(self, connection: ClientConnection) -> None:
+        del self._held[connection]
+        self._served[connection] = None
+        connection.serve()
+
+    def idle_since(self, moment: float) -> list[ClientConnection]:
+        return [c for c in [*self._served, *self._quorum] if c.last_active < moment and c.is_idle]
+
+    def close_all(self) -> None:
+        for connection in [*self._held, *self._served, *self._quorum]:
+            connection.close()

@@ -1,0 +1,24 @@
+"""The admin client: what can be asked of, and changed in, a cluster.
+
+    async with Admin(bootstrap_servers="localhost:9092") as admin:
+        await admin.create_topic("orders", partitions=6)
+        print(await admin.describe_cluster())
+
+The calls are grouped by what they are about; `admin_calls` says how they are repeated and how they fail.
+"""
+
+from __future__ import annotations
+
+from strandline.client.admin.access import AccessAdmin
+from strandline.client.admin.calls import PartialFailureError
+from strandline.client.admin.cluster import ClusterAdmin
+from strandline.client.admin.configs import ConfigAdmin, ConfigChange, ConfigResource
+from strandline.client.admin.groups import CommittedOffset, GroupAdmin
+from strandline.client.admin.producers import ProducerAdmin
+from strandline.client.admin.topics import NewTopic, TopicAdmin
+
+__all__ = ["Admin", "CommittedOffset", "ConfigChange", "ConfigResource", "NewTopic", "PartialFailureError"]
+
+
+class Admin(TopicAdmin, ConfigAdmin, GroupAdmin, ClusterAdmin, ProducerAdmin, AccessAdmin):
+    """Every admin call in one object."""

@@ -1,0 +1,362 @@
+"""Admin calls about consumer groups and their offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.errors import KafkaError, UnsupportedVersionError, error_for
+from strandline.wire.api.k08_offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from strandline.wire.api.k09_offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from strandline.wire.api.k15_describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from strandline.wire.api.k16_list_groups import ListGroupsRequest, ListGroupsResponse
+from strandline.wire.api.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from strandline.wire.api.k47_offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from strandline.wire.api.k69_consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from strandline.wire.codec import DecodeError, decode
+from strandline.wire.records.consumer_protocol import ConsumerProtocolAssignment
+
+# The last versions in which topics are named; the next ones take ids, which a group's offsets may outlive.
+_COMMIT_BY_NAME_VERSION = 9
+_FETCH_BY_NAME_VERSION = 9
+_FETCH_GROUPS_VERSION = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupListing:
+    group_id: str
+    protocol_type: str
+    state: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    assignment: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescription:
+    group_id: str
+    type: str  # "classic" or "consumer"
+    state: str
+    assignor: str
+    members: tuple[GroupMember, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedOffset:
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+class GroupAdmin(AdminCalls):
+    async def list_groups(
+        self, *, states: Iterable[str] = (), types: Iterable[str] = (), timeout: float | None = None
+    ) -> list[GroupListing]:
+        """Every broker is asked, because each knows the groups that it coordinates."""
+        deadline = self._deadline(timeout)
+        wanted_states, wanted_types = tuple(states), tuple(types)
+        found: dict[str, GroupListing] = {}
+
+        async def once(node_id: int) -> ListGroupsResponse:
+            request = ListGroupsRequest(states_filter=wanted_states, types_filter=wanted_types)
+            answer = await self._ask_node(node_id, request, ListGroupsResponse, deadline)
+            check(answer.error_code, None, f"groups of broker {node_id}")
+            return answer
+
+        for node_id in self._nodes():
+            answer = await self._repeat(partial(once, node_id), deadline)
+            for each in answer.groups:
+                found[each.group_id] = GroupListing(
+                    group_id=each.group_id,
+                    protocol_type=each.protocol_type,
+                    state=each.group_state,
+                    type=each.group_type,
+                )
+        return [found[name] for name in sorted(found)]
+
+    async def describe_groups(
+        self, group_ids: Iterable[str], *, timeout: float | None = None
+    ) -> dict[str, GroupDescription]:
+        deadline = self._deadline(timeout)
+        found: dict[str, GroupDescription | KafkaError] = {}
+        for group_id in group_ids:
+            try:
+                found[group_id] = await self._with_coordinator(
+                    group_id,
+                    partial(self._describe_group, group_id, deadline),
+                    deadline,
+                )
+            except KafkaError as error:
+                found[group_id] = error
+        return outcome(found)
+
+    async def _describe_group(self, group_id: str, deadline: float) -> GroupDescription:
+        """As a group of KIP-848 first, and as a classic one if it is not that."""
+        try:
+            request = ConsumerGroupDescribeRequest(group_ids=(group_id,), include_authorized_operations=False)
+            answer = await self._ask_coordinator(group_id, request, ConsumerGroupDescribeResponse, deadline)
+            group = answer.groups[0]
+            if group.error_code not in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
+                check(group.error_code, group.error_message, f"group {group_id}")
+                return _consumer_group(group)
+        except UnsupportedVersionError:
+            pass  # an older broker
+        classic = await self._ask_coordinator(
+            group_id, DescribeGroupsRequest(groups=(group_id,)), DescribeGroupsResponse, deadline
+        )
+        described = classic.groups[0]
+        check(described.error_code, described.error_message, f"group {group_id}")
+        if described.group_state == "Dead":
+            raise error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id}")
+        return _classic_group(described)
+
+    async def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
+        deadline = self._deadline(timeout)
+        found: dict[str, bool | KafkaError] = {}
+
+        async def once(group_id: str) -> bool:
+            request = DeleteGroupsRequest(groups_names=(group_id,))
+            answer = await self._ask_coordinator(group_id, request, DeleteGroupsResponse, deadline)
+            check(answer.results[0].error_code, None, f"group {group_id}")
+            return True
+
+        for group_id in group_ids:
+            try:
+                found[group_id] = await self._with_coordinator(
+                    group_id,
+                    partial(once, group_id),
+                    deadline,
+                )
+            except KafkaError as error:
+                found[group_id] = error
+        outcome(found)
+
+    async def list_group_offsets(
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition] | None = None,
+        *,
+        require_stable: bool = False,
+        timeout: float | None = None,
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """The committed offsets of a group: all, or those of the given partitions that have one."""
+        deadline = self._deadline(timeout)
+        wanted = None if partitions is None else by_topic(partitions)
+
+        async def once() -> dict[TopicPartition, CommittedOffset]:
+            connection = await self._cluster.coordinators.connection(0, group_id, deadline)
+            version = connection.version(OffsetFetchRequest, at_most=_FETCH_BY_NAME_VERSION)
+            request = _fetch_request(group_id, wanted, require_stable, version)
+            answer = await connection.call(request, OffsetFetchResponse, version=version)
+            return _fetched(answer, group_id, version)
+
+        return await self._with_coordinator(group_id, once, deadline)
+
+    async def alter_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, CommittedOffset | int],
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Commits offsets for a group that has no members."""
+        deadline = self._deadline(timeout)
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for (topic, partition), given in offsets.items():
+            where = CommittedOffset(offset=given) if isinstance(given, int) else given
+            topics.setdefault(topic, []).append(
+                OffsetCommitRequestPartition(
+                    partition_index=partition,
+                    committed_offset=where.offset,
+                    committed_leader_epoch=where.leader_epoch,
+                    committed_metadata=where.metadata,
+                )
+            )
+        request = OffsetCommitRequest(
+            group_id=group_id,
+            member_id="",
+            topics=tuple(
+                OffsetCommitRequestTopic(name=name, partitions=tuple(found)) for name, found in topics.items()
+            ),
+        )
+
+        async def once() -> None:
+            connection = await self._cluster.coordinators.connection(0, group_id, deadline)
+            version = connection.version(OffsetCommitRequest, at_most=_COMMIT_BY_NAME_VERSION)
+            answer = await connection.call(request, OffsetCommitResponse, version=version)
+            outcome(
+                {
+                    TopicPartition(topic.name, each.partition_index): failure(
+                        each.error_code,
+                        None,
+                        f"offset of {topic.name}-{each.partition_index} for group {group_id}",
+                    )
+                    or True
+                    for topic in answer.topics
+                    for each in topic.partitions
+                }
+            )
+
+        await self._with_coordinator(group_id, once, deadline)
+
+    async def delete_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
+    ) -> None:
+        deadline = self._deadline(timeout)
+        request = OffsetDeleteRequest(
+            group_id=group_id,
+            topics=tuple(
+                OffsetDeleteRequestTopic(
+                    name=topic,
+                    partitions=tuple(
+                        OffsetDeleteRequestPartition(partition_index=number) for number in numbers
+                    ),
+                )
+                for topic, numbers in by_topic(partitions).items()
+            ),
+        )
+
+        async def once() -> None:
+            answer = await self._ask_coordinator(group_id, request, OffsetDeleteResponse, deadline)
+            check(answer.error_code, None, f"group {group_id}")
+            outcome(
+                {
+                    TopicPartition(topic.name, each.partition_index): failure(
+                        each.error_code, None, f"offset of {topic.name}-{each.partition_index}"
+                    )
+                    or True
+                    for topic in answer.topics
+                    for each in topic.partitions
+                }
+            )
+
+        await self._with_coordinator(group_id, once, deadline)
+
+
+def _consumer_group(group: Any) -> GroupDescription:
+    return GroupDescription(
+        group_id=group.group_id,
+        type="consumer",
+        state=group.group_state,
+        assignor=group.assignor_name,
+        members=tuple(
+            GroupMember(
+                member_id=each.member_id,
+                instance_id=each.instance_id,
+                client_id=each.client_id,
+                host=each.client_host,
+                assignment=tuple(
+                    TopicPartition(topic.topic_name, number)
+                    for topic in each.assignment.topic_partitions
+                    for number in topic.partitions
+                ),
+            )
+            for each in group.members
+        ),
+    )
+
+
+def _classic_group(group: Any) -> GroupDescription:
+    return GroupDescription(
+        group_id=group.group_id,
+        type="classic",
+        state=group.group_state,
+        assignor=group.protocol_data,
+        members=tuple(
+            GroupMember(
+                member_id=each.member_id,
+                instance_id=each.group_instance_id,
+                client_id=each.client_id,
+                host=each.client_host,
+                assignment=_assignment(bytes(each.member_assignment)),
+            )
+            for each in group.members
+        ),
+    )
+
+
+def _assignment(data: bytes) -> tuple[TopicPartition, ...]:
+    """What a classic member was assigned, if it is a consumer; other kinds of groups have their own bytes there."""
+    if len(data) < 2:
+        return ()
+    version = min(int.from_bytes(data[:2], "big"), ConsumerProtocolAssignment.VERSIONS.high)
+    try:
+        found = decode(ConsumerProtocolAssignment, version, data, 2)
+    except DecodeError:
+        return ()
+    return tuple(
+        TopicPartition(topic.topic, number)
+        for topic in found.assigned_partitions
+        for number in topic.partitions
+    )
+
+
+def _fetch_request(
+    group_id: str, wanted: dict[str, list[int]] | None, require_stable: bool, version: int
+) -> OffsetFetchRequest:
+    if version >= _FETCH_GROUPS_VERSION:
+        topics = None
+        if wanted is not None:
+            topics = tuple(
+                OffsetFetchRequestTopics(name=name, partition_indexes=tuple(numbers))
+                for name, numbers in wanted.items()
+            )
+        return OffsetFetchRequest(
+            groups=(OffsetFetchRequestGroup(group_id=group_id, topics=topics),), require_stable=require_stable
+        )
+    old = None
+    if wanted is not None:
+        old = tuple(
+            OffsetFetchRequestTopic(name=name, partition_indexes=tuple(numbers))
+            for name, numbers in wanted.items()
+        )
+    return OffsetFetchRequest(group_id=group_id, topics=old, require_stable=require_stable)
+
+
+def _fetched(
+    answer: OffsetFetchResponse, group_id: str, version: int
+) -> dict[TopicPartition, CommittedOffset]:
+    found: dict[TopicPartition, CommittedOffset | KafkaError] = {}
+    source: Any = answer.groups[0] if version >= _FETCH_GROUPS_VERSION else answer
+    check(source.error_code, None, f"group {group_id}")
+    for topic in source.topics:
+        for each in topic.partitions:
+            error = failure(each.error_code, None, f"{topic.name}-{each.partition_index}")
+            if error is not None or each.committed_offset >= 0:
+                found[TopicPartition(topic.name, each.partition_index)] = error or CommittedOffset(
+                    offset=each.committed_offset,
+                    leader_epoch=each.committed_leader_epoch,
+                    metadata=each.metadata or "",
+                )
+    return outcome(found)

@@ -1,0 +1,293 @@
+"""Admin calls about topics, partitions and their records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.errors import KafkaError, error_for
+from strandline.client.net.metadata import Metadata, TopicInfo
+from strandline.wire.api.k02_list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from strandline.wire.api.k19_create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from strandline.wire.api.k21_delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from strandline.wire.api.k37_create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+
+EARLIEST = -2
+LATEST = -1
+MAX_TIMESTAMP = -3
+_TOPIC_IDS_VERSION = 6  # from here on DeleteTopics takes structures instead of names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to create; -1 leaves a number to the broker's defaults. `assignment` names replicas by partition."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+    assignment: Mapping[int, tuple[int, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedTopic:
+    name: str
+    topic_id: bytes
+    partitions: int
+    replication_factor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundOffset:
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+class TopicAdmin(AdminCalls):
+    async def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout: float | None = None
+    ) -> dict[str, CreatedTopic]:
+        deadline = self._deadline(timeout)
+        request = CreateTopicsRequest(
+            topics=tuple(_creatable(topic) for topic in topics),
+            timeout_ms=self._timeout_ms(deadline),
+            validate_only=validate_only,
+        )
+
+        async def once() -> dict[str, CreatedTopic]:
+            answer = await self._ask_controller(request, CreateTopicsResponse, deadline)
+            return outcome(
+                {
+                    each.name: failure(each.error_code, each.error_message, f"topic {each.name}")
+                    or CreatedTopic(
+                        name=each.name,
+                        topic_id=each.topic_id,
+                        partitions=each.num_partitions,
+                        replication_factor=each.replication_factor,
+                    )
+                    for each in answer.topics
+                }
+            )
+
+        return await self._repeat(once, deadline)
+
+    async def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> CreatedTopic:
+        topic = NewTopic(
+            name=name, partitions=partitions, replication_factor=replication_factor, configs=configs or {}
+        )
+        return (await self.create_topics([topic], timeout=timeout))[name]
+
+    async def delete_topics(self, names: Iterable[str], *, timeout: float | None = None) -> None:
+        deadline = self._deadline(timeout)
+        wanted = tuple(names)
+
+        async def once() -> None:
+            cluster = self._cluster
+            connection = await cluster.any_connection()
+            if cluster.metadata.controller_id in cluster.metadata.nodes:
+                connection = cluster.connection(cluster.metadata.controller_id)
+                await connection.open()
+            if connection.version(DeleteTopicsRequest) >= _TOPIC_IDS_VERSION:
+                states = tuple(DeleteTopicState(name=name) for name in wanted)
+                request = DeleteTopicsRequest(topics=states, timeout_ms=self._timeout_ms(deadline))
+            else:
+                request = DeleteTopicsRequest(topic_names=wanted, timeout_ms=self._timeout_ms(deadline))
+            answer = await self._ask(connection, request, DeleteTopicsResponse, deadline)
+            outcome(
+                {
+                    each.name: failure(each.error_code, each.error_message, f"topic {each.name}") or True
+                    for each in answer.responses
+                }
+            )
+
+        await self._repeat(once, deadline)
+
+    async def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> list[str]:
+        metadata = await self._metadata(None, self._deadline(timeout))
+        found = metadata.topics.values()
+        return sorted(topic.name for topic in found if include_internal or not topic.is_internal)
+
+    async def describe_topics(
+        self, names: Iterable[str], *, timeout: float | None = None
+    ) -> dict[str, TopicInfo]:
+        wanted = tuple(names)
+        metadata = await self._metadata(wanted, self._deadline(timeout))
+        found: dict[str, TopicInfo | KafkaError] = {}
+        for name in wanted:
+            unknown = error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name}")
+            found[name] = metadata.topics.get(name) or metadata.topic_errors.get(name) or unknown
+        return outcome(found)
+
+    async def create_partitions(
+        self,
+        counts: Mapping[str, int],
+        *,
+        assignments: Mapping[str, list[tuple[int, ...]]] | None = None,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Raises the number of partitions of topics to these; `assignments` names the replicas of the new ones."""
+        deadline = self._deadline(timeout)
+        given = assignments or {}
+        request = CreatePartitionsRequest(
+            topics=tuple(
+                CreatePartitionsTopic(
+                    name=name,
+                    count=count,
+                    assignments=tuple(CreatePartitionsAssignment(broker_ids=ids) for ids in given[name])
+                    if name in given
+                    else None,
+                )
+                for name, count in counts.items()
+            ),
+            timeout_ms=self._timeout_ms(deadline),
+            validate_only=validate_only,
+        )
+
+        async def once() -> None:
+            answer = await self._ask_controller(request, CreatePartitionsResponse, deadline)
+            outcome(
+                {
+                    each.name: failure(each.error_code, each.error_message, f"topic {each.name}") or True
+                    for each in answer.results
+                }
+            )
+
+        await self._repeat(once, deadline)
+
+    async def delete_records(
+        self, before: Mapping[TopicPartition, int], *, timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Deletes what lies before these offsets (-1: everything); the log start offsets that result."""
+        deadline = self._deadline(timeout)
+
+        async def once() -> dict[TopicPartition, int]:
+            found: dict[TopicPartition, int | KafkaError] = {}
+            for node_id, partitions in (await self._leaders(before, deadline)).items():
+                request = DeleteRecordsRequest(
+                    topics=tuple(
+                        DeleteRecordsTopic(
+                            name=topic,
+                            partitions=tuple(
+                                DeleteRecordsPartition(
+                                    partition_index=number, offset=before[TopicPartition(topic, number)]
+                                )
+                                for number in numbers
+                            ),
+                        )
+                        for topic, numbers in by_topic(partitions).items()
+                    ),
+                    timeout_ms=self._timeout_ms(deadline),
+                )
+                answer = await self._ask_node(node_id, request, DeleteRecordsResponse, deadline)
+                for topic in answer.topics:
+                    for each in topic.partitions:
+                        where = TopicPartition(topic.name, each.partition_index)
+                        found[where] = failure(each.error_code, None, f"{where}") or each.low_watermark
+            return outcome(found)
+
+        return await self._repeat(once, deadline)
+
+    async def list_offsets(
+        self,
+        wanted: Mapping[TopicPartition, int],
+        *,
+        is_read_committed: bool = False,
+        timeout: float | None = None,
+    ) -> dict[TopicPartition, FoundOffset]:
+        """The first offset at or after each timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP; -1 if there is none."""
+        deadline = self._deadline(timeout)
+
+        async def once() -> dict[TopicPartition, FoundOffset]:
+            found: dict[TopicPartition, FoundOffset | KafkaError] = {}
+            for node_id, partitions in (await self._leaders(wanted, deadline)).items():
+                request = ListOffsetsRequest(
+                    replica_id=-1,
+                    isolation_level=int(is_read_committed),
+                    topics=tuple(
+                        ListOffsetsTopic(
+                            name=topic,
+                            partitions=tuple(
+                                ListOffsetsPartition(
+                                    partition_index=number, timestamp=wanted[TopicPartition(topic, number)]
+                                )
+                                for number in numbers
+                            ),
+                        )
+                        for topic, numbers in by_topic(partitions).items()
+                    ),
+                )
+                answer = await self._ask_node(node_id, request, ListOffsetsResponse, deadline)
+                for topic in answer.topics:
+                    for each in topic.partitions:
+                        where = TopicPartition(topic.name, each.partition_index)
+                        found[where] = failure(each.error_code, None, f"{where}") or FoundOffset(
+                            offset=each.offset, timestamp_ms=each.timestamp, leader_epoch=each.leader_epoch
+                        )
+            return outcome(found)
+
+        return await self._repeat(once, deadline)
+
+    async def _metadata(self, names: tuple[str, ...] | None, deadline: float) -> Metadata:
+        """Fresh metadata of topics, apart from what the client keeps for itself."""
+        topics = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+        async def once() -> Metadata:
+            answer = await self._ask_any(request, MetadataResponse, deadline)
+            check(answer.error_code, None, "metadata")
+            found = Metadata()
+            found.apply(answer)
+            return found
+
+        return await self._repeat(once, deadline)
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    assignment = topic.assignment
+    return CreatableTopic(
+        name=topic.name,
+        # Replicas that are named say both numbers themselves.
+        num_partitions=topic.partitions if assignment is None else -1,
+        replication_factor=topic.replication_factor if assignment is None else -1,
+        assignments=tuple(
+            CreatableReplicaAssignment(partition_index=number, broker_ids=tuple(replicas))
+            for number, replicas in (assignment or {}).items()
+        ),
+        configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()),
+    )

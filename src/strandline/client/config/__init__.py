@@ -1,0 +1,1 @@
+"""The clients' settings: declared by key, checked, documented."""

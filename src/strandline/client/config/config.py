@@ -1,0 +1,184 @@
+"""A client's settings: Kafka's names, Python's values, checked before anything is connected.
+
+    ClientConfig.producer({"bootstrap.servers": "localhost:9092", "linger.ms": 10}, acks="all")
+
+Settings come as a mapping by Kafka's dotted names, as keywords with underscores, or both (the keyword wins). A value
+may be text, as in a properties file, or the Python value that it stands for: numbers, flags, lists, and for
+serializers, partitioners and interceptors the object itself. An unknown name is an error that names the nearest known
+one, and so are settings that contradict each other: both are likelier slips than wishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from strandline.client.config.admin_keys import ADMIN_KEYS
+from strandline.client.config.consumer_keys import CONSUMER_KEYS
+from strandline.client.config.producer_keys import PRODUCER_KEYS
+from strandline.client.config.shared_keys import SECURITY_PREFIXES
+from strandline.client.errors import ConfigError
+from strandline.config.addresses import parse_address
+from strandline.config.definition import CLASS, LIST, ConfigKey, Required
+from strandline.config.typed_values import TypedValues, nearest
+from strandline.config.values import InvalidConfig, parse, render
+
+_MAX_IN_FLIGHT_IDEMPOTENT: Final = 5  # how many batches of a producer a broker remembers
+
+
+class ClientConfig(TypedValues):
+    """Immutable; `given` holds the names that the user set."""
+
+    __slots__ = ("bootstrap", "given")
+
+    def __init__(
+        self, keys: tuple[ConfigKey, ...], settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]
+    ) -> None:
+        known = {key.name: key for key in keys}
+        given = dict(settings or {})
+        given.update((name.replace("_", "."), value) for name, value in keywords.items())
+        self.given = frozenset(given)
+        self._values = {}
+        for name in given:
+            if name not in known and not name.startswith(SECURITY_PREFIXES):
+                raise ConfigError(_unknown(name, known), key=name)
+        for key in keys:
+            if key.name in given:
+                self._values[key.name] = _value(key, given[key.name])
+            elif isinstance(key.default, Required):
+                raise ConfigError(f"{key.name} is missing, and has no default ({key.doc})", key=key.name)
+            else:
+                self._values[key.name] = key.default
+        self.bootstrap = _addresses(self.strings("bootstrap.servers"))
+        _check_security(self)
+
+    @classmethod
+    def producer(cls, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> ClientConfig:
+        config = cls(PRODUCER_KEYS, settings, keywords)
+        _check_producer(config)
+        return config
+
+    @classmethod
+    def consumer(cls, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> ClientConfig:
+        config = cls(CONSUMER_KEYS, settings, keywords)
+        _check_consumer(config)
+        return config
+
+    @classmethod
+    def admin(cls, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> ClientConfig:
+        return cls(ADMIN_KEYS, settings, keywords)
+
+    def has(self, name: str) -> bool:
+        """Whether this kind of client knows the setting at all."""
+        return name in self._values
+
+    def seconds(self, name: str) -> float:
+        """A setting in milliseconds, as asyncio wants it."""
+        return self.int(name) / 1000
+
+    def objects(self, name: str) -> tuple[object, ...]:
+        """The entries of a list that may hold objects."""
+        return tuple(self._values[name])
+
+
+def _unknown(name: str, known: Mapping[str, ConfigKey]) -> str:
+    return f"{name} is no setting of this client{nearest(name, known)}"
+
+
+def _value(key: ConfigKey, given: Any) -> Any:
+    if key.type == CLASS and not isinstance(given, str):
+        return given
+    if key.type == LIST and isinstance(given, list | tuple):
+        if not all(isinstance(entry, str) for entry in given):
+            return tuple(given)
+        given = ",".join(given)
+    elif isinstance(given, float) and given.is_integer():
+        given = int(given)
+    elif given is not None and not isinstance(given, str | int | float | bool):
+        raise ConfigError(f"{key.name} cannot be {given!r} (allowed: {key.allowed()})", key=key.name)
+    try:
+        return parse(key, given if given is None or isinstance(given, str) else render(given))
+    except InvalidConfig as error:
+        raise ConfigError(str(error), key=key.name) from error
+
+
+def _addresses(servers: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    found = []
+    for server in servers:
+        address = parse_address(server)
+        if address is None or not address[0] or not 0 < address[1] < 65_536:
+            raise ConfigError(f"bootstrap.servers: {server!r} is not host:port", key="bootstrap.servers")
+        found.append(address)
+    return tuple(found)
+
+
+def _check_security(config: ClientConfig) -> None:
+    protocol = config.text("security.protocol").upper()
+    if protocol != "PLAINTEXT":
+        raise ConfigError(
+            f"security.protocol={protocol} is not spoken by this client yet; "
+            "use a PLAINTEXT listener of the cluster and leave security.protocol unset",
+            key="security.protocol",
+        )
+
+
+def _check_producer(config: ClientConfig) -> None:
+    if config.flag("enable.idempotence"):
+        _check_idempotence(config)
+    if config.value("transactional.id") is not None and not config.flag("enable.idempotence"):
+        raise ConfigError(
+            "transactional.id needs enable.idempotence=true: remove enable.idempotence=false",
+            key="enable.idempotence",
+        )
+    shortest = config.int("linger.ms") + config.int("request.timeout.ms")
+    if config.int("delivery.timeout.ms") < shortest:
+        if "delivery.timeout.ms" in config.given:
+            raise ConfigError(
+                f"delivery.timeout.ms={config.int('delivery.timeout.ms')} is shorter than linger.ms + "
+                f"request.timeout.ms = {shortest}: raise it to at least that, or lower the others",
+                key="delivery.timeout.ms",
+            )
+        config._values["delivery.timeout.ms"] = shortest
+    if config.text("acks") == "all":
+        config._values["acks"] = "-1"
+
+
+def _check_idempotence(config: ClientConfig) -> None:
+    """What idempotence needs. As in Java, what contradicts it switches off the default, but is an error where
+    idempotence was asked for by name, or a transactional.id asks for it."""
+    in_flight = config.int("max.in.flight.requests.per.connection")
+    found = [
+        (config.text("acks") not in ("all", "-1"), "acks", "set acks=all"),
+        (config.int("retries") == 0, "retries", "leave retries unset"),
+        (
+            in_flight > _MAX_IN_FLIGHT_IDEMPOTENT,
+            "max.in.flight.requests.per.connection",
+            f"set it to {_MAX_IN_FLIGHT_IDEMPOTENT} or less",
+        ),
+    ]
+    for contradicts, key, fix in found:
+        if not contradicts:
+            continue
+        if "enable.idempotence" not in config.given and config.value("transactional.id") is None:
+            config._values["enable.idempotence"] = False
+            return
+        raise ConfigError(
+            f"{key}={config.value(key)} contradicts enable.idempotence=true: {fix}, or set enable.idempotence=false",
+            key=key,
+        )
+
+
+def _check_consumer(config: ClientConfig) -> None:
+    if config.int("heartbeat.interval.ms") >= config.int("session.timeout.ms"):
+        raise ConfigError(
+            "heartbeat.interval.ms must be smaller than session.timeout.ms: a third of it is usual",
+            key="heartbeat.interval.ms",
+        )
+    if (
+        config.flag("enable.auto.commit")
+        and "enable.auto.commit" in config.given
+        and not config.value("group.id")
+    ):
+        raise ConfigError(
+            "enable.auto.commit=true needs a group.id: set one, or switch it off", key="group.id"
+        )

@@ -1,0 +1,1 @@
+"""The consumer: subscription, positions, fetching, decoding, commits."""

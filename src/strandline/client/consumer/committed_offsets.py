@@ -1,0 +1,279 @@
+"""A group's committed offsets: read and written through its coordinator.
+
+Rules:
+1. A retriable refusal, or a coordinator that moved, is tried again until the deadline. So is a member's stale epoch:
+   the coordinator has given it the next one, and the answer to its heartbeat is on the way.
+2. A commit by a member carries its generation (or member epoch); a coordinator that knows better refuses it, and the
+   application gets CommitFailedError: others own the partitions now. So it does, without anybody being asked, while a
+   consumer that has subscribed is not a member.
+3. With isolation.level=read_committed the coordinator is asked for stable offsets only: one that a transaction is
+   about to change is waited for (KIP-447).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import ZERO_UUID, TopicPartition
+from strandline.base.waiting import within
+from strandline.client.consumer.group.assignors import by_topic
+from strandline.client.consumer.subscription import OffsetAndMetadata
+from strandline.client.errors import (
+    CommitFailedError,
+    ConnectionFailedError,
+    FencedInstanceError,
+    KafkaError,
+    KafkaTimeoutError,
+    error_for,
+)
+from strandline.client.net.cluster import Cluster
+from strandline.client.net.connections import NodeConnection
+from strandline.client.net.coordinators import GROUP, MOVED
+from strandline.wire.api.k08_offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from strandline.wire.api.k09_offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+)
+
+_NAMED_TOPICS_VERSION: Final = 9  # the last of both requests that names topics by name
+_GROUPED_VERSION: Final = 8  # from here on one OffsetFetch asks for several groups
+
+_GROUP_MOVED_ON: Final = frozenset(
+    {
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+    }
+)
+
+
+class Membership(NamedTuple):
+    """As what a commit is made: a member, or nobody in particular."""
+
+    generation: int = -1  # or the member's epoch
+    member_id: str = ""
+    instance_id: str | None = None
+
+
+class NoMember(NamedTuple):
+    """Who has subscribed and is no member of the group: a commit as nobody would not be refused, whoever has the
+    partitions now, so none is made."""
+
+    is_joining: bool = False
+
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+
+
+class CommittedOffsets:
+    def __init__(
+        self, cluster: Cluster, group_id: str, membership: Callable[[], Membership | NoMember]
+    ) -> None:
+        """`membership` says as what to commit, anew for each attempt: the generation may change meanwhile."""
+        self._cluster = cluster
+        self._group_id = group_id
+        self._membership = membership
+        self._require_stable = cluster.config.text("isolation.level") == "read_committed"
+
+    async def commit(self, offsets: Offsets, deadline: float) -> None:
+        if not offsets:
+            return
+        self._committer()
+        await self._with_retries(lambda connection: self._commit(connection, offsets), "commit", deadline)
+
+    async def fetch(
+        self, partitions: Iterable[TopicPartition], deadline: float
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Partitions without a committed offset are left out."""
+        wanted = by_topic(partitions)
+        if not wanted:
+            return {}
+        found: dict[TopicPartition, OffsetAndMetadata] = {}
+
+        async def ask(connection: NodeConnection) -> None:
+            found.update(await self._fetch(connection, wanted))
+
+        await self._with_retries(ask, "fetch of committed offsets", deadline)
+        return found
+
+    async def _with_retries(
+        self, ask: Callable[[NodeConnection], object], what: str, deadline: float
+    ) -> None:
+        pause = self._cluster.backoff()
+        coordinators = self._cluster.coordinators
+        while True:
+            before = self._membership()
+            try:
+                connection = await coordinators.connection(GROUP, self._group_id, deadline)
+                left = max(0.001, deadline - self._cluster.now())
+                await within(left, ask(connection))  # type: ignore[arg-type]
+                return
+            except KafkaError as error:
+                failure = error
+            except TimeoutError:
+                raise KafkaTimeoutError(
+                    None, f"the {what} of group {self._group_id} was not answered in time"
+                ) from None
+            if failure.code in MOVED or isinstance(failure, ConnectionFailedError):
+                coordinators.forget(GROUP, self._group_id)
+            is_stale = failure.code == ErrorCode.STALE_MEMBER_EPOCH and self._is_member()
+            if is_stale and self._membership() != before:
+                continue  # The epoch has moved on since the request was built.
+            if not failure.retriable and not is_stale:
+                raise failure
+            seconds = pause.failed()
+            if self._cluster.now() + seconds >= deadline:
+                raise KafkaTimeoutError(
+                    None, f"the {what} of group {self._group_id} failed for too long: {failure}"
+                ) from failure
+            await asyncio.sleep(seconds)
+
+    # Commit
+
+    def _is_member(self) -> bool:
+        return not isinstance(found := self._membership(), NoMember) and found != Membership()
+
+    def _committer(self) -> Membership:
+        member = self._membership()
+        if not isinstance(member, NoMember):
+            return member
+        code = ErrorCode.REBALANCE_IN_PROGRESS if member.is_joining else ErrorCode.UNKNOWN_MEMBER_ID
+        raise _commit_error(code, self._group_id)
+
+    async def _commit(self, connection: NodeConnection, offsets: Offsets) -> None:
+        member = self._committer()
+        names = by_topic(offsets)
+        ids = {name: self._topic_id(name) for name in names}
+        has_ids = ZERO_UUID not in ids.values()
+        version = connection.version(OffsetCommitRequest, at_most=None if has_ids else _NAMED_TOPICS_VERSION)
+        request = OffsetCommitRequest(
+            group_id=self._group_id,
+            generation_id_or_member_epoch=member.generation,
+            member_id=member.member_id,
+            group_instance_id=member.instance_id if version >= 7 else None,
+            topics=tuple(
+                OffsetCommitRequestTopic(
+                    name=name,
+                    topic_id=ids[name],
+                    partitions=tuple(
+                        _commit_partition(index, offsets[TopicPartition(name, index)]) for index in indexes
+                    ),
+                )
+                for name, indexes in names.items()
+            ),
+        )
+        answer = await connection.call(request, OffsetCommitResponse, version=version)
+        for topic in answer.topics:
+            for each in topic.partitions:
+                if each.error_code != ErrorCode.NONE:
+                    raise _commit_error(each.error_code, self._group_id)
+
+    def _topic_id(self, name: str) -> bytes:
+        found = self._cluster.metadata.topics.get(name)
+        return ZERO_UUID if found is None else found.topic_id
+
+    # Fetch
+
+    async def _fetch(
+        self, connection: NodeConnection, wanted: Mapping[str, tuple[int, ...]]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        ids = {name: self._topic_id(name) for name in wanted}
+        has_ids = ZERO_UUID not in ids.values()
+        version = connection.version(OffsetFetchRequest, at_most=None if has_ids else _NAMED_TOPICS_VERSION)
+        if version >= _GROUPED_VERSION:
+            request = self._grouped_request(wanted, ids)
+        else:
+            request = OffsetFetchRequest(
+                group_id=self._group_id,
+                topics=tuple(
+                    OffsetFetchRequestTopic(name=name, partition_indexes=indexes)
+                    for name, indexes in wanted.items()
+                ),
+                require_stable=self._require_stable and version >= 7,
+            )
+        answer = await connection.call(request, OffsetFetchResponse, version=version)
+        if version < _GROUPED_VERSION:
+            _check(answer.error_code, self._group_id)
+            return _offsets({topic.name: topic.partitions for topic in answer.topics})
+        group = answer.groups[0]
+        _check(group.error_code, self._group_id)
+        names = {topic_id: name for name, topic_id in ids.items()}
+        return _offsets(
+            {topic.name or names.get(topic.topic_id, ""): topic.partitions for topic in group.topics}
+        )
+
+    def _grouped_request(
+        self, wanted: Mapping[str, tuple[int, ...]], ids: Mapping[str, bytes]
+    ) -> OffsetFetchRequest:
+        found = self._membership()
+        member = Membership() if isinstance(found, NoMember) else found
+        is_new_protocol = bool(member.member_id) and self._cluster.config.text("group.protocol") == "consumer"
+        group = OffsetFetchRequestGroup(
+            group_id=self._group_id,
+            member_id=member.member_id if is_new_protocol else None,
+            member_epoch=member.generation if is_new_protocol else -1,
+            topics=tuple(
+                OffsetFetchRequestTopics(name=name, topic_id=ids[name], partition_indexes=indexes)
+                for name, indexes in wanted.items()
+            ),
+        )
+        return OffsetFetchRequest(groups=(group,), require_stable=self._require_stable)
+
+
+def _commit_partition(index: int, offset: OffsetAndMetadata) -> OffsetCommitRequestPartition:
+    return OffsetCommitRequestPartition(
+        partition_index=index,
+        committed_offset=offset.offset,
+        committed_leader_epoch=offset.leader_epoch,
+        committed_metadata=offset.metadata,
+    )
+
+
+def _commit_error(code: int, group_id: str) -> KafkaError:
+    if code in _GROUP_MOVED_ON:
+        return CommitFailedError(
+            code,
+            f"group {group_id} has moved on without this member, and others may own its partitions: it was not in "
+            "time for a rebalance, or did not poll within max.poll.interval.ms",
+        )
+    if code == ErrorCode.REBALANCE_IN_PROGRESS:
+        return CommitFailedError(code, f"group {group_id} is rebalancing; poll, then commit again")
+    if code == ErrorCode.FENCED_INSTANCE_ID:
+        return FencedInstanceError(code, f"group {group_id}")
+    return error_for(code, f"commit of group {group_id}")
+
+
+def _check(code: int, group_id: str) -> None:
+    if code != ErrorCode.NONE:
+        raise error_for(code, f"committed offsets of group {group_id}")
+
+
+def _offsets(
+    topics: Mapping[
+        str, tuple[OffsetFetchResponsePartition, ...] | tuple[OffsetFetchResponsePartitions, ...]
+    ],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    found: dict[TopicPartition, OffsetAndMetadata] = {}
+    for name, partitions in topics.items():
+        for each in partitions:
+            where = TopicPartition(name, each.partition_index)
+            if each.error_code != ErrorCode.NONE:
+                raise error_for(each.error_code, f"the committed offset of {where}")
+            if each.committed_offset >= 0:
+                found[where] = OffsetAndMetadata(
+                    each.committed_offset, each.metadata or "", each.committed_leader_epoch
+                )
+    return found

@@ -1,0 +1,492 @@
+"""The consumer: reads topics, alone or as a member of a group, on asyncio.
+
+    async with Consumer(bootstrap_servers="localhost:9092", group_id="billing") as consumer:
+        consumer.subscribe(["orders"])
+        async for record in consumer:
+            ...
+
+Everything that changes what is read happens inside a call of the application: partitions are assigned and taken away,
+listeners called and positions found while it polls. Between polls only bytes are fetched and heartbeats sent. So what a
+poll gave belongs to the application until it polls again, and an automatic commit covers exactly what the polls before
+have given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.base.ids import TopicPartition
+from strandline.base.topics import invalid_topic_name
+from strandline.client.config.config import ClientConfig
+from strandline.client.consumer.engine import ConsumerEngine
+from strandline.client.consumer.fetch_buffer import Deserializers
+from strandline.client.consumer.group.member import GroupMetadata, RebalanceListener
+from strandline.client.consumer.interceptors import ConsumerInterceptors
+from strandline.client.consumer.log_offsets import EARLIEST, LATEST, OffsetAndTimestamp
+from strandline.client.consumer.record_decoder import ConsumerRecord
+from strandline.client.consumer.settings import assignors_of, deserializer_of
+from strandline.client.consumer.subscription import OffsetAndMetadata, PartitionState, Subscription
+from strandline.client.errors import (
+    ClosedError,
+    ConfigError,
+    IllegalStateError,
+    InvalidTopicError,
+    KafkaTimeoutError,
+)
+from strandline.client.world import ClientWorld, real_world
+from strandline.telemetry.counters import Counters
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["Consumer", "ConsumerRecord", "OffsetAndMetadata", "OffsetAndTimestamp", "RebalanceListener"]
+
+# What one table holds at most, unless poll_table is told otherwise.
+TABLE_ROWS_MAX: Final = 1_000_000
+TABLE_BYTES_MAX: Final = 64 * 1024 * 1024
+_CLOSE_SECONDS: Final = 30.0
+# How long an iteration waits in one poll; it polls again for ever.
+_ITERATION_SECONDS: Final = 3600.0
+
+
+class Consumer:
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        *,
+        world: ClientWorld | None = None,
+        **keywords: Any,
+    ) -> None:
+        """Settings by Kafka's names, as a mapping or as keywords with underscores; nothing is connected yet."""
+        self.config = ClientConfig.consumer(settings, **keywords)
+        self._world = world
+        self._group_id = self.config.optional_text("group.id") or None
+        self._assignors = assignors_of(self.config)
+        self._deserializers = Deserializers(
+            deserializer_of(self.config, "key.deserializer"),
+            deserializer_of(self.config, "value.deserializer"),
+        )
+        self._api_seconds = self.config.seconds("default.api.timeout.ms")
+        self._records_max = self.config.int("max.poll.records")
+        self._counters = Counters()
+        self._interceptors = ConsumerInterceptors(self.config.objects("interceptor.classes"), self._counters)
+        self._subscription = Subscription()
+        self._unread: list[ConsumerRecord] = []  # polled for iteration, and not given yet
+        self._unread_start = 0
+        self._is_closing = False
+        self._is_closed = False
+        self._engine: ConsumerEngine | None = None
+
+    # Life
+
+    async def start(self) -> None:
+        """Finds the cluster; raises if no bootstrap server answers within default.api.timeout.ms."""
+        self._check_open()
+        if self._engine is not None:
+            raise IllegalStateError(None, "the consumer was started already")
+        engine = ConsumerEngine(
+            self.config,
+            self._world or real_world(),
+            self._subscription,
+            self._assignors,
+            self._deserializers,
+            self._consumed,
+            self._counters,
+        )
+        await engine.start()
+        self._engine = engine
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Commits if that is automatic, leaves the group and disconnects, within so many seconds. Twice is fine."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        try:
+            if self._engine is not None:
+                seconds = _CLOSE_SECONDS if timeout is None else timeout
+                await self._engine.close(self._engine.cluster.now() + seconds)
+        finally:
+            self._is_closed = True
+
+    async def __aenter__(self) -> Consumer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # What to read
+
+    def subscribe(
+        self,
+        topics: Iterable[str] | None = None,
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Topics, or a pattern that must match the beginning of their names, shared with the rest of the group.
+
+        With group.protocol=consumer a pattern given as text is matched by the coordinator, as RE2 and in full.
+        """
+        self._check_open()
+        if (topics is None) == (pattern is None):
+            raise IllegalStateError(None, "subscribe to topics or to a pattern")
+        if self._group_id is None:
+            raise ConfigError("subscribing needs a group.id; assign() works without", key="group.id")
+        if pattern is not None:
+            on_server = isinstance(pattern, str) and self.config.text("group.protocol").lower() == "consumer"
+            compiled = pattern if on_server or not isinstance(pattern, str) else re.compile(pattern)
+            self._subscription.subscribe_pattern(compiled, listener, on_server=on_server)
+        else:
+            names = [topics] if isinstance(topics, str) else list(topics or ())
+            for name in names:
+                why = invalid_topic_name(name)
+                if why is not None:
+                    raise InvalidTopicError(None, why)
+            if not names:
+                raise IllegalStateError(None, "no topics to subscribe to; unsubscribe() ends a subscription")
+            self._subscription.subscribe(names, listener)
+        self._changed()
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Exactly these partitions, without a group's help."""
+        self._check_open()
+        wanted = [TopicPartition(*where) for where in partitions]
+        self._subscription.assign_by_hand(wanted)
+        self._drop_unread(lambda where: where in self._subscription.partitions)
+        self._changed()
+
+    async def unsubscribe(self) -> None:
+        """Reads nothing, and leaves the group."""
+        engine = self._open()
+        try:
+            if self._subscription.is_in_group and engine.member is not None:
+                await engine.member.leave(self._deadline(None), "the consumer unsubscribed")
+        finally:  # also if the listener raises
+            self._subscription.unsubscribe()
+            self._drop_unread(lambda where: False)
+            self._changed()
+
+    def assignment(self) -> set[TopicPartition]:
+        return set(self._subscription.partitions)
+
+    def subscription(self) -> set[str]:
+        return set(self._subscription.topics)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Polls give nothing of these until they are resumed; they stay assigned."""
+        for state in self._states(partitions):
+            state.is_paused = True
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        for state in self._states(partitions):
+            state.is_paused = False
+        self._stir()
+
+    def paused(self) -> set[TopicPartition]:
+        return {where for where, state in self._subscription.partitions.items() if state.is_paused}
+
+    # Where to read
+
+    def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
+        """The next poll reads from here."""
+        state = self._subscription.state(TopicPartition(*partition))
+        position = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
+        if position.offset < 0:
+            raise IllegalStateError(None, f"offset {position.offset} is negative")
+        self._subscription.set_position(state, position.offset, position.leader_epoch)
+        self._drop_unread(lambda where: where != state.where)
+        self._stir()
+
+    def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
+        """For who knows where reading stops: from this offset on nothing is fetched, but for what comes with records
+        before it, which polls give all the same. None takes that back; a partition that is assigned anew has none."""
+        self._subscription.state(TopicPartition(*partition)).fetch_until = offset
+        self._stir()
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        self._seek_to(partitions, EARLIEST)
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        self._seek_to(partitions, LATEST)
+
+    def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
+        """The first record at or after this time; the end where there is none."""
+        if timestamp_ms < 0:
+            raise IllegalStateError(None, f"timestamp {timestamp_ms} is negative")
+        self._seek_to(partitions, timestamp_ms)
+
+    def _seek_to(self, partitions: Iterable[TopicPartition], timestamp: int) -> None:
+        states = self._states(partitions)
+        for state in states:
+            self._subscription.request_reset(state, timestamp)
+        moved = {state.where for state in states}
+        self._drop_unread(lambda where: where not in moved)
+        self._stir()
+
+    async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
+        """The offset that is read next; found out first if need be."""
+        engine = self._started()
+        state = self._subscription.state(TopicPartition(*partition))
+        deadline = self._deadline(timeout)
+        while not state.has_position:
+            await engine.settle(deadline)
+            if not state.has_position and engine.cluster.now() >= deadline:
+                failure = engine.positions.failures.get(state.where)
+                why = "" if failure is None else f": {failure}"
+                raise KafkaTimeoutError(
+                    None, f"the position of {state.where} was not found in time{why}"
+                ) from failure
+        return self._unread_position(state)
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        engine = self._started()
+        wanted = [TopicPartition(*where) for where in partitions]
+        found = await engine.commits.fetch(wanted, self._deadline(timeout))
+        return {where: found.get(where) for where in wanted}
+
+    async def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        return await self._log_offsets(partitions, EARLIEST, timeout)
+
+    async def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The high watermark, or with isolation.level=read_committed the last stable offset."""
+        return await self._log_offsets(partitions, LATEST, timeout)
+
+    async def _log_offsets(
+        self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
+    ) -> dict[TopicPartition, int]:
+        log = self._started().log
+        wanted = dict.fromkeys((TopicPartition(*where) for where in partitions), timestamp)
+        found = await log.by_timestamp(wanted, self._deadline(timeout))
+        return {where: found[where].offset for where in wanted}
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after each time; None where there is none."""
+        log = self._started().log
+        wanted = {TopicPartition(*where): timestamp for where, timestamp in timestamps.items()}
+        if any(timestamp < 0 for timestamp in wanted.values()):
+            raise IllegalStateError(None, "timestamps must not be negative")
+        found = await log.by_timestamp(wanted, self._deadline(timeout))
+        return {where: found[where] if found[where].offset >= 0 else None for where in wanted}
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets lie before the end that can be read, as of the last fetch; None before the first."""
+        state = self._subscription.state(TopicPartition(*partition))
+        if state.readable_end < 0 or not state.has_position:
+            return None
+        return max(0, state.readable_end - self._unread_position(state))
+
+    async def partitions_for(self, topic: str, timeout: float | None = None) -> list[TopicPartition]:
+        info = await self._started().cluster.topic(topic, self._deadline(timeout))
+        return [TopicPartition(topic, each.partition) for each in info.partitions]
+
+    # Reading
+
+    async def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
+        """Records that are there, or the first that come within so many seconds; at most max.poll.records."""
+        count = self._records_max if max_records is None else max_records
+        engine = self._open()
+        if self._unread_start < len(self._unread):
+            start = self._unread_start
+            self._unread_start = min(len(self._unread), start + count)
+            return self._unread[start : self._unread_start]
+        return self._given(await engine.poll(timeout, lambda: engine.buffer.take(count)))
+
+    async def getmany(
+        self, timeout: float = 0.0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """What `poll` gives, by partition."""
+        found: dict[TopicPartition, list[ConsumerRecord]] = {}
+        for record in await self.poll(timeout, max_records):
+            found.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
+        return found
+
+    async def getone(self) -> ConsumerRecord:
+        """The next record, whenever it comes."""
+        engine = self._open()
+        count = self._records_max
+        while self._unread_start >= len(self._unread):
+            found = await engine.poll(_ITERATION_SECONDS, partial(engine.buffer.take, count))
+            self._unread, self._unread_start = self._given(found), 0
+        self._unread_start += 1
+        return self._unread[self._unread_start - 1]
+
+    def getone_nowait(self) -> ConsumerRecord | None:
+        """The next of the records that `getone` or an iteration has polled already; None if there is none."""
+        if self._is_closing or self._unread_start >= len(self._unread):
+            return None
+        self._unread_start += 1
+        return self._unread[self._unread_start - 1]
+
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Records one by one, until the consumer is closed; commits cover only those that were given."""
+        while True:
+            try:
+                yield await self.getone()
+            except ClosedError:
+                return
+            while (more := self.getone_nowait()) is not None:
+                yield more
+
+    async def poll_table(
+        self,
+        timeout: float = 0.0,
+        *,
+        max_rows: int = TABLE_ROWS_MAX,
+        max_bytes: int = TABLE_BYTES_MAX,
+        with_timestamp_type: bool = False,
+    ) -> pyarrow.RecordBatch:
+        """Like `poll`, as a pyarrow RecordBatch of whole batches: topic, partition, offset, timestamp, key, value and
+        headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of the last
+        batch. Deserializers do not apply."""
+        from strandline.client.columnar.consuming import to_table
+
+        engine = self._open()
+        if self._unread_start < len(self._unread):
+            raise IllegalStateError(None, "records of an iteration are not read yet; poll() gives them")
+        parts = await engine.poll(timeout, lambda: engine.buffer.take_batches(max_rows, max_bytes))
+        undo = engine.buffer.undo_of(parts)
+        try:
+            table = await to_table(parts, engine.cluster.world, with_timestamp_type)
+        except BaseException:
+            # Rows that nobody got must not count as read, also where the wait for them was cancelled.
+            undo()
+            raise
+        self._counters.add("records-consumed-total", table.num_rows)
+        return table
+
+    def _given(self, found: list[ConsumerRecord]) -> list[ConsumerRecord]:
+        self._counters.add("records-consumed-total", len(found))
+        return self._interceptors.on_consume(found)
+
+    # Committing
+
+    async def commit(
+        self,
+        offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Commits these offsets, or everything that was given so far, and waits until that is done.
+
+        An offset is the next to be read. Raises CommitFailedError if the group has moved on without this member.
+        """
+        engine = self._started()
+        await engine.commits.commit(self._to_commit(offsets), self._deadline(timeout))
+
+    def commit_async(
+        self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None
+    ) -> asyncio.Task[None]:
+        """Starts a commit; commits started so are carried out in order. Its error is only in the task."""
+        return self._started().commits.commit_async(self._to_commit(offsets))
+
+    def _to_commit(
+        self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        if offsets is None:
+            return self._consumed()
+        return {
+            TopicPartition(*where): given
+            if isinstance(given, OffsetAndMetadata)
+            else OffsetAndMetadata(given)
+            for where, given in offsets.items()
+        }
+
+    # The group
+
+    @property
+    def group_metadata(self) -> GroupMetadata:
+        """What a transactional producer needs for send_offsets_to_transaction."""
+        engine = self._started()
+        if engine.member is None:
+            raise ConfigError("there is no group: set group.id", key="group.id")
+        return GroupMetadata(self.config.text("group.id"), *engine.last_identity)
+
+    def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
+        member = self._started().member
+        if member is not None:
+            member.enforce_rebalance(reason)
+
+    def metrics(self) -> dict[str, float]:
+        """Counters by Kafka's names, and the lag of each partition."""
+        found: dict[str, float] = dict(self._counters.values)
+        lags = {where: self.lag(where) for where in self._subscription.partitions}
+        found |= {f"records-lag.{where}": lag for where, lag in lags.items() if lag is not None}
+        found["records-lag-max"] = max((lag for lag in lags.values() if lag is not None), default=0)
+        found["assigned-partitions"] = len(self._subscription.partitions)
+        if self._engine is not None:
+            found["buffered-bytes"] = self._engine.buffer.size
+        return found
+
+    # Inside
+
+    def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Positions, without what an iteration has not given yet."""
+        found = self._subscription.positions()
+        for record in reversed(self._unread[self._unread_start :]):
+            where = TopicPartition(record.topic, record.partition)
+            if where in found:
+                found[where] = OffsetAndMetadata(record.offset, "", record.leader_epoch)
+        return found
+
+    def _unread_position(self, state: PartitionState) -> int:
+        for record in self._unread[self._unread_start :]:
+            if (record.topic, record.partition) == state.where:
+                return record.offset
+        return state.position
+
+    def _drop_unread(self, keep: Callable[[TopicPartition], bool]) -> None:
+        self._unread = [
+            record
+            for record in self._unread[self._unread_start :]
+            if keep(TopicPartition(record.topic, record.partition))
+        ]
+        self._unread_start = 0
+
+    def _states(self, partitions: Iterable[TopicPartition]) -> list[PartitionState]:
+        """Of these partitions, or of all where none is named."""
+        named = [TopicPartition(*where) for where in partitions]
+        return [self._subscription.state(where) for where in named or self._subscription.partitions]
+
+    def _deadline(self, timeout: float | None) -> float:
+        return self._started().cluster.now() + (self._api_seconds if timeout is None else timeout)
+
+    def _open(self) -> ConsumerEngine:
+        """For what is not possible any more once it is being closed."""
+        self._check_open()
+        return self._started()
+
+    def _started(self) -> ConsumerEngine:
+        """For what listeners do that are told of partitions which go because it is being closed: commit, above all."""
+        if self._is_closed:
+            raise ClosedError(None, "the consumer is closed")
+        if self._engine is None:
+            raise IllegalStateError(None, "the consumer is not started: await start(), or use `async with`")
+        return self._engine
+
+    def _check_open(self) -> None:
+        if self._is_closing:
+            raise ClosedError(None, "the consumer is closed")
+
+    def _changed(self) -> None:
+        if self._engine is not None:
+            self._engine.subscription_changed()
+
+    def _stir(self) -> None:
+        if self._engine is not None:
+            self._engine.stir()

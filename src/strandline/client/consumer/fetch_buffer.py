@@ -1,0 +1,322 @@
+"""What has been fetched and not yet been given to the application.
+
+Chunks are kept as bytes and decoded batch by batch when the application asks, so that memory is bounded by what was
+fetched and a slow application costs nothing. Partitions take turns, a chunk each.
+
+A chunk is worth something only while its partition is assigned and has the version under which the chunk was asked
+for; a chunk of a paused partition stays for when it is resumed, and one whose position is being checked against a new
+leader for when that is done.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.client.consumer.record_decoder import (
+    ConsumerRecord,
+    Deserializer,
+    records_of,
+    visible_batches,
+)
+from strandline.client.consumer.subscription import PartitionState, Subscription
+from strandline.client.errors import KafkaError, SerializationError, error_for
+from strandline.wire.api.k01_fetch import AbortedTransaction
+from strandline.wire.record_batch import BatchHeader, CorruptBatch
+
+BatchPart = tuple[str, int, int, BatchHeader, memoryview]
+
+
+class Deserializers:
+    __slots__ = ("key", "value")
+
+    def __init__(self, key: Deserializer | None = None, value: Deserializer | None = None) -> None:
+        self.key = key
+        self.value = value
+
+
+class Chunk:
+    """One partition's share of a fetch answer, and how far it has been read."""
+
+    __slots__ = (
+        "_batch_end",
+        "_batch_epoch",
+        "_batches",
+        "_current",
+        "_damage",
+        "_error",
+        "_rest",
+        "_start",
+        "end_offset",
+        "is_read",
+        "size",
+        "state",
+        "version",
+    )
+
+    def __init__(
+        self,
+        state: PartitionState,
+        position: int,
+        data: memoryview,
+        end_offset: int,
+        aborted: tuple[AbortedTransaction, ...] | None,
+        check_crcs: bool,
+    ) -> None:
+        self.state = state
+        self.version = state.version
+        self.size = len(data)
+        self.end_offset = end_offset
+        self.is_read = False
+        self._batches = visible_batches(data, position, aborted=aborted, check_crcs=check_crcs)
+        self._rest: list[ConsumerRecord] = []
+        self._start = 0
+        self._batch_end = 0
+        self._batch_epoch = -1
+        self._current: tuple[BatchHeader, memoryview] | None = None  # the batch that `_rest` is of
+        self._error: KafkaError | None = None
+        self._damage: KafkaError | None = None  # what ends the chunk for good; only a seek goes past it
+
+    def take(self, count_max: int, deserializers: Deserializers) -> list[ConsumerRecord]:
+        """Up to so many records, and the position moves behind them. What cannot be read raises when nothing that
+        can be is left before it, and the position stays there."""
+        found: list[ConsumerRecord] = []
+        state = self.state
+        while len(found) < count_max:
+            rest, start = self._rest, self._start
+            if start == len(rest):
+                if not self._decode_next(deserializers):
+                    error = self._damage or self._error
+                    if error is not None and not found:
+                        raise error
+                    break
+                continue
+            end = min(len(rest), start + count_max - len(found))
+            if end < len(rest) or start:
+                found += rest[start:end]
+            elif found:
+                found += rest
+            else:
+                found, self._rest, end = rest, [], 0
+            self._start = end
+            is_whole = end == len(self._rest)
+            state.position = self._batch_end if is_whole else rest[end - 1].offset + 1
+            state.position_epoch = self._batch_epoch
+        return found
+
+    def _decode_next(self, deserializers: Deserializers) -> bool:
+        """Has the next batch in hand; False at the end of the chunk, or if an error stands there."""
+        state = self.state
+        batch = None if self._error is not None else self._next_batch()
+        if batch is None:
+            return False
+        header, data = self._current = batch
+        try:
+            try:
+                records = records_of(
+                    header,
+                    data,
+                    *state.where,
+                    position=state.position,
+                    key_deserializer=deserializers.key,
+                    value_deserializer=deserializers.value,
+                )
+            except CorruptBatch:
+                raise
+            except Exception:
+                records = self._good_ones(header, data, deserializers)
+        except CorruptBatch as error:
+            self._note_damage(error)
+            return False
+        self._rest, self._start = records, 0
+        self._batch_end = header.next_offset
+        self._batch_epoch = header.leader_epoch
+        if self._error is not None and records:
+            self._batch_end = records[-1].offset + 1
+        elif not records and self._error is None:
+            state.position = max(state.position, header.next_offset)
+        return bool(records) or self._error is None
+
+    def _next_batch(self) -> tuple[BatchHeader, memoryview] | None:
+        """None at the end of the chunk, or if damage stands there: what is behind it is not read as if nothing were
+        missing, however often one asks."""
+        if self._damage is not None:
+            return None
+        try:
+            batch = next(self._batches, None)
+        except CorruptBatch as error:
+            self._note_damage(error)
+            return None
+        if batch is None:
+            self.is_read = True
+            self.state.position = max(self.state.position, self.end_offset)
+        return batch
+
+    def _note_damage(self, error: CorruptBatch) -> None:
+        self._damage = error_for(ErrorCode.CORRUPT_MESSAGE, f"{self.state.where}: {error}")
+        self._damage.__cause__ = error
+
+    def _good_ones(
+        self, header: BatchHeader, data: memoryview, deserializers: Deserializers
+    ) -> list[ConsumerRecord]:
+        """Records before the one that a deserializer refuses, and its error for when they are read."""
+        good: list[ConsumerRecord] = []
+        for record in records_of(header, data, *self.state.where, position=self.state.position):
+            try:
+                key, value = record.key, record.value
+                if key is not None and deserializers.key is not None:
+                    key = deserializers.key(record.topic, key)
+                if value is not None and deserializers.value is not None:
+                    value = deserializers.value(record.topic, value)
+            except Exception as error:
+                where = f"{self.state.where} at offset {record.offset}"
+                self._error = SerializationError(
+                    None,
+                    f"a record of {where} cannot be deserialized: {error}",
+                    advice=f"seek to {record.offset + 1} to go past it",
+                )
+                self._error.__cause__ = error
+                return good
+            good.append(record._replace(key=key, value=value))
+        return good
+
+    def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
+        """Whole batches until there are so many rows or bytes, but one at least if there is one. Damage raises when
+        nothing is left before it, each time."""
+        found: list[BatchPart] = []
+        state = self.state
+        rows = size = 0
+        while rows < rows_max and size < bytes_max:
+            batch = self._current if self._start < len(self._rest) or self._error is not None else None
+            self._rest, self._start, self._error = [], 0, None
+            batch = self._next_batch() if batch is None else batch
+            if batch is None:
+                if self._damage is not None and not found:
+                    raise self._damage
+                break
+            header, data = batch
+            found.append((*state.where, state.position, header, data))
+            rows += header.record_count
+            size += len(data)
+            state.position = header.next_offset
+            state.position_epoch = header.leader_epoch
+        return found
+
+
+class FetchBuffer:
+    def __init__(self, subscription: Subscription, deserializers: Deserializers) -> None:
+        self._subscription = subscription
+        self._deserializers = deserializers
+        self._chunks: dict[TopicPartition, deque[Chunk]] = {}
+        self._turns: deque[TopicPartition] = deque()  # those that have chunks
+        self._sizes: dict[TopicPartition, int] = {}
+        self.size = 0  # bytes
+
+    def size_of(self, where: TopicPartition) -> int:
+        return self._sizes.get(where, 0)
+
+    def add(self, chunk: Chunk) -> None:
+        where = chunk.state.where
+        if where not in self._chunks:
+            self._chunks[where] = deque()
+            self._turns.append(where)
+        self._chunks[where].append(chunk)
+        self._sizes[where] = self._sizes.get(where, 0) + chunk.size
+        self.size += chunk.size
+
+    def drop_stale(self) -> None:
+        """Frees what nobody can read any more."""
+        for where in list(self._turns):
+            while where in self._chunks and not self._is_current(self._chunks[where][0]):
+                self._remove_first(where)
+
+    def take(self, count_max: int) -> list[ConsumerRecord]:
+        """Up to so many records; positions move behind them."""
+        found: list[ConsumerRecord] = []
+        for where in list(self._turns):
+            chunk = self._first_of(where)
+            while chunk is not None and len(found) < count_max:
+                try:
+                    records = chunk.take(count_max - len(found), self._deserializers)
+                except KafkaError:
+                    if found:
+                        return found  # The error is raised when what comes before it has been read.
+                    raise
+                found = records if not found else found + records
+                if not chunk.is_read:
+                    return found
+                self._remove_first(chunk.state.where)
+                chunk = self._first_of(chunk.state.where)
+            if len(found) >= count_max:
+                return found
+            self._ends_turn(where)
+        return found
+
+    def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
+        found: list[BatchPart] = []
+        rows = size = 0
+        for where in list(self._turns):
+            chunk = self._first_of(where)
+            while chunk is not None and rows < rows_max and size < bytes_max:
+                try:
+                    parts = chunk.take_batches(rows_max - rows, bytes_max - size)
+                except KafkaError:
+                    if found:
+                        return found  # as `take` does: positions have moved behind these
+                    raise
+                rows += sum(header.record_count for _, _, _, header, _ in parts)
+                size += sum(len(data) for _, _, _, _, data in parts)
+                found += parts
+                if not chunk.is_read:
+                    return found
+                self._remove_first(chunk.state.where)
+                chunk = self._first_of(chunk.state.where)
+            if rows >= rows_max or size >= bytes_max:
+                return found
+            self._ends_turn(where)
+        return found
+
+    def undo_of(self, parts: list[BatchPart]) -> Callable[[], None]:
+        """To be called if the application does not get these parts: what was just taken is read again, unless the
+        position has been moved meanwhile."""
+        first: dict[TopicPartition, int] = {}
+        for topic, partition, position, _, _ in parts:
+            first.setdefault(TopicPartition(topic, partition), position)
+        states = self._subscription.partitions
+        before = [(states[where], states[where].version, position) for where, position in first.items()]
+
+        def undo() -> None:
+            for state, version, position in before:
+                if self._subscription.partitions.get(state.where) is state and state.version == version:
+                    self._subscription.set_position(state, position)
+
+        return undo
+
+    def _ends_turn(self, where: TopicPartition) -> None:
+        """Whoever has nothing left has gone already, and the next partition is in front without being turned to."""
+        if self._turns and self._turns[0] == where:
+            self._turns.rotate(-1)
+
+    def _first_of(self, where: TopicPartition) -> Chunk | None:
+        """The partition's first chunk, if it may be read now."""
+        while where in self._chunks:
+            chunk = self._chunks[where][0]
+            if self._is_current(chunk):
+                return chunk if chunk.state.is_fetchable else None
+            self._remove_first(where)
+        return None
+
+    def _is_current(self, chunk: Chunk) -> bool:
+        state = self._subscription.partitions.get(chunk.state.where)
+        return state is chunk.state and state.version == chunk.version
+
+    def _remove_first(self, where: TopicPartition) -> None:
+        chunks = self._chunks[where]
+        size = chunks.popleft().size
+        self.size -= size
+        self._sizes[where] -= size
+        if not chunks:
+            del self._chunks[where], self._sizes[where]
+            self._turns.remove(where)

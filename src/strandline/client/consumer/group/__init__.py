@@ -1,0 +1,1 @@
+"""Membership of a group, in both protocols, and the assignors of the classic one."""

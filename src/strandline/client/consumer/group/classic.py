@@ -1,0 +1,492 @@
+"""A member of a classic group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and the assignment agreed among members.
+
+One rebalance, from this member's side:
+
+    prepare    commit, and tell the listener what is given up: everything (eager), or only partitions of topics that are
+               no longer subscribed (cooperative, KIP-429)
+    join       JoinGroup, which the coordinator answers when all members have come; the leader then computes the
+               assignment of all with the assignor that all have in common
+    sync       SyncGroup, which gives every member its own
+    complete   take the partitions in and tell the listener; a cooperative member that lost some gives them up now and
+               joins again, so that the next assignment can hand them on
+
+Prepare and complete happen inside a poll; join and sync go on between polls.
+
+Rules:
+1. The rebalance is cooperative only if every assignor of this member is; otherwise eager.
+2. Partitions of a member that the coordinator threw out (or that left because nobody polled for max.poll.interval.ms)
+   are lost, not revoked: others may have them, so nothing is committed. A consumer that waits for records polls.
+3. A static member (group.instance.id) does not leave when it is closed: whoever comes back under its name within
+   session.timeout.ms has its partitions.
+4. The leader also looks after everyone's topics: when their partitions change it calls for another rebalance.
+5. A rebalance is gone through with, whatever a listener does: its error is raised afterwards, and what a cancelled poll
+   has not finished the next one takes up (`Announcements`). Whatever else fails, an assignor of the application
+   included, the next poll joins again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.client.consumer.committed_offsets import Membership, NoMember
+from strandline.client.consumer.group.assignors import NO_GENERATION, Assignment, Assignor
+from strandline.client.consumer.group.member import (
+    Announcements,
+    CommitBeforeRevocation,
+    GroupLink,
+    Ongoing,
+    R,
+)
+from strandline.client.consumer.group.messages import (
+    decode_assignment,
+    decode_member,
+    encode_assignment,
+    encode_subscription,
+)
+from strandline.client.consumer.subscription import Subscription
+from strandline.client.errors import FencedInstanceError, KafkaError, KafkaTimeoutError, error_for
+from strandline.client.net.cluster import Cluster
+from strandline.telemetry.counters import Counters
+from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
+from strandline.wire.api.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from strandline.wire.schema import Request
+
+PROTOCOL_TYPE: Final = "consumer"
+# How much longer than the rebalance may take a client waits for the answer to JoinGroup, as Java's does.
+_JOIN_LEEWAY_SECONDS: Final = 5.0
+# How long an automatic commit may hold a rebalance up.
+_LAST_COMMIT_SECONDS: Final = 10.0
+
+
+class _Rejoin(Exception):
+    """The attempt came to nothing; try again, at once or after a pause."""
+
+    def __init__(self, *, at_once: bool, why: str) -> None:
+        super().__init__(why)
+        self.at_once = at_once
+
+
+class ClassicMember:
+    def __init__(
+        self,
+        cluster: Cluster,
+        subscription: Subscription,
+        assignors: Sequence[Assignor],
+        commit: CommitBeforeRevocation,
+        counters: Counters,
+    ) -> None:
+        config = cluster.config
+        self._cluster = cluster
+        self._subscription = subscription
+        self._assignors = tuple(assignors)
+        self._commit = commit
+        self._counters = counters
+        self._link = GroupLink(cluster, config.text("group.id"))
+        self._instance_id = config.optional_text("group.instance.id")
+        self._is_cooperative = all(assignor.is_cooperative for assignor in self._assignors)
+        self._member_id = ""
+        self._generation = NO_GENERATION
+        self._last_identity = Membership()
+        self._is_leader = False
+        self._is_rejoin_needed = True
+        self._rejoin_at = 0.0  # not before, after an attempt that failed
+        self._reason = "the member is new"
+        self._is_prepared = False
+        self._are_partitions_lost = False
+        self._assigned: list[TopicPartition] | None = None  # by a sync, and not taken in yet
+        self._announcements = Announcements(subscription)
+        self._last_assignment: list[TopicPartition] = []
+        self._joined_topics: tuple[str, ...] = ()
+        self._seen_counts: dict[str, int] = {}
+        self._work = Ongoing()
+        self._pause = cluster.backoff()
+        self._heart: asyncio.Task[None] | None = None
+        self._last_poll = cluster.now()
+        self._leaves = 0  # how often it has left: a poll that is in the middle of something then stops
+        self._fatal: KafkaError | None = None
+        self.wake: Callable[[], None] = lambda: None  # set by the consumer: a waiting poll looks again
+
+    # What others ask
+
+    @property
+    def is_settled(self) -> bool:
+        return (
+            not self._is_rejoin_needed
+            and not self._work.is_started
+            and self._assigned is None
+            and not self._announcements.are_due
+            and self._fatal is None
+        )
+
+    @property
+    def identity(self) -> Membership | NoMember:
+        if self._generation == NO_GENERATION:
+            return NoMember(is_joining=self._work.is_started)
+        return Membership(self._generation, self._member_id, self._instance_id)
+
+    @property
+    def last_identity(self) -> Membership:
+        identity = self.identity
+        return self._last_identity if isinstance(identity, NoMember) else identity
+
+    @property
+    def member_id(self) -> str:
+        return self._member_id
+
+    def subscription_changed(self) -> None:
+        if self._subscription.topics != self._joined_topics:
+            self.enforce_rebalance("the subscription has changed")
+
+    def metadata_changed(self) -> None:
+        if self._is_leader and self.is_settled and self._counts(self._seen_counts) != self._seen_counts:
+            self.enforce_rebalance("partitions of the group's topics have changed")
+
+    def enforce_rebalance(self, reason: str) -> None:
+        self._is_rejoin_needed = True
+        self._reason = reason
+        self.wake()
+
+    # Poll
+
+    async def poll(self, deadline: float) -> None:
+        leaves = self._leaves
+        self._last_poll = self._cluster.now()
+        while not self.is_settled:
+            if self._fatal is not None:
+                raise self._fatal
+            if self._announcements.are_due:
+                await self._announcements.tell_rest()
+                self._announcements.raise_error()
+            elif self._assigned is not None:
+                await self._complete(self._assigned)
+            elif self._work.is_started:
+                if self._work.is_running and self._subscription.partitions:
+                    return  # They are read meanwhile; the end of the work wakes the consumer.
+                if not await self._work.wait(deadline - self._cluster.now()):
+                    return
+                self._take_result()
+            else:
+                pause = self._rejoin_at - self._cluster.now()
+                if pause > 0 and self._rejoin_at >= deadline:
+                    await asyncio.sleep(max(0.0, deadline - self._cluster.now()))
+                    return
+                await asyncio.sleep(max(0.0, pause))
+                await self._prepare()
+                is_told = not self._are_partitions_lost and not self._announcements.are_due
+                if is_told and self._leaves == leaves:
+                    self._is_rejoin_needed = False
+                    self._work.start(self._join_and_sync, self.wake)
+            self._last_poll = self._cluster.now()
+            if self._leaves != leaves:
+                return
+
+    def _take_result(self) -> None:
+        """What came of joining."""
+        try:
+            assigned = self._work.result()
+        except _Rejoin as again:
+            self._is_rejoin_needed = True
+            self._reason = str(again)
+            self._rejoin_at = self._cluster.now() + (0.0 if again.at_once else self._pause.failed())
+        except Exception as error:
+            # Also of an assignor of the application, or about what another member sent: nothing is synchronized.
+            self._is_rejoin_needed = True
+            if isinstance(error, FencedInstanceError):
+                self._fatal = error
+            raise
+        else:
+            self._pause.succeeded()
+            if self._generation != NO_GENERATION:  # It may have been thrown out since.
+                self._assigned = assigned
+
+    async def _prepare(self) -> None:
+        """Once for each rebalance, however many attempts it takes."""
+        owned = list(self._subscription.partitions)
+        if self._are_partitions_lost:
+            self._are_partitions_lost = False
+            self._is_prepared = True
+            self._subscription.assign_from_group(())
+            if owned:
+                self._announcements.add("on_partitions_lost", owned)
+            return
+        if self._is_prepared:
+            return
+        kept: list[TopicPartition] = []
+        if self._is_cooperative:
+            kept = [where for where in owned if where.topic in self._subscription.topics]
+        revoked = [where for where in owned if where not in kept]
+        if owned:
+            await self._commit(self._last_commit_deadline())
+        if revoked:
+            await self._announcements.tell("on_partitions_revoked", revoked)
+            self._subscription.assign_from_group(kept)
+        self._is_prepared = True
+
+    def _last_commit_deadline(self) -> float:
+        rebalance_seconds = self._cluster.config.seconds("max.poll.interval.ms")
+        return self._cluster.now() + min(rebalance_seconds, _LAST_COMMIT_SECONDS)
+
+    async def _complete(self, assigned: list[TopicPartition]) -> None:
+        owned = list(self._subscription.partitions)
+        revoked = [where for where in owned if where not in assigned]
+        if revoked:
+            # Only a cooperative member still has any. Its giving them up is what the others wait for.
+            for where in revoked:
+                self._subscription.partitions[where].is_pending_revocation = True
+            await self._commit(self._last_commit_deadline())
+            await self._announcements.tell("on_partitions_revoked", revoked)
+            if self._assigned is not assigned:
+                return  # Meanwhile the member has left, or was thrown out.
+            self.enforce_rebalance("partitions were revoked that others wait for")
+        self._assigned = None
+        self._is_prepared = False
+        self._counters.add("rebalance-total")
+        self._last_assignment = assigned
+        self._subscription.assign_from_group(assigned)
+        # Java tells of an assignment even if nothing is new in it, so that a listener can count on a call for each.
+        self._announcements.add("on_partitions_assigned", [where for where in assigned if where not in owned])
+        if self._subscription.topics != self._joined_topics:
+            self.enforce_rebalance("the subscription has changed")
+
+    # Join and sync, between polls
+
+    async def _join_and_sync(self) -> list[TopicPartition]:
+        if self._heart is None:
+            self._heart = asyncio.get_running_loop().create_task(self._beat_for_ever())
+        joined = await self._join()
+        assignments: Assignment = {}
+        self._is_leader = joined.leader == joined.member_id
+        if self._is_leader and not joined.skip_assignment:
+            assignments = await self._assign(joined)
+        elif self._is_leader:
+            await self._assign(
+                joined
+            )  # For the counts of partitions to watch; the coordinator keeps its own.
+            assignments = {}
+        answer = await self._ask_sync(joined, assignments)
+        return decode_assignment(answer.assignment)
+
+    async def _join(self) -> JoinGroupResponse:
+        config = self._cluster.config
+        topics = self._joined_topics = self._subscription.topics
+        rebalance_ms = config.int("max.poll.interval.ms")
+        while True:
+            request = JoinGroupRequest(
+                group_id=self._link.group_id,
+                session_timeout_ms=config.int("session.timeout.ms"),
+                rebalance_timeout_ms=rebalance_ms,
+                member_id=self._member_id,
+                group_instance_id=self._instance_id,
+                protocol_type=PROTOCOL_TYPE,
+                protocols=self._protocols(topics),
+                reason=self._reason[:255],
+            )
+            answer = await self._call(
+                request, JoinGroupResponse, seconds=rebalance_ms / 1000 + _JOIN_LEEWAY_SECONDS
+            )
+            code = answer.error_code
+            if code == ErrorCode.NONE:
+                self._member_id = answer.member_id
+                self._generation = answer.generation_id
+                return answer
+            if code == ErrorCode.MEMBER_ID_REQUIRED:
+                self._member_id = answer.member_id  # Kafka wants a second request with the id that it gave.
+                continue
+            if code == ErrorCode.UNKNOWN_MEMBER_ID:
+                self._forget_membership(is_lost=True)
+                raise _Rejoin(at_once=True, why="the coordinator does not know this member")
+            self._refused(code, "join")
+
+    def _protocols(self, topics: tuple[str, ...]) -> tuple[JoinGroupRequestProtocol, ...]:
+        owned = list(self._subscription.partitions)
+        rack = self._cluster.config.text("client.rack") or None
+        return tuple(
+            JoinGroupRequestProtocol(
+                name=assignor.name,
+                metadata=encode_subscription(
+                    topics=topics,
+                    owned=owned,
+                    generation=self._generation,
+                    rack=rack,
+                    user_data=assignor.user_data(self._last_assignment, self._generation),
+                ),
+            )
+            for assignor in self._assignors
+        )
+
+    async def _assign(self, joined: JoinGroupResponse) -> Assignment:
+        chosen = [assignor for assignor in self._assignors if assignor.name == joined.protocol_name]
+        if not chosen:
+            raise error_for(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+                f"the group chose {joined.protocol_name}, which is not here",
+            )
+        members = [
+            decode_member(each.member_id, each.group_instance_id, each.metadata) for each in joined.members
+        ]
+        topics = sorted({topic for member in members for topic in member.topics})
+        for topic in topics:
+            self._cluster.add_topic(topic)
+        missing = [topic for topic in topics if topic not in self._cluster.metadata.topics]
+        if missing:
+            with suppress(KafkaTimeoutError):
+                await self._cluster.refresh(
+                    self._cluster.now() + self._cluster.config.seconds("request.timeout.ms")
+                )
+        self._seen_counts = self._counts(dict.fromkeys(topics, 0))
+        counts = {topic: count for topic, count in self._seen_counts.items() if count}
+        return chosen[0].assign(members, counts)
+
+    def _counts(self, topics: Mapping[str, int]) -> dict[str, int]:
+        """Partitions that each topic has now; 0 where there is no such topic yet."""
+        known = self._cluster.metadata.topics
+        return {topic: len(known[topic].partitions) if topic in known else 0 for topic in topics}
+
+    async def _ask_sync(self, joined: JoinGroupResponse, assignments: Assignment) -> SyncGroupResponse:
+        request = SyncGroupRequest(
+            group_id=self._link.group_id,
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+            group_instance_id=self._instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocol_name=joined.protocol_name,
+            assignments=tuple(
+                SyncGroupRequestAssignment(member_id=member_id, assignment=encode_assignment(partitions))
+                for member_id, partitions in assignments.items()
+            ),
+        )
+        rebalance_seconds = self._cluster.config.seconds("max.poll.interval.ms")
+        answer = await self._call(
+            request, SyncGroupResponse, seconds=rebalance_seconds + _JOIN_LEEWAY_SECONDS
+        )
+        code = answer.error_code
+        if code == ErrorCode.NONE:
+            return answer
+        if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+            self._forget_membership(is_lost=True, keep_id=code == ErrorCode.ILLEGAL_GENERATION)
+            raise _Rejoin(at_once=True, why=f"sync was refused: {ErrorCode(code).name}")
+        if code == ErrorCode.REBALANCE_IN_PROGRESS:
+            raise _Rejoin(at_once=True, why="another rebalance began")
+        self._refused(code, "sync")
+        raise AssertionError("unreachable: _refused raises")
+
+    async def _call(self, request: Request, cls: type[R], *, seconds: float) -> R:
+        """One request; a connection that fails means that the whole attempt is made again."""
+        deadline = self._cluster.now() + self._cluster.config.seconds("default.api.timeout.ms")
+        try:
+            return await self._link.call(request, cls, deadline, seconds=seconds)
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            raise _Rejoin(at_once=False, why=f"the coordinator could not be asked: {error}") from error
+
+    def _refused(self, code: int, what: str) -> None:
+        if self._link.moved(code):
+            raise _Rejoin(at_once=False, why="the coordinator has moved")
+        error = error_for(code, f"{what} of group {self._link.group_id} was refused")
+        if error.retriable or code == ErrorCode.REBALANCE_IN_PROGRESS:
+            raise _Rejoin(at_once=False, why=str(error))
+        raise error
+
+    def _forget_membership(self, *, is_lost: bool, keep_id: bool = False) -> None:
+        self._last_identity = self.last_identity
+        self._generation = NO_GENERATION
+        self._is_leader = False
+        self._assigned = None
+        if not keep_id:
+            self._member_id = ""
+        if is_lost and self._subscription.partitions:
+            self._are_partitions_lost = True
+
+    # Heartbeats
+
+    async def _beat_for_ever(self) -> None:
+        config = self._cluster.config
+        interval = config.seconds("heartbeat.interval.ms")
+        poll_max = config.seconds("max.poll.interval.ms")
+        while True:
+            await asyncio.sleep(interval)
+            if self._generation == NO_GENERATION or self._work.is_running:
+                continue
+            if self._cluster.now() - self._last_poll > poll_max:
+                await self._leave_for_not_polling()
+                continue
+            with suppress(KafkaError):
+                await self._beat()
+
+    async def _beat(self) -> None:
+        generation = self._generation
+        request = HeartbeatRequest(
+            group_id=self._link.group_id,
+            generation_id=generation,
+            member_id=self._member_id,
+            group_instance_id=self._instance_id,
+        )
+        session_seconds = self._cluster.config.seconds("session.timeout.ms")
+        answer = await self._link.call(
+            request, HeartbeatResponse, self._cluster.now() + session_seconds, seconds=session_seconds
+        )
+        self._counters.add("heartbeat-total")
+        code = answer.error_code
+        if code == ErrorCode.NONE or generation != self._generation or self._work.is_running:
+            return
+        if code == ErrorCode.REBALANCE_IN_PROGRESS:
+            self.enforce_rebalance("the group is rebalancing")
+        elif code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID):
+            self._forget_membership(is_lost=True, keep_id=code == ErrorCode.ILLEGAL_GENERATION)
+            self.enforce_rebalance(f"a heartbeat was refused: {ErrorCode(code).name}")
+        elif code == ErrorCode.FENCED_INSTANCE_ID:
+            self._fatal = error_for(code, f"group {self._link.group_id}")
+            self._forget_membership(is_lost=False, keep_id=True)
+            self.wake()
+        else:
+            self._link.moved(code)
+
+    async def _leave_for_not_polling(self) -> None:
+        self._counters.add("poll-interval-exceeded-total")
+        with suppress(KafkaError):
+            await self._ask_leave("the application did not poll within max.poll.interval.ms", 5.0)
+        self._forget_membership(is_lost=True)
+        self.enforce_rebalance("the application polls again after too long")
+
+    # Leaving
+
+    async def leave(self, deadline: float, reason: str) -> None:
+        self._leaves += 1
+        if self._heart is not None:
+            self._heart.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._heart
+            self._heart = None
+        was_joining = self._work.is_running
+        await self._work.cancel()
+        if was_joining:
+            self._link.drop()
+        self._assigned = None
+        is_lost = self._are_partitions_lost or self._generation == NO_GENERATION
+        try:
+            await self._announcements.tell_of_leaving(self._commit, deadline, is_lost=is_lost)
+        finally:
+            self._subscription.assign_from_group(())
+            with suppress(KafkaError):
+                await self._ask_leave(reason, max(0.1, deadline - self._cluster.now()))
+            self._forget_membership(is_lost=False)
+            self._is_rejoin_needed = True
+            self._rejoin_at = 0.0
+            self._is_prepared = self._are_partitions_lost = False
+            self._last_assignment = []
+        self._announcements.raise_error()
+
+    async def _ask_leave(self, reason: str, seconds: float) -> None:
+        if not self._member_id or self._instance_id is not None:
+            return
+        member = MemberIdentity(member_id=self._member_id, group_instance_id=self._instance_id, reason=reason)
+        request = LeaveGroupRequest(group_id=self._link.group_id, members=(member,))
+        await self._link.call(request, LeaveGroupResponse, self._cluster.now() + seconds, seconds=seconds)

@@ -1,0 +1,87 @@
+"""The opaque bytes of JoinGroup and SyncGroup, as Java's and librdkafka's members write and read them.
+
+A version of two bytes, then the message. A reader of another version reads what it knows: fields are only ever added
+at the end. So the newest version can be written in any group, and one newer than ours is read as ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from strandline.base.ids import TopicPartition
+from strandline.client.consumer.group.assignors import GroupMember, by_topic
+from strandline.wire.codec import decode, encode_into
+from strandline.wire.records.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartitionData,
+)
+from strandline.wire.records.consumer_protocol import TopicPartition as OwnedPartitions
+
+_VERSION_BYTES: Final = 2
+_HIGHEST: Final = 3
+
+
+def encode_subscription(
+    *,
+    topics: Iterable[str],
+    owned: Iterable[TopicPartition] = (),
+    generation: int = -1,
+    rack: str | None = None,
+    user_data: bytes | None = None,
+) -> bytes:
+    message = ConsumerProtocolSubscription(
+        topics=tuple(sorted(topics)),
+        user_data=user_data,
+        owned_partitions=tuple(
+            OwnedPartitions(topic=topic, partitions=indexes)
+            for topic, indexes in by_topic(sorted(owned)).items()
+        ),
+        generation_id=generation,
+        rack_id=rack,
+    )
+    out = bytearray(_HIGHEST.to_bytes(_VERSION_BYTES, "big"))
+    encode_into(message, _HIGHEST, out)
+    return bytes(out)
+
+
+def decode_member(member_id: str, instance_id: str | None, metadata: bytes) -> GroupMember:
+    version = min(int.from_bytes(metadata[:_VERSION_BYTES], "big"), _HIGHEST)
+    found = decode(ConsumerProtocolSubscription, version, metadata, _VERSION_BYTES)
+    return GroupMember(
+        member_id=member_id,
+        instance_id=instance_id,
+        topics=tuple(found.topics),
+        owned=tuple(
+            TopicPartition(each.topic, index) for each in found.owned_partitions for index in each.partitions
+        ),
+        generation=found.generation_id,
+        rack=found.rack_id,
+        user_data=found.user_data,
+    )
+
+
+def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    message = ConsumerProtocolAssignment(
+        assigned_partitions=tuple(
+            TopicPartitionData(topic=topic, partitions=indexes)
+            for topic, indexes in by_topic(sorted(partitions)).items()
+        ),
+        user_data=None,
+    )
+    version = 1  # What every reader knows; later ones hold the same.
+    out = bytearray(version.to_bytes(_VERSION_BYTES, "big"))
+    encode_into(message, version, out)
+    return bytes(out)
+
+
+def decode_assignment(data: bytes) -> list[TopicPartition]:
+    """Nothing, for a member that was given nothing."""
+    if len(data) <= _VERSION_BYTES:
+        return []
+    version = min(int.from_bytes(data[:_VERSION_BYTES], "big"), _HIGHEST)
+    found = decode(ConsumerProtocolAssignment, version, data, _VERSION_BYTES)
+    return [
+        TopicPartition(each.topic, index) for each in found.assigned_partitions for index in each.partitions
+    ]

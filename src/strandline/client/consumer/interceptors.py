@@ -1,0 +1,36 @@
+"""Objects of the application that see what a consumer gives, and what it has committed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strandline.client.consumer.committed_offsets import Offsets
+from strandline.client.consumer.record_decoder import ConsumerRecord
+from strandline.telemetry.counters import Counters
+
+
+class ConsumerInterceptors:
+    """on_consume(records) gives the records that the application is to get; on_commit(offsets) is called when they are
+    committed. One that raises is left out: positions have moved by then and offsets are committed, so a flaw in
+    monitoring would lose records, or make a commit look as if it had failed. `interceptor-failed-total` counts those.
+    """
+
+    def __init__(self, objects: tuple[Any, ...], counters: Counters) -> None:
+        self._on_consume = [each.on_consume for each in objects if hasattr(each, "on_consume")]
+        self._on_commit = [each.on_commit for each in objects if hasattr(each, "on_commit")]
+        self._counters = counters
+
+    def on_consume(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+        for act in self._on_consume:
+            try:
+                records = act(records)
+            except Exception:
+                self._counters.add("interceptor-failed-total")
+        return records
+
+    def on_commit(self, offsets: Offsets) -> None:
+        for act in self._on_commit:
+            try:
+                act(dict(offsets))
+            except Exception:
+                self._counters.add("interceptor-failed-total")

@@ -1,0 +1,212 @@
+"""Offsets that brokers know: the log's (ListOffsets, OffsetForLeaderEpoch) by partition leader, with retries.
+
+One question for many partitions becomes one request per leader, all at the same time. What a leader refuses with stale
+knowledge is asked again after fresh metadata: by `by_timestamp` until the deadline, for who can do nothing without all
+answers, or by whoever calls `try_…` and goes on with those that came. The group's committed offsets are in
+`offsets_committed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple, TypeVar
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.client.consumer.group.assignors import by_topic
+from strandline.client.consumer.subscription import NO_EPOCH, UNKNOWN_OFFSET
+from strandline.client.errors import KafkaError, KafkaTimeoutError, UnknownTopicError, error_for
+from strandline.client.net.cluster import Cluster
+from strandline.wire.api.k02_list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from strandline.wire.api.k23_offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+_CONSUMER_REPLICA_ID: Final = -1
+
+T = TypeVar("T")
+Ask = Callable[[int, dict[TopicPartition, int]], Awaitable[dict[TopicPartition, T | KafkaError]]]
+Take = Callable[[TopicPartition, T], None]
+Failures = dict[TopicPartition, KafkaError]
+
+
+class OffsetAndTimestamp(NamedTuple):
+    offset: int
+    timestamp: int
+    leader_epoch: int = NO_EPOCH
+
+
+class EpochEnd(NamedTuple):
+    """Where a leader's log ends for an epoch: of the largest epoch that is not larger than the one asked for."""
+
+    leader_epoch: int
+    end_offset: int
+
+
+class LogOffsets:
+    """Questions to the leaders of partitions."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        is_committed_only = cluster.config.text("isolation.level") == "read_committed"
+        self._isolation_level = 1 if is_committed_only else 0
+
+    async def by_timestamp(
+        self, wanted: Mapping[TopicPartition, int], deadline: float
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        """The first offset at or after each timestamp, or EARLIEST or LATEST; offset -1 where there is none."""
+        found: dict[TopicPartition, OffsetAndTimestamp] = {}
+        pause = self._cluster.backoff()
+        left = dict(wanted)
+        while failures := await self.try_timestamps(left, found.__setitem__):
+            for failure in failures.values():
+                if not failure.retriable:
+                    raise failure
+            left = {where: wanted[where] for where in failures}
+            await self._wait_for_news(failures, pause.failed(), deadline)
+        return found
+
+    async def try_timestamps(
+        self, wanted: Mapping[TopicPartition, int], take: Take[OffsetAndTimestamp]
+    ) -> Failures:
+        """The same, asked once: `take` gets the answers as they come; what did not come is returned, and why."""
+        return await self._try_leaders(wanted, self._list_offsets, take)
+
+    async def try_epoch_ends(self, wanted: Mapping[TopicPartition, int], take: Take[EpochEnd]) -> Failures:
+        """Where each partition's leader has the end of an epoch."""
+        return await self._try_leaders(wanted, self._epoch_ends, take)
+
+    async def _try_leaders(
+        self, wanted: Mapping[TopicPartition, int], ask: Ask[T], take: Take[T]
+    ) -> Failures:
+        for where in wanted:
+            self._cluster.add_topic(where.topic)
+        failures = {where: self._unanswered(where) for where in wanted}
+
+        async def ask_one(node: int, partitions: dict[TopicPartition, int]) -> None:
+            try:
+                answers = await ask(node, partitions)
+            except KafkaError as error:
+                failures.update(dict.fromkeys(partitions, error))
+                return
+            for where, answer in answers.items():
+                if isinstance(answer, KafkaError):
+                    failures[where] = answer
+                elif failures.pop(where, None) is not None:
+                    take(where, answer)
+
+        await asyncio.gather(*(ask_one(node, some) for node, some in self._by_leader(wanted).items()))
+        return failures
+
+    def _unanswered(self, where: TopicPartition) -> KafkaError:
+        """Why nobody can be asked, if so it is."""
+        metadata = self._cluster.metadata
+        topic = metadata.topics.get(where.topic)
+        if topic is not None and where.partition >= len(topic.partitions):
+            return UnknownTopicError(None, f"{where}: the topic has {len(topic.partitions)} partitions")
+        refusal = metadata.topic_errors.get(where.topic)
+        return refusal or error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"{where} has no leader")
+
+    async def _wait_for_news(self, failures: Failures, seconds: float, deadline: float) -> None:
+        if self._cluster.now() + seconds >= deadline:
+            which = ", ".join(str(where) for where in list(failures)[:5])
+            failure = next(iter(failures.values()))
+            for each in failures.values():
+                if isinstance(each, UnknownTopicError):
+                    raise each
+            raise KafkaTimeoutError(None, f"no offsets of {which} in time: {failure}") from failure
+        await asyncio.sleep(seconds)
+        try:
+            await self._cluster.refresh(deadline)
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+
+    def _by_leader(self, wanted: Mapping[TopicPartition, int]) -> dict[int, dict[TopicPartition, int]]:
+        found: dict[int, dict[TopicPartition, int]] = {}
+        for where, value in wanted.items():
+            leader = self._cluster.metadata.leader(where)
+            if leader is not None:
+                found.setdefault(leader.node_id, {})[where] = value
+        return found
+
+    def _leader_epoch(self, where: TopicPartition) -> int:
+        info = self._cluster.metadata.partition(where)
+        return NO_EPOCH if info is None else info.leader_epoch
+
+    async def _list_offsets(
+        self, node: int, wanted: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | KafkaError]:
+        request = ListOffsetsRequest(
+            replica_id=_CONSUMER_REPLICA_ID,
+            isolation_level=self._isolation_level,
+            topics=tuple(
+                ListOffsetsTopic(
+                    name=topic,
+                    partitions=tuple(
+                        ListOffsetsPartition(
+                            partition_index=index,
+                            current_leader_epoch=self._leader_epoch(TopicPartition(topic, index)),
+                            timestamp=wanted[TopicPartition(topic, index)],
+                        )
+                        for index in indexes
+                    ),
+                )
+                for topic, indexes in by_topic(wanted).items()
+            ),
+            timeout_ms=self._cluster.config.int("request.timeout.ms"),
+        )
+        answer = await self._cluster.call(node, request, ListOffsetsResponse)
+        found: dict[TopicPartition, OffsetAndTimestamp | KafkaError] = {}
+        for topic in answer.topics:
+            for each in topic.partitions:
+                where = TopicPartition(topic.name, each.partition_index)
+                if each.error_code == ErrorCode.NONE:
+                    found[where] = OffsetAndTimestamp(each.offset, each.timestamp, each.leader_epoch)
+                elif each.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
+                    found[where] = OffsetAndTimestamp(UNKNOWN_OFFSET, -1)
+                else:
+                    found[where] = error_for(each.error_code, f"offsets of {where}")
+        return found
+
+    async def _epoch_ends(
+        self, node: int, wanted: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, EpochEnd | KafkaError]:
+        request = OffsetForLeaderEpochRequest(
+            replica_id=_CONSUMER_REPLICA_ID,
+            topics=tuple(
+                OffsetForLeaderTopic(
+                    topic=topic,
+                    partitions=tuple(
+                        OffsetForLeaderPartition(
+                            partition=index,
+                            current_leader_epoch=self._leader_epoch(TopicPartition(topic, index)),
+                            leader_epoch=wanted[TopicPartition(topic, index)],
+                        )
+                        for index in indexes
+                    ),
+                )
+                for topic, indexes in by_topic(wanted).items()
+            ),
+        )
+        answer = await self._cluster.call(node, request, OffsetForLeaderEpochResponse)
+        found: dict[TopicPartition, EpochEnd | KafkaError] = {}
+        for topic in answer.topics:
+            for each in topic.partitions:
+                where = TopicPartition(topic.topic, each.partition)
+                if each.error_code == ErrorCode.NONE:
+                    found[where] = EpochEnd(each.leader_epoch, each.end_offset)
+                else:
+                    found[where] = error_for(each.error_code, f"the epochs of {where}")
+        return found

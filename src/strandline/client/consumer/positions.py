@@ -1,0 +1,276 @@
+"""Finds where to read from: committed offsets, resets, and the check that a log still has what was read.
+
+`auto.offset.reset` is the policy where there is no offset to go by, or the one there is lies outside of the log:
+earliest, latest, none (an error), or by_duration:<ISO 8601 duration> (KIP-1106): the first record not older than that.
+
+A position whose leader changed is checked with OffsetForLeaderEpoch (KIP-320): if the new leader's log of the epoch in
+which the last record was read ends before the position, records that this consumer has seen are gone. It goes on from
+where the logs part, or raises if the policy is none.
+
+A partition that has no leader, or whose leader does not answer, does not hold the others up: answers are taken in as
+they come, and what did not come is asked for again after a pause. Only what a retry cannot help is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from strandline.base.ids import TopicPartition
+from strandline.client.consumer.committed_offsets import CommittedOffsets
+from strandline.client.consumer.log_offsets import (
+    EARLIEST,
+    LATEST,
+    EpochEnd,
+    Failures,
+    LogOffsets,
+    OffsetAndTimestamp,
+)
+from strandline.client.consumer.subscription import (
+    NO_EPOCH,
+    UNKNOWN_OFFSET,
+    Need,
+    PartitionState,
+    Subscription,
+)
+from strandline.client.errors import ConfigError, KafkaError, NoOffsetError, OffsetOutOfRangeError
+from strandline.client.net.cluster import Cluster
+from strandline.config.java import parse_duration_ms
+from strandline.telemetry.counters import Counters
+
+_BY_DURATION: Final = "by_duration:"
+_NONE: Final = "none"
+
+
+class LogTruncationError(OffsetOutOfRangeError):
+    """The log was cut off below the position: records that were read are gone. `safe_offset` is where to go on."""
+
+    def __init__(self, where: TopicPartition, position: int, safe_offset: int) -> None:
+        super().__init__(
+            None, f"{where} was truncated below position {position}", advice=f"seek to {safe_offset} to go on"
+        )
+        self.where = where
+        self.position = position
+        self.safe_offset = safe_offset
+
+
+def duration_ms(text: str) -> int:
+    found = parse_duration_ms(text)
+    if found is None:
+        raise ConfigError(
+            f"auto.offset.reset: {text!r} is not a duration such as P1D or PT1H30M", key="auto.offset.reset"
+        )
+    return found
+
+
+def check_policy(policy: str) -> str:
+    """The policy, in lower case where that does not matter; ConfigError if it is none."""
+    if policy.lower().startswith(_BY_DURATION):
+        duration_ms(policy[len(_BY_DURATION) :])
+        return _BY_DURATION + policy[len(_BY_DURATION) :]
+    if policy.lower() not in ("earliest", "latest", _NONE):
+        raise ConfigError(
+            f"auto.offset.reset cannot be {policy!r} (allowed: earliest, latest, none, by_duration:<duration>)",
+            key="auto.offset.reset",
+        )
+    return policy.lower()
+
+
+class Positions:
+    def __init__(
+        self,
+        cluster: Cluster,
+        subscription: Subscription,
+        log: LogOffsets,
+        committed: CommittedOffsets | None,
+        counters: Counters,
+    ) -> None:
+        self._cluster = cluster
+        self._subscription = subscription
+        self._log = log
+        self._committed = committed
+        self._counters = counters
+        self._policy = check_policy(cluster.config.text("auto.offset.reset"))
+        self._pause = cluster.backoff()
+        self._errors: list[KafkaError] = []
+        self.failures: Failures = {}  # why a position has not been found yet
+        self.wake: Callable[[], None] = lambda: None  # set by the consumer: there is more to be read
+
+    @property
+    def due_at(self) -> float:
+        """When `settle` has something to do."""
+        soonest = float("inf")
+        for state in self._subscription.partitions.values():
+            if state.need is not Need.NOTHING and state.retry_at < soonest:
+                soonest = state.retry_at
+        return soonest
+
+    async def settle(self, deadline: float) -> None:
+        """Looks once for each position that is not known; the deadline is for the group's coordinator. What was not
+        found is to be looked for again later."""
+        self._errors = []
+        assigned = self._subscription.partitions
+        self.failures = {where: error for where, error in self.failures.items() if where in assigned}
+        before = self._pause.failures
+        await asyncio.gather(self._from_committed(deadline), self._from_logs())
+        await self._from_logs()  # where the group has no offset, or has one of another leader's time
+        if self._pause.failures == before:
+            self._pause.succeeded()
+        if self._errors:
+            raise self._errors[0]
+
+    def _due(self, need: Need) -> dict[TopicPartition, _Looking]:
+        now = self._cluster.now()
+        return {
+            state.where: _Looking(state)
+            for state in self._subscription.needing(need)
+            if state.retry_at <= now
+        }
+
+    async def _from_committed(self, deadline: float) -> None:
+        due = self._due(Need.COMMITTED)
+        if not due:
+            return
+        found = {}
+        if self._committed is not None:
+            try:
+                found = await self._committed.fetch(list(due), deadline)
+            except KafkaError as error:
+                self._failed(due, dict.fromkeys(due, error))
+                return
+        for where, each in due.items():
+            committed = found.get(where)
+            if not self._is_wanted(each):
+                continue
+            if committed is None:
+                self._subscription.request_reset(each.state, None)
+            else:
+                self._subscription.set_position(each.state, committed.offset, committed.leader_epoch)
+                self._found(each)
+
+    async def _from_logs(self) -> None:
+        await asyncio.gather(self._reset(), self._validate())
+
+    async def _reset(self) -> None:
+        due = self._due(Need.RESET)
+        if not due:
+            return
+        wanted: dict[TopicPartition, int] = {}
+        for where, each in due.items():
+            try:
+                wanted[where] = self._reset_timestamp(each.state)
+            except KafkaError as error:
+                self._errors.append(error)
+        too_young: list[TopicPartition] = []
+
+        def take(where: TopicPartition, found: OffsetAndTimestamp) -> None:
+            if found.offset == UNKNOWN_OFFSET:
+                too_young.append(where)
+            else:
+                self._reset_to(due[where], found)
+
+        failures = await self._log.try_timestamps(wanted, take)
+        if too_young:  # No record is as young as that: reading starts with the next one.
+            latest = dict.fromkeys(too_young, LATEST)
+            failures |= await self._log.try_timestamps(
+                latest, lambda where, found: self._reset_to(due[where], found)
+            )
+        self._failed(due, failures)
+
+    def _reset_to(self, each: _Looking, found: OffsetAndTimestamp) -> None:
+        if self._is_wanted(each):
+            self._subscription.set_position(each.state, found.offset, NO_EPOCH)
+            each.state.leader_epoch = found.leader_epoch
+            self._counters.add("position-resets-total")
+            self._found(each)
+
+    def _found(self, each: _Looking) -> None:
+        self.failures.pop(each.state.where, None)
+        self.wake()
+
+    def _failed(self, due: dict[TopicPartition, _Looking], failures: Failures) -> None:
+        if not failures:
+            return
+        self._cluster.request_update()
+        retry_at = self._cluster.now() + self._pause.failed()
+        for where, error in failures.items():
+            if not self._is_wanted(due[where]):
+                continue
+            due[where].state.retry_at = retry_at
+            self.failures[where] = error
+            if not error.retriable:
+                self._errors.append(error)
+
+    def _reset_timestamp(self, state: PartitionState) -> int:
+        if state.reset_to is not None:
+            return state.reset_to
+        if self._policy == "earliest":
+            return EARLIEST
+        if self._policy == "latest":
+            return LATEST
+        if self._policy == _NONE:
+            raise self._nowhere_to_start(state)
+        return max(0, self._cluster.world.clock.wall_ms() - duration_ms(self._policy[len(_BY_DURATION) :]))
+
+    def _nowhere_to_start(self, state: PartitionState) -> KafkaError:
+        if state.position != UNKNOWN_OFFSET:
+            return OffsetOutOfRangeError(
+                None,
+                f"{state.where}: offset {state.position} is not in the log, and auto.offset.reset is none",
+            )
+        return NoOffsetError(
+            None,
+            f"{state.where} has no committed offset, and auto.offset.reset is none",
+            advice="seek to an offset, or set auto.offset.reset",
+        )
+
+    async def _validate(self) -> None:
+        due = self._due(Need.VALIDATION)
+        if not due:
+            return
+        wanted = {where: each.state.position_epoch for where, each in due.items()}
+        # The answer is the present leader's: the next one may come before it.
+        leaders = {where: self._leader_epoch(where) for where in due}
+        failures = await self._log.try_epoch_ends(
+            wanted, lambda where, end: self._compare(due[where], end, leaders[where])
+        )
+        self._failed(due, failures)
+
+    def _leader_epoch(self, where: TopicPartition) -> int:
+        info = self._cluster.metadata.partition(where)
+        return NO_EPOCH if info is None else info.leader_epoch
+
+    def _compare(self, each: _Looking, end: EpochEnd, leader_epoch: int) -> None:
+        if not self._is_wanted(each):
+            return
+        state = each.state
+        is_known = end.end_offset != UNKNOWN_OFFSET and end.leader_epoch != NO_EPOCH
+        if is_known and end.end_offset < state.position:
+            self._counters.add("truncations-total")
+            if self._policy == _NONE:
+                self._errors.append(LogTruncationError(state.where, state.position, end.end_offset))
+                return
+            self._subscription.set_position(state, end.end_offset, NO_EPOCH)
+            state.position_epoch = end.leader_epoch
+        elif is_known and end.end_offset < state.fetch_offset:
+            # What was read is still there, but not all that lies in the buffer.
+            self._subscription.set_position(state, state.position, NO_EPOCH)
+        state.need = Need.NOTHING
+        state.leader_epoch = leader_epoch
+        self._found(each)
+
+    def _is_wanted(self, each: _Looking) -> bool:
+        """Whether nobody took the partition away or moved its position while the brokers were asked."""
+        state = each.state
+        return self._subscription.partitions.get(state.where) is state and state.version == each.version
+
+
+class _Looking:
+    """A position that is being looked for."""
+
+    __slots__ = ("state", "version")
+
+    def __init__(self, state: PartitionState) -> None:
+        self.state = state
+        self.version = state.version

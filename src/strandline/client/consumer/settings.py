@@ -1,0 +1,41 @@
+"""Settings of a consumer that stand for objects: assignors and deserializers."""
+
+from __future__ import annotations
+
+from strandline.client.config.config import ClientConfig
+from strandline.client.consumer.group.assignors import Assignor
+from strandline.client.consumer.group.sticky import BUILT_IN, JAVA_NAMES
+from strandline.client.consumer.record_decoder import Deserializer
+from strandline.client.errors import ConfigError
+from strandline.serde import deserializer_for
+
+_KEY = "partition.assignment.strategy"
+
+
+def assignors_of(config: ClientConfig) -> tuple[Assignor, ...]:
+    found: list[Assignor] = []
+    for given in config.objects(_KEY):
+        if isinstance(given, str):
+            name = JAVA_NAMES.get(given, given)
+            if name not in BUILT_IN:
+                known = ", ".join(BUILT_IN)
+                raise ConfigError(f"{_KEY}: {given} is not known (known: {known}, or an object)", key=_KEY)
+            found.append(BUILT_IN[name])
+        elif callable(getattr(given, "assign", None)) and getattr(given, "name", None):
+            found.append(given)  # type: ignore[arg-type]
+        else:
+            raise ConfigError(f"{_KEY}: {given!r} is no assignor: it needs name and assign()", key=_KEY)
+    if not found:
+        raise ConfigError(f"{_KEY} is empty: name an assignor", key=_KEY)
+    names = [assignor.name for assignor in found]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{_KEY} names one twice: {', '.join(names)}", key=_KEY)
+    return tuple(found)
+
+
+def deserializer_of(config: ClientConfig, key: str) -> Deserializer | None:
+    """A function of topic and bytes; None leaves them as they are."""
+    try:
+        return deserializer_for(config.value(key), key)
+    except ValueError as error:
+        raise ConfigError(str(error), key=key) from error

@@ -1,0 +1,334 @@
+"""A handler over a consumer: what fails is tried again later, what cannot succeed becomes a dead letter.
+
+    async def bill(record):
+        ...
+
+    async with DeadLetters(
+        ["orders"], bill, bootstrap_servers="localhost:9092", group_id="billing", backoff_ms=(1000, 60_000)
+    ) as letters:
+        await letters.run()
+
+Rules:
+1. Each record has one of three outcomes: handled, sent to a retry topic, or sent to the dead letter topic. A record
+   that a deserializer refuses is a dead letter at once, and so is one whose handler raises an error of `fatal`.
+2. Offsets are committed only after the outcomes before them are durable: acknowledged by all in-sync replicas. Who
+   crashes in between handles some records again, and never loses one.
+3. With a transactional.id outcomes and offsets are one transaction, so that outputs and letters exist once.
+4. A record in a retry topic waits until it is due: its partition is paused, the others go on.
+5. The handler sees a retried record under its original topic, partition, offset and timestamp, which is what an
+   application needs in order to notice that it has seen it before.
+
+Retrying gives up the order of records that share a key; who needs it uses `backoff_ms=()` and has dead letters only.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final
+
+from strandline.base.ids import TopicPartition
+from strandline.client.admin.admin import Admin
+from strandline.client.config.shared_keys import COMMON_KEYS
+from strandline.client.consumer.consumer import Consumer
+from strandline.client.consumer.record_decoder import ConsumerRecord, Deserializer
+from strandline.client.consumer.subscription import OffsetAndMetadata
+from strandline.client.deadletter.letters import REQUEST_BYTES_MAX, Origin, Output, RetryPolicy, origin_of
+from strandline.client.deadletter.topics import create_topics
+from strandline.client.errors import (
+    ConfigError,
+    ErrorCode,
+    GroupError,
+    KafkaError,
+)
+from strandline.client.producer.producer import Producer
+from strandline.client.world import ClientWorld, real_world
+from strandline.serde import deserializer_for
+from strandline.telemetry.counters import Counters
+
+__all__ = ["DeadLetters", "Output"]
+
+Outputs = Iterable[Output] | None
+Handler = Callable[[ConsumerRecord], Outputs | Awaitable[Outputs]]
+
+DEFAULT_BACKOFF_MS: Final = (1000, 10_000, 60_000)
+# How soon `stop` is noticed while there is nothing to read.
+_POLL_SECONDS: Final = 0.25
+# A partition that waits is not looked at more often, however close together its records are due.
+_HOLD_SECONDS_MIN: Final = 0.02
+
+
+class DeadLetters:
+    def __init__(
+        self,
+        topics: Sequence[str],
+        handler: Handler,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        *,
+        backoff_ms: Sequence[int] = DEFAULT_BACKOFF_MS,
+        fatal: Sequence[type[Exception]] = (),
+        transactional_id: str | None = None,
+        producer: Mapping[str, Any] | None = None,
+        creates_topics: bool = True,
+        world: ClientWorld | None = None,
+        **keywords: Any,
+    ) -> None:
+        """Settings are the consumer's; those of the producer that differ are in `producer`. A handler is a coroutine
+        function, or a plain one, which runs in a thread. Nothing is connected yet."""
+        given = {**(settings or {}), **{name.replace("_", "."): value for name, value in keywords.items()}}
+        # Letters keep the bytes as they came, so deserializing is done here and not by the consumer.
+        self._key_deserializer = _deserializer(given, "key.deserializer")
+        self._value_deserializer = _deserializer(given, "value.deserializer")
+        if transactional_id is not None:
+            given.setdefault("isolation.level", "read_committed")
+        consumer = Consumer(
+            {"enable.auto.commit": False, "auto.offset.reset": "earliest", **given}, world=world
+        )
+        if not consumer.config.optional_text("group.id"):
+            raise ConfigError("offsets and retry topics belong to a group: set group.id", key="group.id")
+        if consumer.config.flag("enable.auto.commit"):
+            raise ConfigError(
+                "offsets are committed after the outcome: leave enable.auto.commit unset",
+                key="enable.auto.commit",
+            )
+        self.policy = RetryPolicy(
+            group=consumer.config.text("group.id"), backoff_ms=tuple(backoff_ms), fatal=tuple(fatal)
+        )
+        self._topics = list(topics)
+        self._handler = handler
+        self._is_async = _is_coroutine_function(handler)
+        self._given_world = world
+        self._creates_topics = creates_topics
+        self._consumer = consumer
+        common = {key.name: given[key.name] for key in COMMON_KEYS if key.name in given}
+        self._admin_settings = common
+        own = {"transactional.id": transactional_id} if transactional_id else {}
+        self.producer = Producer(
+            {**common, "linger.ms": 0, "max.request.size": REQUEST_BYTES_MAX, **own, **(producer or {})},
+            world=world,
+        )
+        self._is_transactional = transactional_id is not None
+        self._work_seconds_max = consumer.config.seconds("max.poll.interval.ms") / 2
+        self._held: dict[TopicPartition, float] = {}  # paused until then
+        self._uncommitted: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._is_stopping = False
+        self.counters = Counters()
+
+    # Life
+
+    async def start(self) -> None:
+        """Creates the retry and dead letter topics that are missing, and joins the group."""
+        self._world = self._given_world or real_world()
+        if self._creates_topics:
+            async with Admin(self._admin_settings, world=self._given_world) as admin:
+                await create_topics(admin, self._topics, self.policy)
+        await self.producer.start()
+        try:
+            if self._is_transactional:
+                await self.producer.init_transactions()
+            await self._consumer.start()
+        except BaseException:
+            await self.producer.close(0)
+            raise
+        retried = [name for topic in self._topics for name in self.policy.retry_topics(topic)]
+        self._consumer.subscribe([*self._topics, *retried])
+
+    async def close(self) -> None:
+        """Leaves the group. What was handled and not committed is handled again by whoever has the partition next. A
+        handler that still runs in its thread, because `run` was cancelled, is not waited for."""
+        self.stop()
+        await self._consumer.close()
+        await self.producer.close()
+        if self._given_world is None and hasattr(self, "_world"):
+            self._world.close()
+
+    async def __aenter__(self) -> DeadLetters:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def stop(self) -> None:
+        """`run` ends after the record that it is at, with everything before it committed."""
+        self._is_stopping = True
+
+    def metrics(self) -> dict[str, float]:
+        """Records handled, retried and dead since the start."""
+        return dict(self.counters.values)
+
+    # Work
+
+    async def run(self) -> None:
+        """Handles records until `stop`. Raises if an outcome cannot be made durable; its record stays uncommitted."""
+        while not self._is_stopping:
+            records = await self._consumer.poll(self._wait_seconds())
+            self._resume_due()
+            if records:
+                await self._handle_all(records)
+            elif self._uncommitted:
+                await self._commit()
+
+    async def _handle_all(self, records: list[ConsumerRecord]) -> None:
+        """The outcomes of one poll, made durable and committed together."""
+        if self._is_transactional:
+            self.producer.begin_transaction()
+        done: dict[TopicPartition, OffsetAndMetadata] = {}
+        counts = {"handled-total": 0, "retried-total": 0, "dead-total": 0}
+        try:
+            await self._outcomes(records, done, counts)
+            if self._is_transactional:
+                await self.producer.send_offsets_to_transaction(done, self._consumer.group_metadata)
+                await self.producer.commit_transaction()
+        except KafkaError as error:
+            if not self._is_transactional or not _can_begin_again(error):
+                raise
+            await self.producer.abort_transaction()
+            self._put_back(records)
+            self.counters.add("aborted-total")
+            return
+        for name, count in counts.items():
+            self.counters.add(name, count)
+        if not self._is_transactional:
+            self._uncommitted |= done
+            await self._commit()
+
+    async def _outcomes(
+        self,
+        records: list[ConsumerRecord],
+        done: dict[TopicPartition, OffsetAndMetadata],
+        counts: dict[str, int],
+    ) -> None:
+        monotonic = self._world.clock.monotonic
+        end = monotonic() + self._work_seconds_max
+        promises = []
+        held: set[TopicPartition] = set()
+        for index, record in enumerate(records):
+            where = TopicPartition(record.topic, record.partition)
+            if where in held:
+                continue
+            # One poll may be more work than max.poll.interval.ms allows: the rest is read again by the next.
+            if self._is_stopping or (done and monotonic() >= end):
+                self._put_back(records[index:])
+                break
+            origin = origin_of(record)
+            early_ms = origin.retry_at_ms - self._world.clock.wall_ms()
+            if early_ms > 0 and record.topic not in self._topics:
+                self._hold(record, early_ms / 1000)
+                held.add(where)
+                continue
+            kind, outputs = await self._outcome(record, origin)
+            for each in outputs:
+                promises.append(
+                    await self.producer.send(
+                        each.topic, each.value, each.key, each.partition, each.timestamp_ms, each.headers
+                    )
+                )
+            counts[kind] += 1
+            done[where] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
+        for promise in promises:
+            await promise
+
+    async def _outcome(self, record: ConsumerRecord, origin: Origin) -> tuple[str, Iterable[Output]]:
+        now_ms = self._world.clock.wall_ms
+        if (
+            record.topic in self._topics
+        ):  # Headers of a redriven or foreign record say nothing about this attempt.
+            origin = origin_of(record._replace(headers=()))
+        try:
+            shown = self._deserialized(record, origin)
+        except Exception as error:
+            return "dead-total", [self.policy.outcome(record, origin, error, now_ms=now_ms(), is_fatal=True)]
+        try:
+            made: Any
+            if self._is_async:
+                made = await self._handler(shown)  # type: ignore[misc]
+            else:
+                made = await self._world.workers.run(self._handler, shown)
+            outputs = [] if made is None else list(made)
+            if not all(isinstance(each, Output) for each in outputs):
+                raise TypeError("a handler returns None, or Output records to be sent")
+        except Exception as error:
+            letter = self.policy.outcome(record, origin, error, now_ms=now_ms())
+            return "retried-total" if letter.topic.rpartition(".")[2] != "dlq" else "dead-total", [letter]
+        return "handled-total", outputs
+
+    def _deserialized(self, record: ConsumerRecord, origin: Origin) -> ConsumerRecord:
+        key, value = record.key, record.value
+        if key is not None and self._key_deserializer is not None:
+            key = self._key_deserializer(origin.topic, key)
+        if value is not None and self._value_deserializer is not None:
+            value = self._value_deserializer(origin.topic, value)
+        return record._replace(
+            topic=origin.topic,
+            partition=origin.partition,
+            offset=origin.offset,
+            timestamp=origin.timestamp_ms,
+            key=key,
+            value=value,
+        )
+
+    # Offsets and pauses
+
+    async def _commit(self) -> None:
+        owned = self._consumer.assignment()
+        self._uncommitted = {where: offset for where, offset in self._uncommitted.items() if where in owned}
+        if not self._uncommitted:
+            return
+        try:
+            await self._consumer.commit(self._uncommitted)
+        except GroupError:
+            # The group is on the move: what is still ours after the next poll is committed then.
+            self.counters.add("commit-failed-total")
+            return
+        self._uncommitted = {}
+
+    def _put_back(self, records: Iterable[ConsumerRecord]) -> None:
+        """The next polls give these again."""
+        owned = self._consumer.assignment()
+        seen: set[TopicPartition] = set()
+        for record in records:
+            where = TopicPartition(record.topic, record.partition)
+            if where not in seen and where in owned:
+                self._consumer.seek(where, OffsetAndMetadata(record.offset))
+            seen.add(where)
+
+    def _hold(self, record: ConsumerRecord, seconds: float) -> None:
+        where = TopicPartition(record.topic, record.partition)
+        self._put_back([record])
+        if where in self._consumer.assignment():
+            self._consumer.pause(where)
+            self._held[where] = self._world.clock.monotonic() + max(seconds, _HOLD_SECONDS_MIN)
+
+    def _resume_due(self) -> None:
+        now = self._world.clock.monotonic()
+        owned = self._consumer.assignment()
+        for where in [where for where, until in self._held.items() if until <= now or where not in owned]:
+            del self._held[where]
+            if where in owned:
+                self._consumer.resume(where)
+
+    def _wait_seconds(self) -> float:
+        now = self._world.clock.monotonic()
+        return max(0.0, min([_POLL_SECONDS, *(until - now for until in self._held.values())]))
+
+
+def _deserializer(given: dict[str, Any], key: str) -> Deserializer | None:
+    try:
+        return deserializer_for(given.pop(key, None), key)
+    except ValueError as error:
+        raise ConfigError(str(error), key=key) from error
+
+
+def _can_begin_again(error: KafkaError) -> bool:
+    """Whether a transaction that failed so may be aborted and its records read again."""
+    return isinstance(error, GroupError) or error.code == ErrorCode.TRANSACTION_ABORTABLE
+
+
+def _is_coroutine_function(handler: object) -> bool:
+    """Also of an object whose call is one."""
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)

@@ -1,0 +1,1 @@
+"""The client and the cluster: connections, metadata, coordinators, backoff."""

@@ -1,0 +1,344 @@
+"""The client's side of a cluster: connections, fresh metadata and coordinators behind one face.
+
+    cluster = Cluster(config, world)
+    await cluster.start()                       # raises if no bootstrap server answers in time, or none has an address
+    info = await cluster.topic("orders", deadline)
+    answer = await cluster.call(node_id, Request(...), Response)
+
+Metadata is refreshed in one background task: when asked (`request_update`, after any error that speaks of stale
+knowledge), when it is older than metadata.max.age.ms, and again with backoff while it fails. Only topics that somebody
+named with `add_topic` are asked for, or all of them when `wants_all_topics` is set. When no known broker answers, the
+bootstrap servers are asked again (KIP-899), and when a broker says so (KIP-1102).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from strandline.base.errors import ErrorCode
+from strandline.base.waiting import within
+from strandline.client.config.config import ClientConfig
+from strandline.client.errors import (
+    ClosedError,
+    ConnectionFailedError,
+    InvalidTopicError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnknownTopicError,
+    UnresolvedBootstrapError,
+    WrongClusterError,
+    error_for,
+)
+from strandline.client.net.backoff import Backoff
+from strandline.client.net.connections import Connections, Node, NodeConnection
+from strandline.client.net.coordinators import Coordinators
+from strandline.client.net.metadata import Metadata, TopicInfo
+from strandline.client.world import ClientWorld
+from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from strandline.wire.schema import Request, Response
+
+R = TypeVar("R", bound=Response)
+
+
+class Cluster:
+    def __init__(
+        self,
+        config: ClientConfig,
+        world: ClientWorld,
+        *,
+        allow_auto_create: bool = True,
+        start_seconds: float = 60.0,
+    ) -> None:
+        """`start_seconds` bounds `start`: max.block.ms of a producer, default.api.timeout.ms of the others."""
+        self.config = config
+        self.world = world
+        self.metadata = Metadata(config.optional_text("cluster.id"))
+        self.connections = Connections(world, config)
+        self.connections.on_lost = self._connection_lost
+        self.coordinators = Coordinators(self)
+        self.wants_all_topics = False
+        self._allow_auto_create = allow_auto_create
+        self._start_seconds = start_seconds
+        self._bootstrap = tuple(Node(-1 - i, host, port) for i, (host, port) in enumerate(config.bootstrap))
+        self._turn = world.random.below(max(1, len(self._bootstrap)))
+        self._wanted: dict[str, float] = {}  # topic and when it was last used
+        self._wake: asyncio.Event | None = None
+        self._refreshed: list[asyncio.Future[None]] = []
+        self._refresher: asyncio.Task[None] | None = None
+        self._is_update_wanted = True
+        self._fresh_at = float("-inf")  # when metadata was last taken in
+        self._resolve_until = 0.0  # how long a client that starts looks for addresses
+        self._failure: KafkaError | None = None
+        self._on_change: list[Callable[[], None]] = []
+        self._is_closed = False
+
+    # Life
+
+    async def start(self) -> None:
+        """Finds the cluster; raises ConnectionFailedError if no bootstrap server answers in time, and
+        UnresolvedBootstrapError, sooner and as Kafka's clients do, if none has an address (KIP-909)."""
+        assert self._refresher is None, "started twice"
+        self._resolve_until = self.now() + self.config.seconds("bootstrap.resolve.timeout.ms")
+        self._wake = asyncio.Event()
+        self._refresher = asyncio.get_running_loop().create_task(self._refresh_for_ever())
+        await self.refresh(self.now() + self._start_seconds)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if self._refresher is not None:
+            self._refresher.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._refresher
+        for waiter in self._refreshed:
+            if not waiter.done():
+                waiter.set_exception(ClosedError(None, "the client was closed"))
+                waiter.exception()
+        self.connections.close()
+
+    def now(self) -> float:
+        return self.world.clock.monotonic()
+
+    def backoff(self) -> Backoff:
+        """A fresh pause between retries, by retry.backoff.ms."""
+        return Backoff(
+            self.config.int("retry.backoff.ms"),
+            self.config.int("retry.backoff.max.ms"),
+            self.world.random.below,
+        )
+
+    def on_change(self, act: Callable[[], None]) -> None:
+        """Called after every metadata answer and leader hint that was taken in."""
+        self._on_change.append(act)
+
+    # Metadata
+
+    def add_topic(self, name: str) -> None:
+        """Keeps this topic's metadata from now on; asks for it if it is not there."""
+        if name not in self._wanted and name not in self.metadata.topics:
+            self.request_update()
+        self._wanted[name] = self.now()
+
+    def set_topics(self, names: list[str]) -> None:
+        """Exactly these topics, as a consumer's subscription needs them."""
+        self._wanted = {name: self._wanted[name] for name in names if name in self._wanted}
+        for name in names:
+            self.add_topic(name)
+
+    def request_update(self) -> None:
+        """Something seems stale: metadata is asked for soon."""
+        self._is_update_wanted = True
+        if self._wake is not None:
+            self._wake.set()
+
+    def leaders_changed(self) -> None:
+        """After `metadata.apply_leader_hint`: tells those who listen."""
+        for act in self._on_change:
+            act()
+
+    async def refresh(self, deadline: float) -> None:
+        """Waits for the next metadata answer; raises what kept it from coming once the deadline is over."""
+        if self._is_closed:
+            raise ClosedError(None, "the client is closed")
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._refreshed.append(waiter)
+        self.request_update()
+        try:
+            await within(max(0.0, deadline - self.now()), waiter)
+        except TimeoutError as error:
+            if isinstance(error, KafkaError):
+                raise
+            raise self._failure or KafkaTimeoutError(None, "no metadata in time") from None
+        finally:
+            if waiter in self._refreshed:
+                self._refreshed.remove(waiter)
+
+    async def topic(self, name: str, deadline: float) -> TopicInfo:
+        """A topic's metadata, waiting until it is there; UnknownTopicError or a timeout when it does not come."""
+        self.add_topic(name)
+        pause = self.backoff()
+        while True:
+            found = self.metadata.topics.get(name)
+            if found is not None:
+                return found
+            error = self.metadata.topic_errors.get(name)
+            if error is not None and (not error.retriable or isinstance(error, InvalidTopicError)):
+                raise error
+            left = deadline - self.now()
+            if left <= 0:
+                raise (
+                    error or self._failure or KafkaTimeoutError(None, f"no metadata of topic {name} in time")
+                )
+            if isinstance(error, UnknownTopicError):
+                await asyncio.sleep(min(left, pause.failed()))
+            try:
+                await self.refresh(deadline)
+            except KafkaTimeoutError:
+                continue
+
+    # Requests
+
+    async def call(
+        self,
+        node_id: int,
+        request: Request,
+        cls: type[R],
+        *,
+        purpose: str = "data",
+        version: int | None = None,
+        seconds: float | None = None,
+    ) -> R:
+        """One request to one node; its errors are KafkaErrors, and it is not repeated."""
+        connection = self.connection(node_id, purpose)
+        return await connection.call(request, cls, version=version, seconds=seconds)
+
+    def connection(self, node_id: int, purpose: str = "data") -> NodeConnection:
+        node = self.metadata.nodes.get(node_id)
+        if node is None:
+            self.request_update()
+            raise ConnectionFailedError(None, f"broker {node_id} is not in the cluster's metadata")
+        return self.connections.to(node, purpose)
+
+    async def any_connection(self, purpose: str = "data") -> NodeConnection:
+        """An open connection to whichever broker is least busy; the bootstrap servers when no broker answers."""
+        failure: KafkaError | None = None
+        tried = []
+        for node in self._candidates(purpose):
+            connection = self.connections.to(node, purpose)
+            tried.append(connection)
+            try:
+                await connection.open()
+            except KafkaError as error:
+                failure = failure or error
+                continue
+            return connection
+        if self._fresh_at < 0 and tried and all(each.is_unresolved for each in tried):
+            raise self._unresolved() from failure
+        raise failure or ConnectionFailedError(None, "no broker can be reached")
+
+    def _unresolved(self) -> UnresolvedBootstrapError:
+        hosts = ", ".join(dict.fromkeys(node.host for node in self._bootstrap))
+        return UnresolvedBootstrapError(
+            None,
+            f"no address is known for {hosts}: none of the hosts in bootstrap.servers can be resolved",
+            advice="correct the names, or set bootstrap.resolve.timeout.ms where they become known later",
+        )
+
+    async def call_any(
+        self, request: Request, cls: type[R], *, seconds: float | None = None, version: int | None = None
+    ) -> R:
+        connection = await self.any_connection()
+        return await connection.call(request, cls, seconds=seconds, version=version)
+
+    def _candidates(self, purpose: str) -> list[Node]:
+        """Brokers that are connected first, the least busy ahead; then those that may be tried; then bootstrap."""
+        known = [self.connections.to(node, purpose) for node in self.metadata.nodes.values()]
+        self._turn += 1
+        turned = known[self._turn % len(known) :] + known[: self._turn % len(known)] if known else []
+        ready = sorted(
+            (each for each in turned if each.retry_seconds == 0),
+            key=lambda each: (not each.is_open, each.waiting_count),
+        )
+        nodes = [each.node for each in ready]
+        if not known or self._may_rebootstrap():
+            turn = self._turn % len(self._bootstrap)
+            nodes += self._bootstrap[turn:] + self._bootstrap[:turn]
+        return nodes
+
+    def _may_rebootstrap(self) -> bool:
+        return self.config.text("metadata.recovery.strategy").lower() == "rebootstrap"
+
+    # Refreshing
+
+    async def _refresh_for_ever(self) -> None:
+        assert self._wake is not None
+        pause = self.backoff()
+        while True:
+            self._wake.clear()
+            if not self._is_update_wanted:
+                await self._sleep_until_due()
+                continue
+            self._is_update_wanted = False
+            try:
+                await self._refresh_once()
+                self._failure = None
+                pause.succeeded()
+            except KafkaError as error:
+                self._failed(error)
+                await asyncio.sleep(pause.failed())
+            else:
+                # At most one request per retry.backoff.ms, however many errors speak of stale metadata.
+                await asyncio.sleep(self.config.seconds("retry.backoff.ms") if self._is_update_wanted else 0)
+
+    async def _sleep_until_due(self) -> None:
+        assert self._wake is not None
+        age = self.now() - self._fresh_at
+        seconds = max(0.0, self.config.seconds("metadata.max.age.ms") - age)
+        try:
+            await within(seconds, self._wake.wait())
+        except TimeoutError:
+            self._is_update_wanted = True
+            self.connections.close_idle()
+            self._drop_unused_topics()
+
+    async def _refresh_once(self) -> None:
+        asked_at = len(self._refreshed)
+        connection = await self.any_connection()
+        everything = self.wants_all_topics
+        names = None if everything else list(self._wanted)
+        topics = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=self._allow_auto_create)
+        answer = await connection.call(request, MetadataResponse)
+        if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+            self.metadata.nodes.clear()
+            self._is_update_wanted = True
+        if answer.error_code != ErrorCode.NONE:
+            raise error_for(answer.error_code, f"{connection.node} has no metadata to give")
+        if not answer.brokers:
+            raise ConnectionFailedError(None, f"{connection.node} knows of no broker yet")
+        try:
+            self.metadata.apply(answer, is_everything=everything)
+        except WrongClusterError:
+            connection.drop()
+            raise
+        self._fresh_at = self.now()
+        self.connections.keep_only(set(self.metadata.nodes))
+        waiters, self._refreshed = self._refreshed[:asked_at], self._refreshed[asked_at:]
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        if self._refreshed:
+            self._is_update_wanted = True
+        if any(error.retriable for error in self.metadata.topic_errors.values()):
+            self._is_update_wanted = True
+        self.leaders_changed()
+
+    def _failed(self, error: KafkaError) -> None:
+        self._failure = error
+        self._is_update_wanted = True
+        trigger = self.config.seconds("metadata.recovery.rebootstrap.trigger.ms")
+        if self._fresh_at > 0 and self.now() - self._fresh_at > trigger and self._may_rebootstrap():
+            # What is known is of no use any more; the bootstrap servers may know better (KIP-1102).
+            self.metadata.nodes.clear()
+        is_lost = isinstance(error, UnresolvedBootstrapError) and self.now() >= self._resolve_until
+        is_transient = error.retriable or error.code == ErrorCode.NETWORK_EXCEPTION
+        if is_lost or isinstance(error, WrongClusterError) or not is_transient:
+            waiters, self._refreshed = self._refreshed, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_exception(error)
+
+    def _drop_unused_topics(self) -> None:
+        """A producer's topics that nothing was sent to for metadata.max.idle.ms."""
+        if not self.config.has("metadata.max.idle.ms"):
+            return
+        oldest = self.now() - self.config.seconds("metadata.max.idle.ms")
+        for name in [name for name, used in self._wanted.items() if used < oldest]:
+            del self._wanted[name]
+            self.metadata.forget(name)
+
+    def _connection_lost(self, node: Node) -> None:
+        if not self._is_closed:
+            self.request_update()

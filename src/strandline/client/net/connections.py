@@ -1,0 +1,402 @@
+"""Connections to brokers: one per node and purpose, made when needed, made again when lost.
+
+A `NodeConnection` opens a channel, agrees on versions (ApiVersions, with KIP-511's fallback for brokers that do not
+know the newest), and sends requests in order. Rules:
+
+1. A request gets its answer, or an error: ConnectionFailedError when the connection is lost (the broker may have done
+   what was asked), KafkaTimeoutError when the answer does not come in time. A connection whose answer is overdue is
+   closed, because answers come in order and nothing behind that one would arrive either.
+2. After a failure to connect, attempts pause exponentially (reconnect.backoff.ms); a request during the pause fails at
+   once with what went wrong, so that its caller can choose another node.
+3. `purpose` keeps apart what must not wait for one another: a heartbeat behind a long fetch would come too late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar, cast
+
+from strandline import __version__
+from strandline.base.errors import ErrorCode
+from strandline.base.waiting import all_ended, within
+from strandline.client.config.config import ClientConfig
+from strandline.client.errors import (
+    ClosedError,
+    ConnectionFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+    error_for,
+)
+from strandline.client.net.backoff import Backoff
+from strandline.client.world import ClientWorld
+from strandline.ports.network import UnresolvedHostError
+from strandline.rpc.channel import Channel, ChannelClosed
+from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
+from strandline.wire.schema import Request, Response
+
+VERSIONS_REQUEST: Final = ApiVersionsRequest(
+    client_software_name="strandline", client_software_version=__version__
+)
+
+R = TypeVar("R", bound=Response)
+
+
+class Node(NamedTuple):
+    """A broker as metadata names it. Bootstrap addresses have negative ids."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+    def __str__(self) -> str:
+        name = f"broker {self.node_id}" if self.node_id >= 0 else "bootstrap server"
+        return f"{name} at {self.host}:{self.port}"
+
+
+class NodeConnection:
+    """The connection to one node for one purpose."""
+
+    def __init__(self, world: ClientWorld, config: ClientConfig, node: Node) -> None:
+        self.node = node
+        self._world = world
+        self._config = config
+        self._channel: Channel | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._versions: dict[int, tuple[int, int]] = {}
+        self.finalized_features: dict[str, int] = {}
+        self._backoff = Backoff(
+            config.int("reconnect.backoff.ms"), config.int("reconnect.backoff.max.ms"), world.random.below
+        )
+        self._retry_at = 0.0
+        self._failure = ""
+        self.is_unresolved = False  # whether the last attempt failed because the host's name has no address
+        self._due: deque[_Answer] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self._request_seconds = config.seconds("request.timeout.ms")
+        self._is_closed = False
+        self.last_used = world.clock.monotonic()
+        self.on_lost: Callable[[Node], None] | None = None
+
+    # State
+
+    @property
+    def is_open(self) -> bool:
+        return self._channel is not None and self._channel.is_open and bool(self._versions)
+
+    @property
+    def waiting_count(self) -> int:
+        """Requests whose answers have not come."""
+        return 0 if self._channel is None else self._channel.waiting_count
+
+    @property
+    def unsent_bytes(self) -> int:
+        return 0 if self._channel is None else self._channel.unsent_bytes
+
+    @property
+    def retry_seconds(self) -> float:
+        """How long until an attempt to connect is allowed; 0 when one is, or when the connection is open."""
+        if self.is_open or self._opening is not None:
+            return 0.0
+        return max(0.0, self._retry_at - self._world.clock.monotonic())
+
+    def version(self, request: type[Request], *, at_most: int | None = None) -> int:
+        """The highest version that both sides speak; the connection must have been open once."""
+        low, high = request.VERSIONS
+        if at_most is not None:
+            high = min(high, at_most)
+        theirs = self._versions.get(request.API_KEY)
+        chosen = -1 if theirs is None else min(high, theirs[1])
+        if theirs is None or chosen < max(low, theirs[0]):
+            spoken = "does not know it" if theirs is None else f"speaks versions {theirs[0]} to {theirs[1]}"
+            raise UnsupportedVersionError(
+                None, f"{request.__name__} in versions {low} to {high}: {self.node} {spoken}"
+            )
+        return chosen
+
+    def supports(self, request: type[Request], version: int = 0) -> bool:
+        """Whether the node speaks at least this version of a request."""
+        theirs = self._versions.get(request.API_KEY)
+        return theirs is not None and theirs[1] >= max(version, request.VERSIONS.low)
+
+    # Sending
+
+    async def open(self) -> None:
+        """Connects and agrees on versions, unless that is done. Concurrent callers share one attempt."""
+        while not self.is_open:
+            if self._is_closed:
+                raise ConnectionFailedError(None, f"{self.node}: the connection was closed")
+            if self._opening is None:
+                if self.retry_seconds > 0:
+                    raise ConnectionFailedError(None, f"{self.node}: {self._failure}")
+                self._opening = asyncio.get_running_loop().create_task(self._open())
+                # Its error reaches those who wait; if they all went away nobody misses it.
+                self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+            opening = self._opening
+            # Not `await opening`: `close` cancels it, and that must not look as if the caller were cancelled.
+            await all_ended(opening)
+            if not opening.cancelled():
+                opening.result()
+
+    async def call(
+        self, request: Request, cls: type[R], *, version: int | None = None, seconds: float | None = None
+    ) -> R:
+        """Connects if need be, sends, and gives the answer."""
+        await self.open()
+        return cast(R, await self.send(request, version=version, seconds=seconds))
+
+    def send(
+        self, request: Request, *, version: int | None = None, seconds: float | None = None
+    ) -> asyncio.Future[Any]:
+        """Sends on a connection that is open, in the order of the calls; the future of the response.
+
+        Its errors are KafkaErrors. Whoever stops waiting may drop it: nothing is logged for that.
+        """
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def answered(response: Any, error: KafkaError | None) -> None:
+            if answer.done():
+                return
+            if error is None:
+                answer.set_result(response)
+            else:
+                answer.set_exception(error)
+                answer.exception()  # whoever stopped waiting has no need of it
+
+        self.send_to(request, answered, version=version, seconds=seconds)
+        return answer
+
+    def send_to(
+        self,
+        request: Request,
+        act: Callable[[Any, KafkaError | None], None],
+        *,
+        version: int | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """The same without a future: `act` is called with the response, or with None and an error, exactly once and
+        as soon as that is known."""
+        channel = self._channel
+        if channel is None or not channel.is_open:
+            raise ConnectionFailedError(None, f"{self.node}: not connected")
+        if version is None:
+            version = self.version(type(request))
+        now = self.last_used = self._world.clock.monotonic()
+        deadline = now + (self._request_seconds if seconds is None else seconds)
+        answer = _Answer(self.node, act, deadline)
+        channel.request_into(request, version, answer)
+        due = self._due
+        while due and due[0].is_done:
+            due.popleft()
+        due.append(answer)
+        if self._timer is None or deadline < self._timer_at:
+            self._watch(deadline)
+
+    def send_unanswered(self, request: Request, version: int) -> None:
+        """For Produce with acks=0."""
+        if self._channel is None:
+            raise ConnectionFailedError(None, f"{self.node}: not connected")
+        self.last_used = self._world.clock.monotonic()
+        try:
+            self._channel.send_without_answer(request, version)
+        except ChannelClosed as error:
+            raise ConnectionFailedError(None, f"{self.node}: {error}") from error
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.drop()
+
+    def drop(self) -> None:
+        """Gives the present connection up; what waits fails with ConnectionFailedError."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    # Inside
+
+    async def _open(self) -> None:
+        try:
+            channel = await self._connect()
+            await self._agree_on_versions(channel)
+        except asyncio.CancelledError:
+            self.drop()
+            raise
+        except Exception as error:
+            self.drop()
+            why = error.message if isinstance(error, KafkaError) else str(error) or type(error).__name__
+            if isinstance(error, TimeoutError):
+                why = f"no connection within {self._setup_seconds():g} s"
+            self._failure = why
+            self.is_unresolved = isinstance(error, UnresolvedHostError)
+            self._retry_at = self._world.clock.monotonic() + self._backoff.failed()
+            if isinstance(error, KafkaError) and not isinstance(error, ConnectionFailedError):
+                raise
+            raise ConnectionFailedError(None, f"{self.node}: {why}") from error
+        else:
+            self._backoff.succeeded()
+            self.is_unresolved = False
+        finally:
+            self._opening = None
+
+    def _setup_seconds(self) -> float:
+        longest = self._config.seconds("socket.connection.setup.timeout.max.ms")
+        return min(
+            self._config.seconds("socket.connection.setup.timeout.ms")
+            * 2.0 ** min(self._backoff.failures, 16),
+            longest,
+        )
+
+    async def _connect(self) -> Channel:
+        channel = Channel(self._config.text("client.id"))
+        try:
+            await within(
+                self._setup_seconds(), channel.open(self._world.network, self.node.host, self.node.port)
+            )
+        except BaseException:
+            channel.close()  # it may have been connected just before the waiting ended
+            raise
+        if self._is_closed:
+            channel.close()
+            raise asyncio.CancelledError
+        self._versions = {}
+        self._channel = channel
+        channel.on_lost(lambda: self._lost(channel))
+        return channel
+
+    async def _agree_on_versions(self, channel: Channel) -> None:
+        asked = ApiVersionsRequest.VERSIONS.high
+        answer = await self._ask_versions(channel, asked)
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            # The broker answers in version 0 and says there what it speaks (KIP-511).
+            key = ApiVersionsRequest.API_KEY
+            theirs = [each.max_version for each in answer.api_keys if each.api_key == key]
+            answer = await self._ask_versions(channel, min(theirs[0], asked) if theirs else 0)
+        if answer.error_code != ErrorCode.NONE:
+            raise error_for(answer.error_code, f"{self.node} refuses to say which versions it speaks")
+        self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+        self.finalized_features = {each.name: each.max_version_level for each in answer.finalized_features}
+
+    async def _ask_versions(self, channel: Channel, version: int) -> ApiVersionsResponse:
+        try:
+            answer = await within(self._request_seconds, channel.request(VERSIONS_REQUEST, version))
+        except ChannelClosed as error:
+            raise ConnectionFailedError(None, str(error)) from error
+        return cast(ApiVersionsResponse, answer)
+
+    def _lost(self, channel: Channel) -> None:
+        if self._channel is channel:
+            self._channel = None
+        if self.on_lost is not None and not self._is_closed:
+            self.on_lost(self.node)
+
+    # Overdue answers
+
+    def _watch(self, deadline: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = deadline
+        seconds = max(0.0, deadline - self._world.clock.monotonic())
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._look_for_overdue)
+
+    def _look_for_overdue(self) -> None:
+        self._timer = None
+        now = self._world.clock.monotonic()
+        left = [answer for answer in self._due if not answer.is_done]
+        overdue = [answer for answer in left if answer.deadline <= now]
+        for answer in overdue:
+            answer.fail(
+                KafkaTimeoutError(None, f"{self.node} did not answer in time; see request.timeout.ms")
+            )
+        if overdue:
+            self._due.clear()
+            self.drop()
+            return
+        self._due = deque(left)
+        if left:
+            self._watch(min(answer.deadline for answer in left))
+
+
+class _Answer:
+    """What a channel tells of a request (rpc.channel.Answer), passed on with the errors of this client."""
+
+    __slots__ = ("_act", "_node", "deadline", "is_done")
+
+    def __init__(self, node: Node, act: Callable[[Any, KafkaError | None], None], deadline: float) -> None:
+        self._node = node
+        self._act = act
+        self.deadline = deadline
+        self.is_done = False
+
+    def done(self) -> bool:
+        return self.is_done
+
+    def set_result(self, result: Any, /) -> None:
+        self.is_done = True
+        self._act(result, None)
+
+    def set_exception(self, exception: Exception, /) -> None:
+        self.fail(ConnectionFailedError(None, f"{self._node}: {exception}"))
+
+    def fail(self, error: KafkaError) -> None:
+        if not self.is_done:
+            self.is_done = True
+            self._act(None, error)
+
+
+class Connections:
+    """Every connection of one client, by node and purpose."""
+
+    def __init__(self, world: ClientWorld, config: ClientConfig) -> None:
+        self._world = world
+        self._config = config
+        self._connections: dict[tuple[int, str], NodeConnection] = {}
+        self._is_closed = False
+        self.on_lost: Callable[[Node], None] | None = None
+
+    def to(self, node: Node, purpose: str = "data") -> NodeConnection:
+        """The connection to a node; a new one when its address has changed."""
+        if self._is_closed:
+            raise ClosedError(None, "the client is closed")
+        key = (node.node_id, purpose)
+        found = self._connections.get(key)
+        if found is not None and (found.node.host, found.node.port) == (node.host, node.port):
+            return found
+        if found is not None:
+            found.close()
+        made = self._connections[key] = NodeConnection(self._world, self._config, node)
+        made.on_lost = self._lost
+        return made
+
+    def close_idle(self) -> None:
+        """Closes connections that nothing was sent on for connections.max.idle.ms."""
+        idle_ms = self._config.int("connections.max.idle.ms")
+        if idle_ms < 0:
+            return
+        oldest = self._world.clock.monotonic() - idle_ms / 1000
+        for connection in list(self._connections.values()):
+            if connection.last_used < oldest and not connection.waiting_count:
+                connection.drop()
+
+    def keep_only(self, node_ids: set[int]) -> None:
+        """Closes connections to nodes that the cluster no longer has."""
+        for key in [key for key in self._connections if key[0] >= 0 and key[0] not in node_ids]:
+            self._connections.pop(key).close()
+
+    def close(self) -> None:
+        self._is_closed = True
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def _lost(self, node: Node) -> None:
+        if self.on_lost is not None:
+            self.on_lost(node)

@@ -1,0 +1,75 @@
+"""Where the coordinators of groups and transactions are: asked once, remembered until one says that it is not it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.errors import ErrorCode
+from strandline.client.errors import KafkaError, KafkaTimeoutError, error_for
+from strandline.client.net.connections import Node, NodeConnection
+from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+
+if TYPE_CHECKING:
+    from strandline.client.net.cluster import Cluster
+
+GROUP: Final = 0
+TRANSACTION: Final = 1
+_NAMES: Final = {GROUP: "group", TRANSACTION: "transactional.id"}
+# From version 4 on a request asks for several keys at once.
+_BATCHED_VERSION: Final = 4
+# Heartbeats and commits must not wait behind a long fetch from the same broker.
+PURPOSE: Final = "coordinator"
+
+# A coordinator's answers after which it must be looked for again.
+MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+
+
+class Coordinators:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._found: dict[tuple[int, str], Node] = {}
+
+    def known(self, kind: int, key: str) -> Node | None:
+        return self._found.get((kind, key))
+
+    def forget(self, kind: int, key: str) -> None:
+        """The coordinator has moved, or cannot be reached."""
+        self._found.pop((kind, key), None)
+
+    async def connection(self, kind: int, key: str, deadline: float) -> NodeConnection:
+        """An open connection to the coordinator of a group (GROUP) or transactional id (TRANSACTION).
+
+        Looks for it until the deadline, by the monotonic clock; raises what kept it from being found.
+        """
+        pause = self._cluster.backoff()
+        while True:
+            try:
+                node = self._found.get((kind, key)) or await self._find(kind, key)
+                connection = self._cluster.connections.to(node, PURPOSE)
+                await connection.open()
+                return connection
+            except KafkaError as error:
+                self.forget(kind, key)
+                if not error.retriable:
+                    raise
+                wait = pause.failed()
+                if self._cluster.now() + wait >= deadline:
+                    raise KafkaTimeoutError(
+                        None, f"the coordinator of {_NAMES[kind]} {key} was not found in time: {error}"
+                    ) from error
+                await asyncio.sleep(wait)
+
+    async def _find(self, kind: int, key: str) -> Node:
+        connection = await self._cluster.any_connection()
+        version = connection.version(FindCoordinatorRequest)
+        if version >= _BATCHED_VERSION:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=(key,))
+        else:
+            request = FindCoordinatorRequest(key=key, key_type=kind)
+        answer = await connection.call(request, FindCoordinatorResponse, version=version)
+        found = answer.coordinators[0] if version >= _BATCHED_VERSION else answer
+        if found.error_code != ErrorCode.NONE:
+            raise error_for(found.error_code, found.error_message or f"{_NAMES[kind]} {key}")
+        node = self._found[kind, key] = Node(found.node_id, found.host, found.port)
+        return node

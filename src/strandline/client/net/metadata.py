@@ -1,0 +1,160 @@
+"""What the client knows of the cluster: brokers, topics, leaders. A pure cache; `cluster` asks and applies.
+
+Rules:
+1. An answer replaces what it speaks of. A partition's leader is kept when the answer carries an older leader epoch than
+   the one known (KIP-320), unless the topic was made anew (another topic id).
+2. A leader hint (KIP-951, in Produce and Fetch answers) is taken when its epoch is newer than the one known.
+3. A topic that an answer calls unknown is forgotten, and its error is kept for those who asked.
+4. An answer from another cluster than the first raises WrongClusterError and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import ZERO_UUID, TopicPartition
+from strandline.client.errors import KafkaError, WrongClusterError, error_for
+from strandline.client.net.connections import Node
+from strandline.wire.api.k03_metadata import MetadataResponse, MetadataResponseTopic
+
+NO_LEADER: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionInfo:
+    topic: str
+    partition: int
+    leader_id: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    offline: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicInfo:
+    name: str
+    topic_id: bytes
+    is_internal: bool
+    partitions: tuple[PartitionInfo, ...]  # by number, from 0
+
+    @property
+    def available(self) -> tuple[int, ...]:
+        """Numbers of the partitions that have a leader."""
+        return tuple(each.partition for each in self.partitions if each.leader_id != NO_LEADER)
+
+
+class Metadata:
+    def __init__(self, expected_cluster_id: str | None = None) -> None:
+        self.cluster_id: str | None = expected_cluster_id
+        self.controller_id = -1
+        self.nodes: dict[int, Node] = {}
+        self.topics: dict[str, TopicInfo] = {}
+        self.topic_errors: dict[str, KafkaError] = {}
+        self._names: dict[bytes, str] = {}
+        self.version = 0  # counts changes, so that others can see whether they have seen this one
+
+    def topic(self, name: str) -> TopicInfo | None:
+        return self.topics.get(name)
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        return self._names.get(topic_id)
+
+    def partition(self, where: TopicPartition) -> PartitionInfo | None:
+        topic = self.topics.get(where.topic)
+        if topic is None or not 0 <= where.partition < len(topic.partitions):
+            return None
+        return topic.partitions[where.partition]
+
+    def leader(self, where: TopicPartition) -> Node | None:
+        """The node that leads a partition, if it is known and has one."""
+        found = self.partition(where)
+        return None if found is None else self.nodes.get(found.leader_id)
+
+    def apply(self, answer: MetadataResponse, *, is_everything: bool = False) -> None:
+        """Takes an answer in; `is_everything` when all topics were asked for, so what is missing is gone."""
+        if self.cluster_id is not None and answer.cluster_id not in (None, self.cluster_id):
+            raise WrongClusterError(
+                None, f"the client belongs to cluster {self.cluster_id}, the broker to {answer.cluster_id}"
+            )
+        self.cluster_id = answer.cluster_id or self.cluster_id
+        self.controller_id = answer.controller_id
+        self.nodes = {
+            each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers
+        }
+        if is_everything:
+            named = {each.name for each in answer.topics}
+            for name in [name for name in self.topics if name not in named]:
+                self.forget(name)
+        for topic in answer.topics:
+            self._apply_topic(topic)
+        self.version += 1
+
+    def forget(self, name: str) -> None:
+        known = self.topics.pop(name, None)
+        self.topic_errors.pop(name, None)
+        if known is not None:
+            self._names.pop(known.topic_id, None)
+
+    def apply_leader_hint(
+        self, where: TopicPartition, leader_id: int, leader_epoch: int, endpoint: Node | None = None
+    ) -> bool:
+        """A leader named by an answer that refused (KIP-951); whether that was news."""
+        topic = self.topics.get(where.topic)
+        known = self.partition(where)
+        if topic is None or known is None or leader_id < 0 or leader_epoch <= known.leader_epoch:
+            return False
+        if endpoint is not None:
+            self.nodes[leader_id] = endpoint
+        if leader_id not in self.nodes:
+            return False
+        partitions = list(topic.partitions)
+        partitions[where.partition] = replace(known, leader_id=leader_id, leader_epoch=leader_epoch)
+        self.topics[where.topic] = replace(topic, partitions=tuple(partitions))
+        self.version += 1
+        return True
+
+    def _apply_topic(self, topic: MetadataResponseTopic) -> None:
+        name = topic.name if topic.name is not None else self._names.get(topic.topic_id)
+        if name is None:
+            return
+        if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
+            self.forget(name)
+            self.topic_errors[name] = error_for(topic.error_code, f"topic {name}")
+            return
+        if not topic.partitions:
+            self.topic_errors[name] = error_for(
+                topic.error_code or ErrorCode.LEADER_NOT_AVAILABLE, f"topic {name} is being made"
+            )
+            return
+        known = self.topics.get(name)
+        is_same = known is not None and topic.topic_id in (known.topic_id, ZERO_UUID)
+        before = known.partitions if known is not None and is_same else ()
+        found: dict[int, PartitionInfo] = {}
+        for each in topic.partitions:
+            info = PartitionInfo(
+                topic=name,
+                partition=each.partition_index,
+                leader_id=each.leader_id,
+                leader_epoch=each.leader_epoch,
+                replicas=tuple(each.replica_nodes),
+                in_sync=tuple(each.isr_nodes),
+                offline=tuple(each.offline_replicas),
+            )
+            if each.partition_index < len(before):
+                old = before[each.partition_index]
+                info = old if -1 < each.leader_epoch < old.leader_epoch else info
+            found[each.partition_index] = info
+        if known is not None and not is_same:
+            self._names.pop(known.topic_id, None)
+        self.topic_errors.pop(name, None)
+        self.topics[name] = TopicInfo(
+            name=name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=tuple(found[number] for number in sorted(found)),
+        )
+        if topic.topic_id != ZERO_UUID:
+            self._names[topic.topic_id] = name

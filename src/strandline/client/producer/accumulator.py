@@ -1,0 +1,356 @@
+"""The records that wait to be sent: a pure core, without clock, network or tasks.
+
+Records of a partition gather in its open batch; a batch that is full, or has lingered, or is flushed, may be taken and
+sent. Rules, which tests/properties/test_accumulator.py holds:
+
+1. Nothing is lost: each record is in exactly one batch, and each batch is waiting, taken, or has its outcome.
+2. Batches of a partition are taken in the order in which they were filled; one that comes back goes to its old place
+   in that order.
+3. A batch holds at most `batch_bytes` of records, unless one record alone is larger.
+4. The bytes of all batches without an outcome are at most `memory_bytes`; `append` says no beyond that. An open batch
+   is charged for what it may grow to, so that a record which joins it costs no accounting; what it does not use comes
+   back when it is closed.
+5. A batch may be taken when it is closed (full, flushed, or because somebody waits for memory), or when `linger`
+   seconds have passed since its first record; but never before a pause that a failure asked for is over.
+6. A batch whose delivery deadline has passed is given out by `expire`, once.
+
+Times are seconds of the monotonic clock, given by the caller.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final
+
+from strandline.client.producer.batch import Batch, Outcome, RecordPromise
+from strandline.client.producer.record_encoder import (
+    LARGE_RECORD_OVERHEAD_BYTES,
+    RECORD_OVERHEAD_BYTES,
+    SMALL_RECORD_BYTES_MAX,
+    size_bound,
+)
+from strandline.wire.record_batch import Header, Record, records_in
+
+FOREVER: Final = float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccumulatorSettings:
+    batch_bytes: int
+    memory_bytes: int
+    linger: float
+    delivery_timeout: float
+
+
+class PartitionQueue:
+    """The batches of one partition that have no outcome: waiting ones in order, and those in flight."""
+
+    __slots__ = (
+        "in_flight",
+        "is_known",
+        "is_listed",
+        "leader_id",
+        "needs_new_epoch",
+        "next_sequence",
+        "open",
+        "partition",
+        "producer_epoch",
+        "producer_id",
+        "retry_at",
+        "rewind_to",
+        "sticky_bytes",
+        "topic",
+        "unresolved",
+        "waiting",
+    )
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.open: Batch | None = None  # the last of `waiting`, if records can still join it
+        self.waiting: deque[Batch] = deque()
+        self.in_flight: list[Batch] = []
+        self.retry_at = 0.0
+        self.is_listed = False  # whether the sender has it among those to look at
+        self.leader_id = -1  # where its batches were last to go
+        self.sticky_bytes = 0
+        # Sequences of the idempotent producer; client.sequences has the rules.
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self.is_known = False
+        self.next_sequence = 0
+        self.rewind_to: int | None = None
+        self.unresolved = False
+        self.needs_new_epoch = False
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.waiting and not self.in_flight
+
+
+class Accumulator:
+    def __init__(self, settings: AccumulatorSettings) -> None:
+        self._settings = settings
+        self._batch_bytes = settings.batch_bytes
+        self.memory_free = settings.memory_bytes
+        self.ready: list[PartitionQueue] = []
+        """Queues that became ready by an append; whoever looks at them empties the list."""
+        self._alive: deque[Batch] = deque()  # in the order of creation, which is that of deadlines
+        self._timers: list[tuple[float, int, PartitionQueue]] = []
+        self._timer_count = 0
+        self.batch_count = 0
+
+    # Filling
+
+    def join(
+        self,
+        queue: PartitionQueue,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: tuple[Header, ...],
+    ) -> RecordPromise | None:
+        """Adds a record to the open batch, which is what happens to nearly all; None if it does not fit there."""
+        batch = queue.open
+        if batch is None:
+            return None
+        if headers or value is None:
+            size = size_bound(key, value, headers)
+        else:
+            size = len(value) if key is None else len(value) + len(key)
+            size += RECORD_OVERHEAD_BYTES if size < SMALL_RECORD_BYTES_MAX else LARGE_RECORD_OVERHEAD_BYTES
+        filled = batch.size + size
+        if filled > batch.limit:
+            return None
+        batch.size = filled
+        records = batch.records
+        records.append((timestamp, key, value, headers))
+        return RecordPromise((batch, len(records) - 1, timestamp))
+
+    def append(
+        self,
+        queue: PartitionQueue,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: tuple[Header, ...],
+        now: float,
+    ) -> RecordPromise | None:
+        """Adds a record, to a new batch if need be; None if there is no memory for it."""
+        joined = self.join(queue, timestamp, key, value, headers)
+        if joined is not None:
+            return joined
+        size = size_bound(key, value, headers)
+        self.close_open(queue)
+        if size > self.memory_free:
+            return None
+        batch = self._begin(queue, now, max(size, min(self._batch_bytes, self.memory_free)))
+        batch.base_timestamp = timestamp
+        batch.records.append((timestamp, key, value, headers))
+        batch.size = size
+        return RecordPromise((batch, 0, timestamp))
+
+    def append_batch(
+        self,
+        queue: PartitionQueue,
+        body: bytes,
+        count: int,
+        *,
+        base_timestamp: int,
+        max_timestamp: int,
+        now: float,
+        codec: int = 0,
+    ) -> Batch | None:
+        """Adds the encoded records of a whole batch, with offsets from 0; None if there is no memory for it."""
+        assert count > 0, "a batch has records"
+        self.close_open(queue)
+        if len(body) > self.memory_free:
+            return None
+        batch = self._begin(queue, now, len(body))
+        batch.body, batch.codec, batch.count, batch.size = body, codec, count, len(body)
+        batch.base_timestamp, batch.max_timestamp = base_timestamp, max_timestamp
+        batch.is_open = False
+        queue.open = None
+        self.ready.append(queue)
+        return batch
+
+    def _begin(self, queue: PartitionQueue, now: float, limit: int) -> Batch:
+        assert queue.open is None, "a queue has one open batch"
+        assert limit <= self.memory_free, "memory is there before it is charged"
+        settings = self._settings
+        self.batch_count += 1
+        batch = Batch(queue, (self.batch_count,), now, now + settings.delivery_timeout)
+        batch.limit = limit
+        self.memory_free -= limit
+        queue.waiting.append(batch)
+        queue.open = batch
+        self._alive.append(batch)
+        self.look_at(queue, now + settings.linger)
+        return batch
+
+    def close_open(self, queue: PartitionQueue) -> None:
+        """No record joins the open batch any more, and it may be sent."""
+        batch = queue.open
+        if batch is not None:
+            self._close(batch)
+            self.ready.append(queue)
+
+    def close_all(self) -> None:
+        """Everything may be sent now: somebody flushes, or waits for memory."""
+        for batch in self.unfinished():
+            if batch.is_open:
+                self.close_open(batch.queue)
+
+    def _close(self, batch: Batch) -> None:
+        batch.queue.open = None
+        batch.is_open = False
+        batch.count = len(batch.records)
+        self.memory_free += batch.limit - batch.size
+        batch.limit = batch.size
+        batch.queue.sticky_bytes += batch.size
+
+    # Taking
+
+    def sendable_at(self, queue: PartitionQueue, now: float) -> float:
+        """When the queue's first batch may be taken: `now` or earlier means at once, FOREVER that none waits."""
+        if not queue.waiting:
+            return FOREVER
+        batch = queue.waiting[0]
+        at = queue.retry_at
+        if batch.is_open:
+            at = max(at, batch.created_at + self._settings.linger)
+        return at
+
+    def take(self, queue: PartitionQueue) -> Batch:
+        """Removes the first batch, closed; the caller sends it and says later what became of it."""
+        batch = queue.waiting.popleft()
+        if batch.is_open:
+            self._close(batch)
+        batch.is_in_flight = True
+        queue.in_flight.append(batch)
+        return batch
+
+    def give_back(self, batch: Batch, retry_at: float) -> None:
+        """A batch that was taken must be sent again, not before `retry_at`."""
+        queue = batch.queue
+        queue.in_flight.remove(batch)
+        batch.is_in_flight = False
+        if batch.outcome is not None:
+            return  # it expired in flight
+        _insert(queue.waiting, batch)
+        queue.retry_at = max(queue.retry_at, retry_at)
+        self.look_at(queue, retry_at)
+
+    def retrying(self, now: float) -> list[PartitionQueue]:
+        """Queues that wait to send something again."""
+        waiting = (batch.queue for batch in self.unfinished() if not batch.is_in_flight)
+        return [queue for queue in dict.fromkeys(waiting) if queue.retry_at > now]
+
+    def resolve(self, batch: Batch, outcome: Outcome) -> None:
+        """The outcome of a batch that was taken, or is dropped while it waits."""
+        queue = batch.queue
+        if batch.is_in_flight:
+            batch.is_in_flight = False
+            queue.in_flight.remove(batch)
+        elif batch in queue.waiting:
+            if batch.is_open:
+                self._close(batch)
+            queue.waiting.remove(batch)
+        if batch.outcome is None:
+            self._finish(batch, outcome)
+
+    def split(self, batch: Batch, payload: bytes | bytearray, now: float) -> None:
+        """Halves a batch that the broker finds too large; both parts go to its old place."""
+        queue = batch.queue
+        records = records_in(payload)
+        assert len(records) > 1, "a single record cannot be split"
+        queue.in_flight.remove(batch)
+        batch.is_in_flight = False
+        half = len(records) // 2
+        parts = [(0, self._part(batch, 0, records[:half])), (half, self._part(batch, 1, records[half:]))]
+        self.memory_free += batch.limit - sum(part.limit for _, part in parts)
+        for _, part in parts:
+            _insert(queue.waiting, part)
+            _insert(self._alive, part)
+        batch.body = None
+        batch.divide(parts)
+        self.look_at(queue, now)
+
+    def _part(self, batch: Batch, which: int, records: list[Record]) -> Batch:
+        part = Batch(batch.queue, (*batch.place, which), batch.created_at, batch.deadline)
+        part.records = [(each.timestamp, each.key, each.value, each.headers) for each in records]
+        part.size = part.limit = sum(size_bound(each.key, each.value, each.headers) for each in records)
+        part.count = len(records)
+        part.base_timestamp = records[0].timestamp
+        part.attempts = batch.attempts
+        part.is_open = False
+        return part
+
+    def expire(self, now: float) -> list[Batch]:
+        """Batches whose delivery deadline has passed. Those that wait leave their queue; those in flight stay there,
+        because the answer still says something about sequences. The caller sets their outcome with `time_out`."""
+        alive = self._alive
+        expired = []
+        while alive:
+            batch = alive[0]
+            if batch.outcome is None and batch.split is None:
+                if batch.deadline > now:
+                    break
+                if not batch.is_in_flight:
+                    if batch.is_open:
+                        self._close(batch)
+                    batch.queue.waiting.remove(batch)
+                expired.append(batch)
+            alive.popleft()
+        return expired
+
+    def time_out(self, batch: Batch, outcome: Outcome) -> None:
+        """The outcome of a batch from `expire`, which may still be in flight."""
+        self._finish(batch, outcome)
+
+    def _finish(self, batch: Batch, outcome: Outcome) -> None:
+        self.memory_free += batch.limit
+        batch.limit = 0
+        if not batch.is_in_flight:
+            batch.body = None
+        batch.records = []
+        batch.resolve(outcome)
+
+    # What is there, and when to look
+
+    def unfinished(self) -> list[Batch]:
+        return [batch for batch in self._alive if batch.outcome is None and batch.split is None]
+
+    def look_at(self, queue: PartitionQueue, at: float) -> None:
+        """The queue will be among `due` at this time."""
+        self._timer_count += 1
+        heappush(self._timers, (at, self._timer_count, queue))
+
+    def due(self, now: float) -> list[PartitionQueue]:
+        """Queues to look at now: what appends made ready, and what timers speak of."""
+        found, self.ready = self.ready, []
+        timers = self._timers
+        while timers and timers[0][0] <= now:
+            found.append(heappop(timers)[2])
+        return found
+
+    def next_deadline(self) -> float:
+        """When `due` or `expire` has something next; FOREVER if nothing waits."""
+        alive = self._alive
+        while alive and (alive[0].outcome is not None or alive[0].split is not None):
+            alive.popleft()
+        deadline = alive[0].deadline if alive else FOREVER
+        return min(deadline, self._timers[0][0]) if self._timers else deadline
+
+
+def _insert(batches: deque[Batch], batch: Batch) -> None:
+    """Into its place; most come back to near the front."""
+    position = 0
+    while position < len(batches) and batches[position].place < batch.place:
+        position += 1
+    batches.insert(position, batch)

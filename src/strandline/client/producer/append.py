@@ -1,0 +1,234 @@
+"""How a record gets into the producer: into its partition's open batch, into a new one, or into the line of those who
+wait for memory.
+
+1. `take` never waits. A record that fits into an open batch costs no accounting, so nearly all take the shortest way.
+2. Whoever needs a new batch stands behind those who wait for memory already: large records would never get their turn
+   otherwise.
+3. Nothing is taken while there is a `refusal`, which is raised instead: not started, no transaction, failed, closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from strandline.client.config.config import ClientConfig
+from strandline.client.errors import (
+    BufferFullError,
+    ClosedError,
+    IllegalStateError,
+    KafkaError,
+    RecordTooLargeError,
+)
+from strandline.client.net.cluster import Cluster
+from strandline.client.producer.accumulator import Accumulator, PartitionQueue
+from strandline.client.producer.batch import RecordPromise
+from strandline.client.producer.buffer_pool import MemoryLine
+from strandline.client.producer.record_encoder import size_bound
+from strandline.client.producer.sender import Sender
+from strandline.client.producer.serializing import record_bytes, record_headers
+from strandline.client.producer.topic_router import TopicQueues, TopicRouter
+from strandline.telemetry.counters import Counters
+from strandline.wire.record_batch import HEADER_BYTES
+
+Headers = Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]]
+
+T = TypeVar("T")
+
+_YIELD_BYTES: Final = 64 * 1024
+_YIELD_SECONDS: Final = 0.002
+
+
+class _TopicIsGone(Exception):
+    """Its metadata was dropped while a record waited for memory."""
+
+
+class Intake:
+    def __init__(self, config: ClientConfig, accumulator: Accumulator, counters: Counters) -> None:
+        self._accumulator = accumulator
+        self._counters = counters
+        self._block_ms = config.int("max.block.ms")
+        self._request_bytes_max = config.int("max.request.size")
+        self._memory_bytes = config.int("buffer.memory")
+        self._memory_line = MemoryLine()
+        self.refusal: KafkaError | None = IllegalStateError(None, "the producer has not been started")
+        self.is_yield_due = False
+        self._closed_bytes = 0
+        self._yielded_at = 0.0
+
+    def open(self, cluster: Cluster, sender: Sender, router: TopicRouter) -> None:
+        """Before anything is taken: where it goes."""
+        self._cluster = cluster
+        self._sender = sender
+        self._router = router
+        self._topics = router.topics
+        self._monotonic = cluster.world.clock.monotonic
+        self._wall_ms = cluster.world.clock.wall_ms
+
+    def refuse(self, refusal: KafkaError | None) -> None:
+        """Nothing is taken from now on; or again, with None. A producer that is closed stays closed."""
+        if not self.is_closed:
+            self.refusal = refusal
+        self._memory_line.wake_first()
+
+    def check(self) -> None:
+        if self.refusal is not None:
+            # One error is raised many times: it must not keep the frames of all of them.
+            raise self.refusal.with_traceback(None)
+
+    @property
+    def is_closed(self) -> bool:
+        return isinstance(self.refusal, ClosedError)
+
+    def memory_came_free(self) -> None:
+        self._memory_line.wake_first()
+
+    def block_deadline(self) -> float:
+        """Until when a call that begins now may wait."""
+        return self._monotonic() + self._block_ms / 1000
+
+    def knows(self, topic: str, partition: int | None) -> bool:
+        """Whether records can be put there without waiting for metadata."""
+        queues = self._topics.get(topic)
+        return queues is not None and (partition is None or 0 <= partition < len(queues.queues))
+
+    async def load(self, topic: str, partition: int | None, deadline: float) -> None:
+        """Waits for the metadata."""
+        await self._router.load(topic, partition, deadline)
+
+    def take(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        is_turn: bool = False,
+    ) -> RecordPromise | None:
+        """The way of every record, so each line counts: None if the topic is not known or there is no memory.
+        `is_turn` for the first of those who wait for memory."""
+        if self.refusal is not None:
+            self.check()
+        if value.__class__ is not bytes and value is not None:
+            value = record_bytes(value, "value")
+        if key.__class__ is not bytes and key is not None:
+            key = record_bytes(key, "key")
+        queues = self._topics.get(topic)
+        if queues is None:
+            return None
+        if partition is None and key is None and queues.sticky is not None:
+            queue = queues.sticky
+        else:
+            chosen = queues.choose(partition, key, value)
+            if chosen is None:
+                return None
+            queue = chosen
+        timestamp = self._wall_ms() if timestamp_ms is None else timestamp_ms
+        pairs = record_headers(headers) if headers else ()
+        promise = self._accumulator.join(queue, timestamp, key, value, pairs)
+        if promise is not None:
+            return promise
+        self._check_size(size_bound(key, value, pairs) + HEADER_BYTES)
+        if self._memory_line.is_occupied and not is_turn:
+            return None
+        may_move = partition is None and queues.is_free(key)
+        return self._take_in_new_batch(queues, queue, may_move, timestamp, key, value, pairs)
+
+    def _take_in_new_batch(
+        self,
+        queues: TopicQueues,
+        queue: PartitionQueue,
+        may_move: bool,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: tuple[tuple[bytes, bytes | None], ...],
+    ) -> RecordPromise | None:
+        """For the first record of a batch: what is done once per batch need not be done per record. `may_move` when
+        neither a key nor the caller has chosen the partition."""
+        accumulator = self._accumulator
+        now = self._monotonic()
+        if queue.open is not None:
+            self._closed_bytes += queue.open.size
+            accumulator.close_open(queue)
+            self._sender.wake()
+            self.is_yield_due = self._closed_bytes >= _YIELD_BYTES or now - self._yielded_at >= _YIELD_SECONDS
+        if may_move:
+            queue = queues.next_sticky()
+        promise = accumulator.append(queue, timestamp, key, value, headers, now)
+        self._cluster.add_topic(queue.topic)
+        self._sender.arm()
+        return promise
+
+    def _check_size(self, size: int) -> None:
+        for limit, name in (
+            (self._request_bytes_max, "max.request.size"),
+            (self._memory_bytes, "buffer.memory"),
+        ):
+            if size > limit:
+                raise RecordTooLargeError(None, f"a record of {size} bytes, where {name} allows {limit}")
+
+    async def take_when_possible(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        *,
+        deadline: float,
+    ) -> RecordPromise:
+        """Waits for the topic's metadata, then for memory, in the order of the calls."""
+        return await self.when_possible(
+            topic,
+            partition,
+            lambda: self.take(topic, value, key, partition, timestamp_ms, headers, True),
+            deadline,
+        )
+
+    async def when_possible(
+        self, topic: str, partition: int | None, attempt: Callable[[], T | None], deadline: float
+    ) -> T:
+        """What `attempt` gives once the topic is known and there is memory; it gives None where there is not enough."""
+
+        def attempt_now() -> T | None:
+            self.check()
+            if not self.knows(topic, partition):
+                raise _TopicIsGone
+            found = attempt()
+            if found is None:
+                self._accumulator.close_all()
+                self._sender.wake()
+            return found
+
+        while True:
+            await self._router.load(topic, partition, deadline)
+            try:
+                found = await self._memory_line.take_turn(
+                    attempt_now, lambda: max(0.0, deadline - self._monotonic())
+                )
+            except _TopicIsGone:
+                continue
+            if found is None:
+                self._counters.add("buffer-exhausted-total")
+                raise self.is_full()
+            return found
+
+    def is_full(self, advice: str | None = None) -> BufferFullError:
+        return BufferFullError(
+            None,
+            f"buffer.memory ({self._memory_bytes} bytes) is full of records that wait to be acknowledged, and none "
+            f"was within max.block.ms ({self._block_ms})",
+            advice=advice,
+        )
+
+    async def yield_to_sender(self) -> None:
+        """A caller who only ever calls `send` would keep the sender from running: it gets its turn when there is enough
+        for a request or two, so that batches of several partitions go together, or after a little while."""
+        self.is_yield_due = False
+        self._closed_bytes = 0
+        self._yielded_at = self._monotonic()
+        await asyncio.sleep(0)

@@ -1,0 +1,214 @@
+"""A batch on its way, and what became of its records.
+
+Every record of a batch shares one outcome, so a record's promise is only (batch, index, timestamp): no future exists
+until somebody waits, and a batch of a thousand records is resolved by setting one attribute. The outcome is set exactly
+once, unless the batch is split because the broker finds it too large: then its parts have outcomes in its stead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from strandline.base.callbacks import call_back
+from strandline.base.errors import ErrorCode
+from strandline.client.errors import IllegalStateError, KafkaError, error_for
+from strandline.client.producer.record_encoder import PendingRecord
+from strandline.wire.record_batch import NO_SEQUENCE, NO_TIMESTAMP
+
+if TYPE_CHECKING:
+    from strandline.client.producer.accumulator import PartitionQueue
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is. The offset is -1 with acks=0, or where a retry found the record already written."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+
+
+class Acknowledged(NamedTuple):
+    base_offset: int
+    log_append_time_ms: int
+
+
+Outcome = Acknowledged | KafkaError
+
+
+class Batch:
+    """Records for one partition. `records` is emptied into `body` when the batch is sent for the first time."""
+
+    __slots__ = (
+        "attempts",
+        "base_sequence",
+        "base_timestamp",
+        "body",
+        "codec",
+        "count",
+        "created_at",
+        "deadline",
+        "is_compressing",
+        "is_in_doubt",
+        "is_in_flight",
+        "is_open",
+        "limit",
+        "max_timestamp",
+        "outcome",
+        "place",
+        "producer_epoch",
+        "producer_id",
+        "queue",
+        "records",
+        "size",
+        "split",
+        "watchers",
+    )
+
+    def __init__(
+        self, queue: PartitionQueue, place: tuple[int, ...], created_at: float, deadline: float
+    ) -> None:
+        self.queue = queue
+        self.place = (
+            place  # in the order of filling: the number of the batch and, for a part of one, which part
+        )
+        self.records: list[PendingRecord] = []
+        self.body: bytes | None = None
+        self.codec = 0
+        self.count = 0  # set when the batch is closed
+        self.size = 0  # bytes of its records, at most
+        self.limit = 0  # bytes charged for it: what it may grow to while it is open, then its size
+        self.created_at = created_at
+        self.deadline = deadline
+        self.base_timestamp = NO_TIMESTAMP
+        self.max_timestamp = NO_TIMESTAMP
+        self.attempts = 0
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self.base_sequence = NO_SEQUENCE
+        self.is_open = True
+        self.is_in_flight = False
+        self.is_in_doubt = False  # whether an attempt ended so that the broker may have written it
+        self.is_compressing = False
+        self.outcome: Outcome | None = None
+        self.split: list[tuple[int, Batch]] | None = None
+        self.watchers: list[Callable[[Batch], None]] = []
+
+    @property
+    def has_sequence(self) -> bool:
+        return self.base_sequence != NO_SEQUENCE
+
+    def forget_sequence(self) -> None:
+        """The batch will be sent as a new one, under another epoch."""
+        self.base_sequence = NO_SEQUENCE
+        self.producer_id = self.producer_epoch = -1
+        self.is_in_doubt = False
+
+    def resolve(self, outcome: Outcome) -> None:
+        assert self.outcome is None, "a batch has one outcome"
+        self.outcome = outcome
+        self._tell()
+
+    def divide(self, parts: list[tuple[int, Batch]]) -> None:
+        """The parts, each with the index of its first record, take this batch's place."""
+        assert self.outcome is None, "a batch has one outcome"
+        self.split = parts
+        self._tell()
+
+    def _tell(self) -> None:
+        """A callback of the application that raises keeps nobody else from hearing of it, and not the sender from
+        going on with the other batches of an answer."""
+        watchers, self.watchers = self.watchers, []
+        for act in watchers:
+            call_back(act, self)
+
+    def watch(self, act: Callable[[Batch], None]) -> None:
+        """Calls `act` once the outcome is there; at once if it is."""
+        if self.outcome is not None:
+            call_back(act, self)
+        else:
+            self.watchers.append(act)
+
+    def wait(self) -> asyncio.Future[None]:
+        """A future of the outcome's arrival, for one waiter."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def arrived(_: Batch) -> None:
+            if not waiter.done():
+                waiter.set_result(None)
+
+        self.watch(arrived)
+        return waiter
+
+
+class RecordPromise(tuple[Batch, int, int]):
+    """What became of one record; `await` gives its RecordMetadata or raises its error.
+
+    It costs next to nothing to make and to drop. It may be awaited any number of times, by any number of tasks.
+    """
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, None, RecordMetadata]:
+        batch, _ = self._place()
+        while batch.outcome is None:
+            yield from batch.wait().__await__()
+            batch, _ = self._place()
+        return self.result()
+
+    def done(self) -> bool:
+        return self._place()[0].outcome is not None
+
+    def exception(self) -> KafkaError | None:
+        batch, index = self._place()
+        outcome = batch.outcome
+        if outcome is None:
+            raise IllegalStateError(None, "the record is still on its way")
+        return None if isinstance(outcome, Acknowledged) else _error_of(outcome, index)
+
+    def result(self) -> RecordMetadata:
+        error = self.exception()
+        if error is not None:
+            raise error
+        batch, index = self._place()
+        outcome = batch.outcome
+        assert isinstance(outcome, Acknowledged)
+        offset = outcome.base_offset + index if outcome.base_offset >= 0 else -1
+        timestamp = outcome.log_append_time_ms if outcome.log_append_time_ms >= 0 else self[2]
+        return RecordMetadata(batch.queue.topic, batch.queue.partition, offset, timestamp)
+
+    def add_done_callback(self, act: Callable[[RecordPromise], object]) -> None:
+        """Called once, on the loop, when the outcome is there; at once if it is. What it raises goes to the loop's
+        exception handler."""
+
+        def arrived(_: Batch) -> None:
+            batch = self._place()[0]
+            if batch.outcome is None:
+                batch.watch(arrived)  # the batch was split: the record is in one of its parts
+            else:
+                call_back(act, self)
+
+        self._place()[0].watch(arrived)
+
+    def _place(self) -> tuple[Batch, int]:
+        """The batch that holds the record now: a batch too large for the broker is split."""
+        batch: Batch = self[0]
+        index: int = self[1]
+        while batch.split is not None:
+            first, batch = next((start, part) for start, part in reversed(batch.split) if start <= index)
+            index -= first
+        return batch, index
+
+
+def _error_of(error: KafkaError, index: int) -> KafkaError:
+    """A broker that refuses single records says which; the others were refused only with them."""
+    if not error.records:
+        return error
+    for at_fault, message in error.records:
+        if at_fault == index:
+            return error_for(error.code, message or error.message)
+    return KafkaError(
+        ErrorCode.INVALID_RECORD, "refused only because other records of its batch were: send it again"
+    )

@@ -1,0 +1,393 @@
+"""The producer: records in, promises of their offsets out.
+
+    async with Producer(bootstrap_servers="localhost:9092", linger_ms=10) as producer:
+        promise = await producer.send("orders", b"value", key=b"key")     # waits only for metadata or memory
+        metadata = await promise                                          # waits for the acknowledgement
+
+`send` gathers records; the sender delivers batches in the background. `send_nowait` never waits and may be called from
+callbacks. An error before a record is accepted is raised by `send`; whatever happens to it later is its promise's
+outcome, which comes exactly once and within delivery.timeout.ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from strandline.base.waiting import within
+from strandline.client.config.config import ClientConfig
+from strandline.client.errors import (
+    ClosedError,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    RecordTooLargeError,
+    TransactionAbortedError,
+)
+from strandline.client.net.cluster import Cluster
+from strandline.client.net.metadata import PartitionInfo
+from strandline.client.producer.accumulator import Accumulator
+from strandline.client.producer.append import Headers, Intake
+from strandline.client.producer.batch import Batch, RecordMetadata, RecordPromise
+from strandline.client.producer.metrics import producer_metrics
+from strandline.client.producer.producer_id import Identity
+from strandline.client.producer.sender import Sender
+from strandline.client.producer.serializing import Interceptors, serialized
+from strandline.client.producer.settings import accumulator_settings, sender_settings, serializer_setting
+from strandline.client.producer.topic_router import TopicRouter
+from strandline.client.producer.transactions import Transactions
+from strandline.client.world import ClientWorld, real_world
+from strandline.telemetry.counters import Counters
+from strandline.wire.record_batch import HEADER_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from strandline.client.columnar.producing import SentTable
+
+
+class Producer:
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        *,
+        world: ClientWorld | None = None,
+        **keywords: Any,
+    ) -> None:
+        """Settings by Kafka's names, as a mapping or as keywords with underscores; ConfigError if they cannot stand."""
+        self.config = ClientConfig.producer(settings, **keywords)
+        self._given_world = world
+        self._key_serializer = serializer_setting(self.config, "key.serializer")
+        self._value_serializer = serializer_setting(self.config, "value.serializer")
+        self._interceptors = Interceptors(self.config.objects("interceptor.classes"))
+        self._is_plain = not (self._key_serializer or self._value_serializer or self._interceptors.are_there)
+        self.counters = Counters()
+        self._block_seconds = self.config.seconds("max.block.ms")
+        self._request_bytes_max = self.config.int("max.request.size")
+        self._memory_bytes = self.config.int("buffer.memory")
+        self._transactions: Transactions | None = None
+        self._identity: Identity | None = None
+        self._accumulator = Accumulator(accumulator_settings(self.config))
+        self._intake = Intake(self.config, self._accumulator, self.counters)
+
+    # Life
+
+    async def __aenter__(self) -> Producer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Readers of committed data must not wait for a transaction that an error has left open; who is cancelled must
+        # end soon, and leaves it.
+        is_to_abort = kind is not None and issubclass(kind, Exception) and self._has_open_transaction
+        await self.close(None if kind is None or is_to_abort else 0)
+
+    async def start(self) -> None:
+        """Finds the cluster; raises ConnectionFailedError if that takes longer than max.block.ms."""
+        world = self._world = self._given_world or real_world()
+        self._monotonic = world.clock.monotonic
+        self._cluster = Cluster(self.config, world, start_seconds=self._block_seconds)
+        if self.config.flag("enable.idempotence"):
+            if self.config.optional_text("transactional.id") is not None:
+                self._identity = self._transactions = Transactions(
+                    self._cluster, self._fail, self._transaction_failed
+                )
+            else:
+                self._identity = Identity(self._cluster, self._fail)
+        self._sender = Sender(
+            self._cluster,
+            self._accumulator,
+            sender_settings(self.config),
+            self._identity,
+            self.counters,
+            self._intake.memory_came_free,
+        )
+        self._router = TopicRouter(self._cluster, self.config)
+        self._intake.open(self._cluster, self._sender, self._router)
+        try:
+            await self._cluster.start()
+        except BaseException:
+            await self._release()
+            raise
+        self._intake.refuse(
+            None
+            if self._transactions is None
+            else IllegalStateError(
+                None, "transactions are not initialized", advice="init_transactions comes first"
+            )
+        )
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Delivers what is there, within `timeout` seconds if given, and gives the rest up; does nothing when called
+        again. A transaction that is open is aborted, unless `timeout` is 0: readers would wait for its end."""
+        if self._intake.is_closed or not hasattr(self, "_sender"):
+            return
+        self._intake.refuse(ClosedError(None, "the producer is closed"))
+        try:
+            if timeout != 0:
+                await within(timeout, self._finish())
+        except TimeoutError:
+            pass
+        finally:
+            self._sender.fail_all(
+                ClosedError(None, "the producer was closed before the record was acknowledged")
+            )
+            await self._release()
+
+    async def _finish(self) -> None:
+        if self._transactions is not None and self._has_open_transaction:
+            with suppress(KafkaError):  # whoever closes cannot do anything about it: it will time out
+                await self._abort(self._transactions)
+        await self._flush(None)
+
+    async def _release(self) -> None:
+        await self._sender.stop()
+        if self._identity is not None:
+            await self._identity.close()
+        await self._cluster.close()
+        if self._given_world is None:
+            self._world.close()
+
+    # Sending
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> RecordPromise:
+        """Takes a record; waits up to max.block.ms for the topic's metadata and for memory, not for delivery."""
+        if not self._is_plain:
+            topic, value, key, partition, timestamp_ms, headers = self._prepare(
+                topic, value, key, partition, timestamp_ms, headers
+            )
+        intake = self._intake
+        promise = intake.take(topic, value, key, partition, timestamp_ms, headers)
+        if promise is None:
+            promise = await intake.take_when_possible(
+                topic, value, key, partition, timestamp_ms, headers, deadline=intake.block_deadline()
+            )
+        if intake.is_yield_due:
+            await intake.yield_to_sender()
+        if not self._is_plain:
+            self._interceptors.watch(promise)
+        return promise
+
+    def send_nowait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> RecordPromise:
+        """Takes a record at once, or raises BufferFullError; KafkaTimeoutError where the topic's metadata is not there
+        yet (`await producer.partitions_for(topic)` brings it)."""
+        if not self._is_plain:
+            topic, value, key, partition, timestamp_ms, headers = self._prepare(
+                topic, value, key, partition, timestamp_ms, headers
+            )
+        promise = self._intake.take(topic, value, key, partition, timestamp_ms, headers)
+        if promise is None:
+            if not self._intake.knows(topic, partition):
+                self._cluster.add_topic(topic)
+                raise KafkaTimeoutError(
+                    None,
+                    f"the metadata of topic {topic} is not there yet",
+                    advice="await partitions_for first",
+                )
+            raise self._intake.is_full("await send, which waits for room")
+        if not self._is_plain:
+            self._interceptors.watch(promise)
+        return promise
+
+    async def send_and_wait(
+        self, topic: str, value: Any = None, key: Any = None, **more: Any
+    ) -> RecordMetadata:
+        """`send`, and its promise awaited."""
+        return await (await self.send(topic, value, key, **more))
+
+    def _prepare(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+    ) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
+        """Interceptors, then serializers."""
+        topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(
+            topic, value, key, partition, timestamp_ms, headers
+        )
+        if self._key_serializer is not None:
+            key = serialized(self._key_serializer, topic, key, "key")
+        if self._value_serializer is not None:
+            value = serialized(self._value_serializer, topic, value, "value")
+        return topic, value, key, partition, timestamp_ms, headers
+
+    async def append_batch(
+        self,
+        topic: str,
+        partition: int,
+        body: bytes,
+        count: int,
+        *,
+        base_timestamp_ms: int,
+        max_timestamp_ms: int,
+        codec: int = 0,
+    ) -> Batch:
+        """Takes the encoded records of one batch (offsets from 0, without the batch's header), as columnar code makes
+        them; waits for metadata and memory as `send` does. `await batch.wait()` and `batch.outcome` tell the rest."""
+        self._intake.check()
+        size = len(body) + HEADER_BYTES
+        if size > min(self._request_bytes_max, self._memory_bytes):
+            raise RecordTooLargeError(
+                None, f"a batch of {size} bytes is above max.request.size or buffer.memory"
+            )
+
+        def attempt() -> Batch | None:
+            return self._accumulator.append_batch(
+                self._router.topics[topic].queues[partition],
+                body,
+                count,
+                base_timestamp=base_timestamp_ms,
+                max_timestamp=max_timestamp_ms,
+                now=self._monotonic(),
+                codec=codec,
+            )
+
+        batch = await self._intake.when_possible(topic, partition, attempt, self._intake.block_deadline())
+        self._sender.wake()
+        return batch
+
+    async def send_table(self, topic: str, table: pyarrow.Table, **columns: str | None) -> SentTable:
+        """Takes the rows of an Arrow table or record batch; `await` the result for the acknowledgements.
+
+        `key`, `value`, `timestamp`, `headers` and `partition` name the columns; without, those called key, value and
+        headers are used. Rows with a key go where `send` would put them. Serializers and interceptors do not apply.
+        """
+        from strandline.client.columnar.producing import send_table  # needs the extra strandline[columnar]
+
+        return await send_table(self, self._world, topic, table, columns)
+
+    # Waiting and asking
+
+    async def flush(self, timeout: float | None = None) -> None:
+        """Sends everything now and waits until each record taken so far has its outcome."""
+        self._check_not_closed()
+        await self._flush(timeout)
+
+    async def _flush(self, timeout: float | None) -> None:
+        self._accumulator.close_all()
+        self._sender.wake()
+        deadline = None if timeout is None else self._monotonic() + timeout
+        number = self._accumulator.batch_count
+        while waiting := [batch for batch in self._accumulator.unfinished() if batch.place[0] <= number]:
+            left = None if deadline is None else max(0.0, deadline - self._monotonic())
+            try:
+                await within(left, waiting[0].wait())
+            except TimeoutError:
+                raise KafkaTimeoutError(
+                    None, f"{len(waiting)} batches were not delivered in {timeout} s"
+                ) from None
+
+    async def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
+        """The partitions of a topic, with their leaders; waits up to max.block.ms."""
+        await self._router.load(topic, None, self._monotonic() + self._block_seconds)
+        info = self._cluster.metadata.topic(topic)
+        return () if info is None else info.partitions
+
+    def metrics(self) -> dict[str, float]:
+        """Counts since the start, by Kafka's names where it has one."""
+        return producer_metrics(self.counters, self._accumulator.memory_free, self._memory_bytes)
+
+    # Transactions
+
+    async def init_transactions(self) -> None:
+        """Takes the transactional.id over, which ends what another producer left open under it."""
+        await self._transactional().init(self._intake.block_deadline())
+        self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
+
+    def begin_transaction(self) -> None:
+        self._transactional().begin()
+        self._intake.refuse(None)
+
+    async def send_offsets_to_transaction(self, offsets: Mapping[Any, Any], group: Any) -> None:
+        """Commits a consumer's offsets with the transaction. `offsets` are by TopicPartition, as numbers or objects
+        with offset, leader_epoch and metadata; `group` is a group id or a consumer's group metadata."""
+        await self._transactional().send_offsets(offsets, group, self._intake.block_deadline())
+
+    async def commit_transaction(self) -> None:
+        """Delivers everything and makes it visible, or raises and leaves the transaction to be aborted. From now on
+        nothing is taken until the next one begins; after KafkaTimeoutError this may be called again."""
+        transactions = self._transactional()
+        transactions.begin_commit()
+        self._refuse_until_begin(
+            "the transaction is being committed", "await commit_transaction, then begin_transaction"
+        )
+        await self._flush(None)
+        await transactions.end(is_commit=True, deadline=self._intake.block_deadline())
+        self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
+
+    async def abort_transaction(self) -> None:
+        """Gives everything of the transaction up; what waits to be sent fails with TransactionAbortedError, and nothing
+        is taken until the next one begins."""
+        await self._abort(self._transactional())
+        self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
+
+    async def _abort(self, transactions: Transactions) -> None:
+        transactions.begin_abort()
+        await self._flush(None)
+        await transactions.end(is_commit=False, deadline=self._intake.block_deadline())
+
+    @property
+    def _has_open_transaction(self) -> bool:
+        """One that only this producer can end, and has not begun to commit."""
+        return self._transactions is not None and self._transactions.is_left_open
+
+    def _refuse_until_begin(self, why: str, advice: str) -> None:
+        self._intake.refuse(IllegalStateError(None, why, advice=advice))
+
+    def _transactional(self) -> Transactions:
+        self._check_not_closed()
+        if self._transactions is None:
+            raise IllegalStateError(
+                None, "the producer is not transactional", advice="set transactional.id, and start"
+            )
+        return self._transactions
+
+    def _transaction_failed(self, error: KafkaError) -> None:
+        """It can only be aborted: what waits is not sent, and nothing more is taken."""
+        refusal = error
+        if not isinstance(error, TransactionAbortedError):
+            refusal = TransactionAbortedError(
+                None, f"the transaction has failed: {error.name}: {error.message}"
+            )
+            refusal.__cause__ = error
+        self._intake.refuse(refusal)
+        self._sender.abandon_waiting(
+            TransactionAbortedError(
+                None, "the transaction was aborted, or failed, before the record was sent"
+            )
+        )
+
+    # When it cannot go on
+
+    def _check_not_closed(self) -> None:
+        if self._intake.is_closed:
+            self._intake.check()
+
+    def _fail(self, error: KafkaError) -> None:
+        """A fatal error: what waits fails with it, and so does every further call."""
+        self._intake.refuse(error)
+        self._sender.fail_all(error)

@@ -1,0 +1,99 @@
+"""From what an application gives to what a record holds: interceptors, serializers, bytes and headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from strandline.client.errors import KafkaError, SerializationError
+from strandline.client.producer.batch import RecordMetadata, RecordPromise
+from strandline.wire.record_batch import Header
+
+
+def serialized(serialize: Callable[[str, Any], Any], topic: str, given: Any, what: str) -> bytes | None:
+    """What the serializer makes of a key or value; whatever it raises becomes a SerializationError."""
+    try:
+        made = serialize(topic, given)
+    except KafkaError:
+        raise
+    except Exception as error:
+        raise SerializationError(
+            None, f"the {what}'s serializer raised {type(error).__name__}: {error}"
+        ) from error
+    return None if made is None else record_bytes(made, what)
+
+
+def record_bytes(given: Any, what: str) -> bytes:
+    """Bytes as they are, other buffers copied: the caller may change those before they are sent."""
+    if isinstance(given, bytes):
+        return given
+    if isinstance(given, bytearray | memoryview):
+        return bytes(given)
+    raise SerializationError(
+        None,
+        f"a {what} of type {type(given).__name__} is not bytes",
+        advice=f"set {what}.serializer, to str or json",
+    )
+
+
+def record_headers(
+    given: Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]],
+) -> tuple[Header, ...]:
+    pairs = given.items() if isinstance(given, Mapping) else given
+    found: list[Header] = []
+    for pair in pairs:
+        try:
+            name, content = pair
+        except (TypeError, ValueError):
+            raise SerializationError(None, f"a header is (name, bytes), not {pair!r}") from None
+        if not isinstance(name, str | bytes):
+            raise SerializationError(None, f"a header's name is text, not {name!r}")
+        if isinstance(content, str):
+            content = content.encode()
+        found.append(
+            (
+                name.encode() if isinstance(name, str) else name,
+                None if content is None else record_bytes(content, "header"),
+            )
+        )
+    return tuple(found)
+
+
+class Interceptors:
+    """Objects of the application that see records on their way out, and what became of them.
+
+    on_send(topic, value, key, partition, timestamp_ms, headers) gives the same six, changed or not;
+    on_acknowledgement(metadata, error) is called once for each record, with one of the two. One that raises is left
+    out for that record: a flaw in monitoring must not keep records from being sent.
+    """
+
+    def __init__(self, objects: tuple[object, ...]) -> None:
+        self._objects = objects
+        self._on_send = [each.on_send for each in objects if hasattr(each, "on_send")]
+        self._on_end = [each.on_acknowledgement for each in objects if hasattr(each, "on_acknowledgement")]
+        self.failures = 0
+
+    @property
+    def are_there(self) -> bool:
+        return bool(self._objects)
+
+    def on_send(self, *record: Any) -> Any:
+        for act in self._on_send:
+            try:
+                record = act(*record)
+            except Exception:
+                self.failures += 1
+        return record
+
+    def watch(self, promise: RecordPromise) -> None:
+        if self._on_end:
+            promise.add_done_callback(self._ended)
+
+    def _ended(self, promise: RecordPromise) -> None:
+        error = promise.exception()
+        metadata: RecordMetadata | None = None if error is not None else promise.result()
+        for act in self._on_end:
+            try:
+                act(metadata, error)
+            except Exception:
+                self.failures += 1

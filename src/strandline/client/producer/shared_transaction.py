@@ -1,0 +1,78 @@
+"""One transaction of several producers: its owner begins and ends it, members write inside it from other processes.
+
+    owner = TransactionOwner(..., transactional_id="job")        ticket goes to the members
+    await owner.init_transactions(); owner.begin_transaction(); ticket = owner.ticket
+    member = TransactionMember(..., ticket=ticket)               elsewhere; sends, flushes, closes
+    await owner.commit_transaction()                             when all members say that they are done
+
+To brokers they are one producer, so the rules are for whoever hands out tickets:
+1. A partition has one member at most in a transaction: sequences of two would collide.
+2. A ticket is good for one transaction, and each has an epoch of its own: members begin with sequence 0. The owner is
+   made anew for each transaction, for then `init_transactions` gives the next epoch whatever the cluster's version.
+3. There is at least one record in it when it ends: coordinators know of a transaction by its first record.
+4. Nobody but the owner ends the transaction. A member of an ended one is refused by brokers, by its epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from strandline.client.errors import IllegalStateError
+from strandline.client.producer.producer import Producer
+from strandline.client.producer.sequences import ProducerIdentity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionTicket:
+    """What a member needs to know of a transaction; it may be pickled."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    is_version_2: bool
+
+
+class TransactionOwner(Producer):
+    @property
+    def ticket(self) -> TransactionTicket:
+        transactions = self._transactional()
+        transactions.check_is_open()
+        transactions.expect_members()
+        identity = transactions.current
+        return TransactionTicket(
+            transactional_id=transactions.transactional_id or "",
+            producer_id=identity.producer_id,
+            epoch=identity.epoch,
+            is_version_2=transactions.is_transaction_v2,
+        )
+
+
+class TransactionMember(Producer):
+    def __init__(
+        self, settings: Mapping[str, Any] | None = None, /, *, ticket: TransactionTicket, **keywords: Any
+    ) -> None:
+        super().__init__(settings, **{**keywords, "transactional_id": ticket.transactional_id})
+        self._ticket = ticket
+
+    async def start(self) -> None:
+        await super().start()
+        ticket = self._ticket
+        self._transactional().join(
+            ProducerIdentity(ticket.producer_id, ticket.epoch), is_version_2=ticket.is_version_2
+        )
+        self._intake.refuse(None)
+
+    async def init_transactions(self) -> None:
+        raise _not_for_members("init_transactions")
+
+    async def commit_transaction(self) -> None:
+        raise _not_for_members("commit_transaction")
+
+    async def abort_transaction(self) -> None:
+        raise _not_for_members("abort_transaction")
+
+
+def _not_for_members(call: str) -> IllegalStateError:
+    return IllegalStateError(None, f"{call} is for the transaction's owner", advice="a member only writes")

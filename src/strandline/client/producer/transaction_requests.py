@@ -1,0 +1,126 @@
+"""The requests of a transaction, made of plain values, and the errors in their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from strandline.base.errors import ErrorCode, is_retriable
+from strandline.base.ids import TopicPartition
+from strandline.client.producer.sequences import ProducerIdentity
+from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
+from strandline.wire.api.k24_add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from strandline.wire.api.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
+from strandline.wire.api.k26_end_txn import EndTxnRequest
+from strandline.wire.api.k28_txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+
+
+def init_request(transactional_id: str, timeout_ms: int, before: ProducerIdentity) -> InitProducerIdRequest:
+    """`before` is who the producer was, so that only it, and no older one, gets the next epoch (KIP-360)."""
+    return InitProducerIdRequest(
+        transactional_id=transactional_id,
+        transaction_timeout_ms=timeout_ms,
+        producer_id=before.producer_id,
+        producer_epoch=before.epoch,
+    )
+
+
+def add_partitions_request(
+    transactional_id: str, identity: ProducerIdentity, partitions: Iterable[TopicPartition]
+) -> AddPartitionsToTxnRequest:
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        by_topic.setdefault(topic, []).append(partition)
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=transactional_id,
+        v3_and_below_producer_id=identity.producer_id,
+        v3_and_below_producer_epoch=identity.epoch,
+        v3_and_below_topics=tuple(
+            AddPartitionsToTxnTopic(name=name, partitions=tuple(numbers))
+            for name, numbers in by_topic.items()
+        ),
+    )
+
+
+def partition_errors(answer: AddPartitionsToTxnResponse) -> list[int]:
+    return [
+        each.partition_error_code
+        for topic in answer.results_by_topic_v3_and_below
+        for each in topic.results_by_partition
+    ]
+
+
+def add_offsets_request(
+    transactional_id: str, identity: ProducerIdentity, group_id: str
+) -> AddOffsetsToTxnRequest:
+    return AddOffsetsToTxnRequest(
+        transactional_id=transactional_id,
+        producer_id=identity.producer_id,
+        producer_epoch=identity.epoch,
+        group_id=group_id,
+    )
+
+
+def txn_offset_commit_request(
+    transactional_id: str,
+    identity: ProducerIdentity,
+    group_id: str,
+    group: Any,
+    offsets: Mapping[Any, Any],
+) -> TxnOffsetCommitRequest:
+    """`group` may be an object with generation_id, member_id and group_instance_id, which fence a member that is no
+    longer one; an id alone fences nobody."""
+    by_topic: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+    for (topic, partition), where in offsets.items():
+        epoch = getattr(where, "leader_epoch", None)
+        by_topic.setdefault(topic, []).append(
+            TxnOffsetCommitRequestPartition(
+                partition_index=partition,
+                committed_offset=where if isinstance(where, int) else where.offset,
+                committed_leader_epoch=-1 if epoch is None else epoch,
+                committed_metadata=getattr(where, "metadata", ""),
+            )
+        )
+    return TxnOffsetCommitRequest(
+        transactional_id=transactional_id,
+        group_id=group_id,
+        producer_id=identity.producer_id,
+        producer_epoch=identity.epoch,
+        generation_id=getattr(group, "generation_id", -1),
+        member_id=getattr(group, "member_id", ""),
+        group_instance_id=getattr(group, "group_instance_id", None),
+        topics=tuple(
+            TxnOffsetCommitRequestTopic(name=name, partitions=tuple(found))
+            for name, found in by_topic.items()
+        ),
+    )
+
+
+def end_request(transactional_id: str, identity: ProducerIdentity, is_commit: bool) -> EndTxnRequest:
+    return EndTxnRequest(
+        transactional_id=transactional_id,
+        producer_id=identity.producer_id,
+        producer_epoch=identity.epoch,
+        committed=is_commit,
+    )
+
+
+def first_error(codes: list[int]) -> int:
+    """The error that matters of several: one that a retry does not heal before one that it does, and the cause before
+    what was only not attempted because of it."""
+    wrong = [code for code in codes if code != ErrorCode.NONE]
+    return min(wrong, key=_severity, default=ErrorCode.NONE)
+
+
+def _severity(code: int) -> int:
+    if code == ErrorCode.OPERATION_NOT_ATTEMPTED:
+        return 2
+    return 1 if is_retriable(code) else 0

@@ -1,0 +1,424 @@
+"""Transactions: records to many partitions, and consumers' offsets, that become visible together or not at all.
+
+States and what leads from one to another (KIP-98; KIP-890 for version 2):
+
+    UNINITIALIZED --init--> READY --begin--> IN_TRANSACTION --commit--> COMMITTING --coordinator--> READY
+    IN_TRANSACTION, COMMITTING --a record or an offset fails, or abort--> ABORTABLE --abort--> READY
+    any --another producer took over, or the coordinator says that nothing can help--> FATAL
+
+Version 1 tells the coordinator of each partition before records go there, and of each group before its offsets. In
+version 2 brokers do that themselves, and each end of a transaction gives the producer its next epoch, so that a request
+delayed from one transaction cannot reach into the next. Which one is used is for the cluster to say, by its feature
+`transaction.version`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any, Final, TypeVar
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition
+from strandline.client.errors import (
+    CommitFailedError,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProducerFencedError,
+    TransactionAbortedError,
+    error_for,
+)
+from strandline.client.net.cluster import Cluster
+from strandline.client.net.coordinators import GROUP, MOVED, TRANSACTION
+from strandline.client.producer import sequences
+from strandline.client.producer.accumulator import PartitionQueue
+from strandline.client.producer.producer_id import Identity
+from strandline.client.producer.sequences import ProducerIdentity
+from strandline.client.producer.transaction_requests import (
+    add_offsets_request,
+    add_partitions_request,
+    end_request,
+    first_error,
+    init_request,
+    partition_errors,
+    txn_offset_commit_request,
+)
+from strandline.wire.api.k22_init_producer_id import InitProducerIdResponse
+from strandline.wire.api.k24_add_partitions_to_txn import AddPartitionsToTxnResponse
+from strandline.wire.api.k25_add_offsets_to_txn import AddOffsetsToTxnResponse
+from strandline.wire.api.k26_end_txn import EndTxnResponse
+from strandline.wire.api.k28_txn_offset_commit import TxnOffsetCommitResponse
+from strandline.wire.schema import Request, Response
+
+R = TypeVar("R", bound=Response)
+
+TRANSACTION_FEATURE: Final = "transaction.version"
+# The highest versions that speak of version 1 of transactions, by API key.
+_V1_VERSIONS_MAX: Final = {22: 4, 24: 3, 25: 3, 26: 4, 28: 4}
+# AddPartitionsToTxn from version 4 on is for brokers.
+_V2_VERSIONS_MAX: Final = {24: 3}
+
+_FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+# Errors that spoil a transaction, but not the producer.
+_ABORTABLE: Final = frozenset(
+    {
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.TRANSACTION_ABORTABLE,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.OPERATION_NOT_ATTEMPTED,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.FENCED_INSTANCE_ID,
+    }
+)
+_GROUP_MOVED_ON: Final = frozenset(
+    {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.STALE_MEMBER_EPOCH}
+)
+
+
+class State(Enum):
+    UNINITIALIZED = auto()
+    READY = auto()
+    IN_TRANSACTION = auto()
+    COMMITTING = auto()
+    ABORTABLE = auto()
+    FATAL = auto()
+
+
+# While the transaction may still be committed: its records are sent.
+_GOOD: Final = (State.IN_TRANSACTION, State.COMMITTING)
+
+
+class Transactions(Identity):
+    is_transactional = True
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        on_fatal: Callable[[KafkaError], None],
+        on_spoilt: Callable[[KafkaError], None],
+    ) -> None:
+        """`on_spoilt` is told when, and why, a transaction can only be aborted: what waits will not be sent."""
+        super().__init__(cluster, on_fatal)
+        self._on_spoilt = on_spoilt
+        self.transactional_id = cluster.config.text("transactional.id")
+        self._timeout_ms = cluster.config.int("transaction.timeout.ms")
+        self.state = State.UNINITIALIZED
+        self._error: KafkaError | None = None
+        self._is_own = True  # not another producer's, of which this one is a member
+        self._is_begun = False  # whether the coordinator, or a broker, knows of this transaction
+        self._is_epoch_spoilt = (
+            False  # version 1: sequences are in doubt, and the next transaction needs a new epoch
+        )
+        self._added: dict[TopicPartition, None] = {}
+        self._adding: dict[TopicPartition, None] = {}
+        self._adder: asyncio.Task[None] | None = None
+
+    # What the sender asks
+
+    def fetch_in_background(self) -> None:
+        """The coordinator gives the identity, in `init`."""
+
+    def may_send(self, queue: PartitionQueue) -> bool:
+        if self.state not in _GOOD:
+            return False
+        sequences.settle(queue)
+        if sequences.needs_new_epoch(queue) and queue.producer_id == self._identity.producer_id:
+            if queue.producer_epoch == self._identity.epoch:
+                self._blocked[queue] = None
+                return False
+            sequences.begin_epoch(queue, self._identity)
+        sequences.adopt(queue, self._identity)
+        if not sequences.may_send(queue):
+            return False
+        if self.is_transaction_v2:
+            self._is_begun = True
+            return True
+        where = TopicPartition(queue.topic, queue.partition)
+        if where in self._added:
+            return True
+        self._blocked[queue] = None
+        self._adding[where] = None
+        if self._adder is None:
+            self._adder = asyncio.get_running_loop().create_task(self._add_partitions())
+        return False
+
+    def fence(self, error: KafkaError) -> None:
+        self._die(error)
+
+    @property
+    def may_retry(self) -> bool:
+        return self.state in _GOOD
+
+    def batch_failed(self, error: KafkaError) -> None:
+        self._is_epoch_spoilt = True
+        self._spoil(error)
+
+    async def close(self) -> None:
+        if self._adder is not None:
+            self._adder.cancel()
+
+    # What the application asks
+
+    async def init(self, deadline: float) -> None:
+        if self.state is State.FATAL:
+            self._raise()
+        if self.state is not State.UNINITIALIZED:
+            raise IllegalStateError(None, "transactions are initialized already")
+        await self._renew_identity(deadline, ProducerIdentity(-1, -1))
+        self.state = State.READY
+
+    def join(self, identity: ProducerIdentity, *, is_version_2: bool) -> None:
+        """Takes part in the open transaction of another producer, as that producer (see `transaction_shared`)."""
+        if self.state is not State.UNINITIALIZED:
+            raise IllegalStateError(None, "transactions are initialized already")
+        self._identity = identity
+        self._is_own = False
+        self.is_transaction_v2 = is_version_2
+        self.state = State.READY
+        self.begin()
+
+    def expect_members(self) -> None:
+        """Others write in this transaction, so that its end must be told even if this producer writes nothing."""
+        self._is_begun = True
+
+    def begin(self) -> None:
+        if self.state is State.FATAL:
+            self._raise()
+        if self.state is not State.READY:
+            what = (
+                "init_transactions comes first"
+                if self.state is State.UNINITIALIZED
+                else "one is open already"
+            )
+            raise IllegalStateError(None, f"a transaction cannot begin: {what}")
+        self.state, self._error = State.IN_TRANSACTION, None
+        self._is_begun = self._is_epoch_spoilt = False
+        self._added, self._adding = {}, {}
+
+    async def send_offsets(self, offsets: Mapping[Any, Any], group: Any, deadline: float) -> None:
+        self.check_is_open()
+        if not offsets:
+            return
+        group_id = group if isinstance(group, str) else group.group_id
+        try:
+            if not self.is_transaction_v2:
+                request = add_offsets_request(self._name(), self._identity, group_id)
+                answer = await self._ask(
+                    TRANSACTION, self._name(), request, AddOffsetsToTxnResponse, deadline
+                )
+                self._check(answer.error_code, f"group {group_id}")
+            self._is_begun = True
+            await self._commit_offsets(offsets, group, group_id, deadline)
+        except KafkaError as error:
+            raise self._spoilt(error) from error
+
+    def check_is_open(self) -> None:
+        """Whether something may still be added to the transaction."""
+        self._check_is_good()
+        if self.state is State.COMMITTING:
+            raise IllegalStateError(
+                None,
+                "the transaction is being committed",
+                advice="await commit_transaction, then begin_transaction",
+            )
+
+    def _check_is_good(self) -> None:
+        if self.state in (State.FATAL, State.ABORTABLE):
+            self._raise()
+        if self.state not in _GOOD:
+            raise IllegalStateError(None, "no transaction has begun", advice="begin_transaction comes first")
+
+    def begin_commit(self) -> None:
+        """From here on nothing more comes into the transaction; what is in it is still sent."""
+        self._check_is_good()
+        self.state = State.COMMITTING
+
+    def begin_abort(self) -> None:
+        """From here on nothing more of the transaction is sent."""
+        if self.state is State.FATAL:
+            self._raise()
+        if self.state not in (*_GOOD, State.ABORTABLE):
+            raise IllegalStateError(None, "no transaction has begun", advice="begin_transaction comes first")
+        if self.state is State.ABORTABLE:
+            assert self._error is not None
+            self._on_spoilt(self._error)
+        self._spoil(
+            TransactionAbortedError(
+                None,
+                "the transaction is being aborted",
+                advice="await abort_transaction, then begin_transaction",
+            )
+        )
+
+    @property
+    def is_left_open(self) -> bool:
+        """Whether there is a transaction that nobody else will end, and that was not to be committed."""
+        return self._is_own and self.state in (State.IN_TRANSACTION, State.ABORTABLE)
+
+    async def end(self, *, is_commit: bool, deadline: float) -> None:
+        """Commits or aborts, once every record has its outcome. After a timeout it may be asked for again."""
+        if is_commit:
+            self._check_is_good()
+        if self._adder is not None:
+            await asyncio.shield(self._adder)
+        if self._is_begun:
+            await self._end(is_commit, deadline)
+        if self._is_epoch_spoilt and not self.is_transaction_v2:
+            await self._renew_identity(deadline, self._identity)
+        self.state, self._error = State.READY, None
+        self.on_change()
+
+    # Talking to coordinators
+
+    async def _end(self, is_commit: bool, deadline: float) -> None:
+        request = end_request(self._name(), self._identity, is_commit)
+        try:
+            answer = await self._ask(TRANSACTION, self._name(), request, EndTxnResponse, deadline)
+            self._check(answer.error_code, "the end of a transaction")
+        except KafkaTimeoutError:
+            raise
+        except KafkaError as error:
+            if not is_commit and error.code in (
+                ErrorCode.UNKNOWN_PRODUCER_ID,
+                ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+            ):
+                self._is_epoch_spoilt = (
+                    True  # the coordinator has forgotten the producer, and the transaction with it
+                )
+                return
+            raise self._spoilt(error) from error
+        if self.is_transaction_v2 and answer.producer_id >= 0:
+            self._identity = ProducerIdentity(answer.producer_id, answer.producer_epoch)
+        self._is_begun = False
+
+    async def _renew_identity(self, deadline: float, before: ProducerIdentity) -> None:
+        connection = await self._cluster.coordinators.connection(TRANSACTION, self._name(), deadline)
+        self.is_transaction_v2 = connection.finalized_features.get(TRANSACTION_FEATURE, 0) >= 2
+        request = init_request(self._name(), self._timeout_ms, before)
+        try:
+            answer = await self._ask(TRANSACTION, self._name(), request, InitProducerIdResponse, deadline)
+            self._check(answer.error_code, f"transactional.id {self._name()}")
+        except KafkaError as error:
+            if not error.retriable:
+                self._die(error)
+                self._raise()
+            raise
+        self._identity = ProducerIdentity(answer.producer_id, answer.producer_epoch)
+        self._is_epoch_spoilt = False
+        self.on_change()
+
+    async def _add_partitions(self) -> None:
+        """Tells the coordinator of partitions before records go there, until none is left to tell of."""
+        try:
+            while self._adding and self.state in _GOOD:
+                adding, self._adding = list(self._adding), {}
+                deadline = self._cluster.now() + self._timeout_ms / 1000
+                request = add_partitions_request(self._name(), self._identity, adding)
+                answer = await self._ask(
+                    TRANSACTION, self._name(), request, AddPartitionsToTxnResponse, deadline, partition_errors
+                )
+                code = first_error(partition_errors(answer))
+                self._check(code, "a partition of a transaction")
+                self._added.update(dict.fromkeys(adding))
+                self._is_begun = True
+        except KafkaError as error:
+            self._spoilt(error)
+        self._adder = None
+        self.on_change()
+
+    async def _commit_offsets(
+        self, offsets: Mapping[Any, Any], group: Any, group_id: str, deadline: float
+    ) -> None:
+        request = txn_offset_commit_request(self._name(), self._identity, group_id, group, offsets)
+        answer = await self._ask(
+            GROUP,
+            group_id,
+            request,
+            TxnOffsetCommitResponse,
+            deadline,
+            lambda found: [each.error_code for topic in found.topics for each in topic.partitions],
+        )
+        code = first_error([each.error_code for topic in answer.topics for each in topic.partitions])
+        if code in _GROUP_MOVED_ON:
+            raise CommitFailedError(code, f"group {group_id} has moved on; the transaction must be aborted")
+        self._check(code, f"offsets of group {group_id}")
+
+    async def _ask(
+        self,
+        kind: int,
+        key: str,
+        request: Request,
+        cls: type[R],
+        deadline: float,
+        codes: Callable[[Any], list[int]] | None = None,
+    ) -> R:
+        """Asks a coordinator until it answers with anything but an error that time heals."""
+        pause = self._cluster.backoff()
+        versions = _V2_VERSIONS_MAX if self.is_transaction_v2 else _V1_VERSIONS_MAX
+        while True:
+            failure: KafkaError
+            try:
+                connection = await self._cluster.coordinators.connection(kind, key, deadline)
+                version = connection.version(type(request), at_most=versions.get(request.API_KEY))
+                answer = await connection.call(request, cls, version=version)
+                found = [answer.error_code] if codes is None else codes(answer)  # type: ignore[attr-defined]
+                code = first_error(found)
+                failure = error_for(code)
+                if code == ErrorCode.NONE or not failure.retriable or code == ErrorCode.UNKNOWN_TOPIC_ID:
+                    return answer
+                if code in MOVED:
+                    self._cluster.coordinators.forget(kind, key)
+            except KafkaTimeoutError as error:
+                failure = error
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                failure = error
+                self._cluster.coordinators.forget(kind, key)
+            wait = pause.failed()
+            if self._cluster.now() + wait >= deadline:
+                raise KafkaTimeoutError(
+                    None, f"the coordinator of {key} did not do it within max.block.ms: {failure}"
+                )
+            await asyncio.sleep(wait)
+
+    # When something is wrong
+
+    def _name(self) -> str:
+        assert self.transactional_id is not None
+        return self.transactional_id
+
+    def _check(self, code: int, what: str) -> None:
+        if code != ErrorCode.NONE:
+            raise error_for(code, what)
+
+    def _spoilt(self, error: KafkaError) -> KafkaError:
+        """Takes note of an error within a transaction: it can be aborted, or nothing can help."""
+        if error.code in _FENCED or not (error.retriable or error.code in _ABORTABLE):
+            self._die(error)
+        else:
+            self._spoil(error)
+        return self._error or error
+
+    def _spoil(self, error: KafkaError) -> None:
+        if self.state in _GOOD:
+            self.state, self._error = State.ABORTABLE, error
+            self._on_spoilt(error)
+
+    def _die(self, error: KafkaError) -> None:
+        if self.state is State.FATAL:
+            return
+        self.state = State.FATAL
+        self._error = error if error.code not in _FENCED else ProducerFencedError(error.code, error.message)
+        self._on_fatal(self._error)
+
+    def _raise(self) -> None:
+        assert self._error is not None
+        raise self._error

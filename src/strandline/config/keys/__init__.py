@@ -1,0 +1,1 @@
+"""Every key, declared once, one module for each part of the system."""

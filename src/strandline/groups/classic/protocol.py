@@ -1,0 +1,367 @@
+"""The classic protocol (KIP-62, 134, 345, 394, 429): JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+
+Rules:
+1. A rebalance waits for every member to rejoin, at most for the longest rebalance timeout; dynamic members that did not
+   are removed. A new group waits `group.initial.rebalance.delay.ms`, longer while members keep coming.
+2. A dynamic member gets its id first and joins with it (KIP-394), so that a lost answer leaves no ghost.
+3. Only the leader's SyncGroup decides the assignment. It is written before anyone is told; if the write fails everyone
+   rejoins.
+4. A member that misses its session timeout is removed; so is one that does not sync within the rebalance timeout.
+5. A static member (KIP-345) that comes back keeps its assignment without a rebalance, and fences whoever holds its
+   place under the old member id.
+6. While a group rebalances, commits and heartbeats of the old generation are told REBALANCE_IN_PROGRESS.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
+from strandline.groups.classic.group import (
+    COMPLETING_REBALANCE,
+    DEAD,
+    EMPTY,
+    PREPARING_REBALANCE,
+    STABLE,
+    ClassicGroup,
+    ClassicMember,
+)
+from strandline.groups.classic.rebalance import (
+    JOIN,
+    SESSION,
+    SYNC,
+    ClassicRebalance,
+    join_refused,
+    sync_refused,
+)
+from strandline.groups.members import Caller, member_id_for
+from strandline.groups.result import After, Entry, Outcome, Token
+from strandline.wire.api.k11_join_group import JoinGroupRequest
+from strandline.wire.api.k12_heartbeat import HeartbeatRequest
+from strandline.wire.api.k13_leave_group import LeaveGroupRequest, MemberResponse
+from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
+from strandline.wire.records.offsets_topic import GroupMetadataKey
+
+MEMBER_ID_REQUIRED_SINCE: Final = 4
+SKIPS_ASSIGNMENT_SINCE: Final = 9
+
+__all__ = ["JOIN", "SESSION", "SYNC", "ClassicProtocol"]
+
+
+class ClassicProtocol(ClassicRebalance):
+    """The requests of the protocol; how a group rebalances is `ClassicRebalance`."""
+
+    def join(
+        self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment
+    ) -> Outcome:
+        outcome = Outcome()
+        names = [protocol.name for protocol in request.protocols]
+        if not self._accepts(group, request.member_id):
+            group.remove(request.member_id)
+            return outcome.answer(token, join_refused("", ErrorCode.GROUP_MAX_SIZE_REACHED))
+        if not group.supports(request.protocol_type, names):
+            return outcome.answer(
+                token, join_refused(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            )
+        if not request.member_id:
+            return self._join_new(group, request, caller, token, now, outcome)
+        return self._join_known(group, request, caller, token, now, outcome)
+
+    def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
+        size_max = self.settings.group_size_max
+        if group.state == PREPARING_REBALANCE:
+            member = group.members.get(member_id)
+            return (member is not None and member.join_token is not None) or group.joined_count < size_max
+        if group.state in (COMPLETING_REBALANCE, STABLE):
+            return member_id in group.members or len(group.members) < size_max
+        return True
+
+    def _join_new(
+        self,
+        group: ClassicGroup,
+        request: JoinGroupRequest,
+        caller: Caller,
+        token: Token,
+        now: Moment,
+        outcome: Outcome,
+    ) -> Outcome:
+        instance_id = request.group_instance_id
+        member_id = member_id_for(instance_id or caller.client_id, self._random)
+        if instance_id is not None:
+            if instance_id in group.static_members:
+                return self._replace_static(group, request, caller, member_id, token, now, outcome)
+            return self._add(group, request, caller, member_id, token, now, outcome)
+        if caller.api_version >= MEMBER_ID_REQUIRED_SINCE:
+            group.pending_members[member_id] = None
+            self._expect_heartbeat(group, member_id, request.session_timeout_ms, now)
+            return outcome.answer(token, join_refused(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+        return self._add(group, request, caller, member_id, token, now, outcome)
+
+    def _join_known(
+        self,
+        group: ClassicGroup,
+        request: JoinGroupRequest,
+        caller: Caller,
+        token: Token,
+        now: Moment,
+        outcome: Outcome,
+    ) -> Outcome:
+        member_id = request.member_id
+        if member_id in group.pending_members:
+            return self._add(group, request, caller, member_id, token, now, outcome)
+        try:
+            group.check_member(member_id, request.group_instance_id)
+        except KafkaError as error:
+            return outcome.answer(token, join_refused(member_id, error.code))
+        member = group.members[member_id]
+        unchanged = _protocols(request) == member.protocols
+        if group.state == PREPARING_REBALANCE:
+            return self._update(group, member, request, token, now, outcome)
+        if group.state == COMPLETING_REBALANCE and unchanged:
+            # Its answer to the same JoinGroup was lost: it gets it again.
+            return outcome.answer(token, self._joined(group, member))
+        if group.state == STABLE and unchanged and group.leader != member_id:
+            return outcome.answer(token, self._joined(group, member))
+        if group.state in (COMPLETING_REBALANCE, STABLE):
+            return self._update(group, member, request, token, now, outcome)
+        return outcome.answer(token, join_refused(member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+
+    def _add(
+        self,
+        group: ClassicGroup,
+        request: JoinGroupRequest,
+        caller: Caller,
+        member_id: str,
+        token: Token,
+        now: Moment,
+        outcome: Outcome,
+    ) -> Outcome:
+        member = ClassicMember(
+            member_id=member_id,
+            instance_id=request.group_instance_id,
+            client_id=caller.client_id,
+            client_host=caller.client_host,
+            rebalance_timeout_ms=_rebalance_timeout(request),
+            session_timeout_ms=request.session_timeout_ms,
+            protocols=_protocols(request),
+            join_token=token,
+            is_new=True,
+        )
+        if group.state == PREPARING_REBALANCE and group.previous_state == EMPTY:
+            group.has_new_member = True
+        if not group.members:
+            group.protocol_type = request.protocol_type
+        group.add(member)
+        # It cannot send heartbeats while it waits, and a broken connection is not noticed: its wait is bounded.
+        self._expect_heartbeat(group, member_id, self.settings.new_member_join_timeout_ms, now)
+        return self._rebalance_or_complete(group, now, outcome)
+
+    def _update(
+        self,
+        group: ClassicGroup,
+        member: ClassicMember,
+        request: JoinGroupRequest,
+        token: Token,
+        now: Moment,
+        outcome: Outcome,
+    ) -> Outcome:
+        group.set_protocols(member, _protocols(request))
+        member.rebalance_timeout_ms = _rebalance_timeout(request)
+        member.session_timeout_ms = request.session_timeout_ms
+        if member.join_token is not None:
+            # The same member asks on another connection; the earlier request is not waited for any more.
+            outcome.answer(member.join_token, join_refused(member.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+        group.await_join(member, token)
+        return self._rebalance_or_complete(group, now, outcome)
+
+    def _replace_static(
+        self,
+        group: ClassicGroup,
+        request: JoinGroupRequest,
+        caller: Caller,
+        member_id: str,
+        token: Token,
+        now: Moment,
+        outcome: Outcome,
+    ) -> Outcome:
+        instance_id = request.group_instance_id
+        assert instance_id is not None
+        old_leader = group.leader
+        member = group.replace_static(instance_id, member_id)
+        self._fence_waiting(group, member, outcome)
+        self._expect_heartbeat(group, member_id, member.session_timeout_ms, now)
+        group.set_protocols(member, _protocols(request))
+        member.rebalance_timeout_ms = _rebalance_timeout(request)
+        member.session_timeout_ms = request.session_timeout_ms
+        if group.state == STABLE and group.select_protocol() == group.protocol:
+            return self._return_static(group, member, old_leader, caller, token, outcome)
+        group.await_join(member, token)
+        if group.state == COMPLETING_REBALANCE:
+            # The leader may have computed an assignment for the old member id.
+            return self._begin_rebalance(group, now, outcome)
+        return self._rebalance_or_complete(group, now, outcome)
+
+    def _return_static(
+        self,
+        group: ClassicGroup,
+        member: ClassicMember,
+        old_leader: str | None,
+        caller: Caller,
+        token: Token,
+        outcome: Outcome,
+    ) -> Outcome:
+        """Comes back within its session: same place, same assignment, no rebalance."""
+        assignments = {m.member_id: m.assignment for m in group.members.values()}
+        outcome.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record(assignments)))
+        response = self._joined(group, member)
+        if caller.api_version >= SKIPS_ASSIGNMENT_SINCE:
+            # A leader is told who is in the group but not to assign anew (KIP-814).
+            response.skip_assignment = group.leader == member.member_id
+        else:
+            # An older client must not think that it leads, or it would assign anew.
+            response.leader = old_leader or ""
+            response.members = ()
+        return outcome.answer(token, response)
+
+    def _fence_waiting(self, group: ClassicGroup, member: ClassicMember, outcome: Outcome) -> None:
+        if member.join_token is not None:
+            outcome.answer(member.join_token, join_refused(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
+            group.await_join(member, None)
+        if member.sync_token is not None:
+            outcome.answer(
+                member.sync_token, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, assignment=b"")
+            )
+            member.sync_token = None
+
+    def sync(self, group: ClassicGroup, request: SyncGroupRequest, token: Token, now: Moment) -> Outcome:
+        outcome = Outcome()
+        try:
+            self._check_sync(group, request)
+        except KafkaError as error:
+            return outcome.answer(token, sync_refused(error.code))
+        member = group.members[request.member_id]
+        if group.state == STABLE:
+            self._synced(group, member.member_id)
+            return outcome.answer(token, self._assigned(group, member))
+        member.sync_token = token
+        self._synced(group, member.member_id)
+        if group.leader != request.member_id:
+            return outcome
+        assignments = {a.member_id: a.assignment for a in request.assignments if a.member_id in group.members}
+        for m in group.members.values():
+            m.assignment = assignments.get(m.member_id, b"")
+        outcome.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record(assignments)))
+        outcome.after = After(SYNC, group.group_id, member.member_id, group.generation)
+        return outcome
+
+    def _check_sync(self, group: ClassicGroup, request: SyncGroupRequest) -> None:
+        group.check_member(request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        for asked, real in (
+            (request.protocol_type, group.protocol_type),
+            (request.protocol_name, group.protocol),
+        ):
+            if asked is not None and real is not None and asked != real:
+                raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if group.state == EMPTY:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if group.state == PREPARING_REBALANCE:
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def _synced(self, group: ClassicGroup, member_id: str) -> None:
+        group.pending_sync.pop(member_id, None)
+        if not group.pending_sync:
+            self._timers.cancel((SYNC, group.group_id))
+
+    def assignment_written(self, group: ClassicGroup, after: After, now: Moment) -> Outcome:
+        outcome = Outcome()
+        if group.state == COMPLETING_REBALANCE and group.generation == after.generation:
+            self._tell_assignments(group, ErrorCode.NONE, now, outcome)
+            group.move_to(STABLE, now.wall_ms)
+            self._times.complete(group.group_id, now)
+        return outcome
+
+    def assignment_not_written(self, group: ClassicGroup, after: After, code: int, now: Moment) -> Outcome:
+        outcome = Outcome()
+        if group.state == COMPLETING_REBALANCE and group.generation == after.generation:
+            self._tell_assignments(group, code, now, outcome)
+            return self._begin_rebalance(group, now, outcome)
+        return outcome
+
+    def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest, now: Moment) -> int:
+        """The error code of the answer."""
+        if group.state == DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        group.check_member(request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        if group.state == EMPTY:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        member = group.members[request.member_id]
+        self._expect_heartbeat(group, member.member_id, member.session_timeout_ms, now)
+        return ErrorCode.REBALANCE_IN_PROGRESS if group.state == PREPARING_REBALANCE else ErrorCode.NONE
+
+    def leave(
+        self, group: ClassicGroup, request: LeaveGroupRequest, now: Moment
+    ) -> tuple[Outcome, list[MemberResponse]]:
+        outcome = Outcome()
+        responses = []
+        left_any = False
+        for identity in request.members:
+            member_id, code = identity.member_id, int(ErrorCode.NONE)
+            if not member_id and identity.group_instance_id is not None:
+                member_id = group.static_members.get(identity.group_instance_id, "")
+                code = ErrorCode.NONE if member_id else ErrorCode.UNKNOWN_MEMBER_ID
+            elif member_id in group.pending_members:
+                group.remove(member_id)
+                self._timers.cancel((SESSION, group.group_id, member_id))
+                member_id = ""
+            else:
+                try:
+                    group.check_member(member_id, identity.group_instance_id)
+                except KafkaError as error:
+                    code = error.code
+            if code == ErrorCode.NONE and member_id:
+                self._remove(group, group.members[member_id], outcome)
+                left_any = True
+            responses.append(
+                MemberResponse(
+                    member_id=identity.member_id,
+                    group_instance_id=identity.group_instance_id,
+                    error_code=code,
+                )
+            )
+        if left_any:
+            self._after_removal(group, now, outcome)
+        else:
+            self._after_fewer_expected(group, now, outcome)
+        return outcome, responses
+
+    def session_expired(self, group: ClassicGroup, member_id: str, now: Moment) -> Outcome:
+        outcome = Outcome()
+        if member_id in group.pending_members:
+            group.remove(member_id)
+            return self._after_fewer_expected(group, now, outcome)
+        if member_id in group.members:
+            member = group.members[member_id]
+            waits = member.join_token is not None if not member.is_new else False
+            if waits or member.sync_token is not None:
+                return outcome  # a member that waits for us has not missed a heartbeat
+            self._remove(group, member, outcome)
+            return self._after_removal(group, now, outcome)
+        return outcome
+
+    def heard_of(self, group: ClassicGroup, member_id: str, now: Moment) -> None:
+        """A commit is as good as a heartbeat."""
+        self._expect_heartbeat(group, member_id, group.members[member_id].session_timeout_ms, now)
+
+
+def _protocols(request: JoinGroupRequest) -> tuple[tuple[str, bytes], ...]:
+    return tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
+
+
+def _rebalance_timeout(request: JoinGroupRequest) -> int:
+    """Version 0 had no rebalance timeout of its own."""
+    return request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms

@@ -1,0 +1,33 @@
+"""What topics the members of a classic group want: inside the opaque bytes, for the protocol type `consumer`."""
+
+from __future__ import annotations
+
+from strandline.groups.classic.group import EMPTY, ClassicGroup
+from strandline.wire.codec import DecodeError, decode
+from strandline.wire.records.consumer_protocol import ConsumerProtocolSubscription
+
+_VERSION_MAX = 3
+
+
+def parse_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
+    """A newer version than is known is read as the newest known, as its authors promised (KIP-429)."""
+    version = int.from_bytes(metadata[:2], "big", signed=True)
+    if len(metadata) < 2 or version < 0:
+        raise DecodeError("no version of the consumer protocol")
+    return decode(ConsumerProtocolSubscription, min(version, _VERSION_MAX), metadata, 2)
+
+
+def subscribed_topics(group: ClassicGroup) -> set[str] | None:
+    """None where they cannot be known: another protocol type, bytes that do not follow it, or nobody there yet of those
+    that are to come."""
+    if not group.members:
+        return set() if group.state == EMPTY else None
+    if group.protocol_type != "consumer" or group.protocol is None:
+        return None
+    topics: set[str] = set()
+    try:
+        for member in group.members.values():
+            topics.update(parse_subscription(member.metadata_for(group.protocol)).topics)
+    except DecodeError:
+        return None
+    return topics

@@ -1,0 +1,1 @@
+"""The consumer protocol (KIP-848): the coordinator assigns."""

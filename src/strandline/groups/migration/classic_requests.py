@@ -1,0 +1,158 @@
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members of a consumer group, and what removal leads to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
+from strandline.groups.classic.group import ClassicGroup
+from strandline.groups.classic.rebalance import join_refused, sync_refused
+from strandline.groups.consumer import protocol
+from strandline.groups.consumer import records as made
+from strandline.groups.consumer.group import UNREVOKED, ConsumerGroup, ConsumerMember
+from strandline.groups.members import Caller
+from strandline.groups.result import After, Entry, Outcome, Token
+from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
+from strandline.wire.api.k12_heartbeat import HeartbeatRequest
+from strandline.wire.api.k13_leave_group import LeaveGroupRequest, MemberResponse
+from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
+from strandline.wire.records.offsets_topic import GroupMetadataKey
+
+if TYPE_CHECKING:
+    from strandline.groups.shard import GroupShard
+
+
+class MixedRequests:
+    def __init__(self, shard: GroupShard) -> None:
+        self._shard = shard
+
+    def join(
+        self, group: ConsumerGroup, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment
+    ) -> Outcome:
+        shard = self._shard
+        try:
+            change = shard.mixed.join(group, request, caller, shard.topics, now)
+        except KafkaError as error:
+            member_id = error.message if error.code == ErrorCode.MEMBER_ID_REQUIRED else request.member_id
+            return Outcome().answer(token, join_refused(member_id, error.code))
+        member = change.member
+        assert member.classic is not None
+        # It has to sync within its rebalance timeout, or it is gone.
+        self._expect(
+            group, member.member_id, max(request.session_timeout_ms, member.rebalance_timeout_ms), now
+        )
+        shard.timers.cancel((protocol.REJOIN, group.group_id, member.member_id))
+        key = (protocol.SYNC, group.group_id, member.member_id)
+        shard.timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
+        response = JoinGroupResponse(
+            error_code=ErrorCode.NONE,
+            generation_id=member.epoch,
+            protocol_type=request.protocol_type,
+            protocol_name=member.classic.supported_protocols[0].name,
+            # Nobody leads: the coordinator itself assigns.
+            leader="",
+            member_id=member.member_id,
+            members=(),
+        )
+        return Outcome(entries=change.entries).answer(token, response)
+
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, token: Token, now: Moment) -> Outcome:
+        shard = self._shard
+        try:
+            member = shard.mixed.check_member(
+                group, request.member_id, request.group_instance_id, request.generation_id
+            )
+            assert member.classic is not None
+            if member.epoch < group.epoch and member.state != UNREVOKED:
+                # One that has to let go of partitions has rejoined already; it learns here what it keeps.
+                self._expect_rejoin(group, member, now)
+                raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        except KafkaError as error:
+            return Outcome().answer(token, sync_refused(error.code))
+        self._expect(group, member.member_id, member.classic.session_timeout_ms, now)
+        shard.timers.cancel((protocol.SYNC, group.group_id, member.member_id))
+        response = SyncGroupResponse(
+            error_code=ErrorCode.NONE,
+            protocol_type=request.protocol_type,
+            protocol_name=request.protocol_name,
+            assignment=shard.mixed.assignment_of(member, shard.topics),
+        )
+        return Outcome().answer(token, response)
+
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, now: Moment) -> int:
+        shard = self._shard
+        member = shard.mixed.check_member(
+            group, request.member_id, request.group_instance_id, request.generation_id
+        )
+        assert member.classic is not None
+        self._expect(group, member.member_id, member.classic.session_timeout_ms, now)
+        if not shard.mixed.must_rejoin(group, member):
+            return ErrorCode.NONE
+        self._expect_rejoin(group, member, now)
+        return ErrorCode.REBALANCE_IN_PROGRESS
+
+    def _expect_rejoin(self, group: ConsumerGroup, member: ConsumerMember, now: Moment) -> None:
+        """It was told to: heartbeats alone do not keep a place whose partitions others wait for."""
+        key = (protocol.REJOIN, group.group_id, member.member_id)
+        if not self._shard.timers.has(key):
+            self._shard.timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
+
+    def _expect(self, group: ConsumerGroup, member_id: str, timeout_ms: int, now: Moment) -> None:
+        self._shard.timers.schedule((protocol.SESSION, group.group_id, member_id), now.after_ms(timeout_ms))
+
+    def leave(
+        self, group: ConsumerGroup, request: LeaveGroupRequest, now: Moment
+    ) -> tuple[Outcome, list[MemberResponse]]:
+        gone = []
+        responses = []
+        for identity in request.members:
+            member_id = identity.member_id
+            if identity.group_instance_id is not None:
+                member_id = group.static_members.get(identity.group_instance_id, "")
+            member = group.members.get(member_id)
+            code = ErrorCode.NONE
+            if member is None or (member.classic is None and identity.member_id):
+                code = ErrorCode.UNKNOWN_MEMBER_ID
+            elif identity.member_id and identity.member_id != member_id:
+                code = ErrorCode.FENCED_INSTANCE_ID
+            else:
+                gone.append(member_id)
+            responses.append(
+                MemberResponse(
+                    member_id=identity.member_id,
+                    group_instance_id=identity.group_instance_id,
+                    error_code=code,
+                )
+            )
+        return (self.removal(group, gone, now) if gone else Outcome()), responses
+
+    def removal(self, group: ConsumerGroup, gone: list[str], now: Moment) -> Outcome:
+        """Members are gone: the group goes on, or, if all that are left are classic, as a classic group."""
+        shard = self._shard
+        for member_id in gone:
+            shard.consumer.forget_deadlines(group.group_id, member_id)
+        if not shard.mixed.can_downgrade(group, gone):
+            outcome = Outcome(entries=shard.consumer.plan_removal(group, gone))
+            outcome.after = After("removed", group.group_id)
+            return outcome
+        classic = shard.mixed.downgraded(group, gone, shard.topics, now)
+        shard.will_downgrade(classic)
+        assignments = {member.member_id: member.assignment for member in classic.members.values()}
+        entries = made.group_tombstones(group)
+        entries.append(Entry(GroupMetadataKey(group=group.group_id), classic.to_record(assignments)))
+        return Outcome(entries=entries, after=After("downgraded", group.group_id))
+
+    def release_waiting(self, group: ClassicGroup, outcome: Outcome) -> None:
+        """The group becomes a consumer group: whoever waits in the old one joins anew."""
+        for member in group.members.values():
+            if member.join_token is not None:
+                refused = join_refused(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS)
+                outcome.answer(member.join_token, refused)
+                group.await_join(member, None)
+            if member.sync_token is not None:
+                outcome.answer(
+                    member.sync_token,
+                    SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS, assignment=b""),
+                )
+                member.sync_token = None

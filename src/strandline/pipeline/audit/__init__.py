@@ -1,0 +1,1 @@
+"""The audit: a ledger of acknowledged records against the log."""

@@ -1,0 +1,216 @@
+"""Compares a ledger of what producers were told with what the log holds, as one Spark job.
+
+A ledger has a row for each acknowledged record: `id`, which no two records share, and where it is: `topic`,
+`partition` and `offset`; if order matters also `key` and `sequence`, which grows from record to record of a key. It is
+a topic of JSON values, or files of JSON lines or Parquet. The id of a record in the log is an SQL expression over its
+columns.
+
+Where the ledger's own topics are audited, a record must be where the producer was told. Where other topics are, such as
+those that a pipeline writes, an id must be somewhere in them.
+
+Memory is bounded whatever the size: both sides are shuffled by id and merged sorted, then again by key for the order,
+and what reaches the driver is counts by partition with a few samples of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.pipeline.audit.report import Finding, Report
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+LEDGER_SCHEMA: Final = "id string, topic string, partition int, offset bigint, key string, sequence bigint"
+TOPIC_PREFIX: Final = "topic:"
+# Samples are one of each of so many groups by hash, so that there are enough where two fall into one group.
+_GROUPS_PER_SAMPLE: Final = 4
+_FLAGS: Final = ("lost", "duplicated", "misplaced", "reordered", "unexpected", "unnamed")
+
+
+class AuditError(ValueError):
+    """The audit cannot be made; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """`topics` is what is audited; none stands for those that the ledger names. `with_order` has the order checked if
+    the ledger has sequences."""
+
+    ledger: str
+    bootstrap_servers: str
+    topics: tuple[str, ...] = ()
+    record_id: str = "cast(value as string)"
+    isolation_level: str = "read_committed"
+    with_order: bool = True
+    samples: int = 5
+    client: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_audit(spark: SparkSession, audit: Audit) -> Report:
+    from pyspark.sql import functions as f
+
+    if audit.samples < 0:
+        raise AuditError(f"samples cannot be {audit.samples}: say how many are wanted, or 0")
+    ledger = _ledger(spark, audit)
+    topics = audit.topics or _topics_of(ledger)
+    log = _log(spark, audit, topics)
+    has_order = audit.with_order and ledger.where("sequence is not null").limit(1).count() > 0
+    checked = _checked(ledger, log, is_elsewhere=bool(audit.topics))
+    if has_order:
+        checked = _with_order(checked)
+    else:
+        checked = checked.withColumn("reordered", f.lit(False))
+    findings = [Finding(**row.asDict(recursive=True)) for row in _summed(checked, audit.samples).collect()]
+    report = Report.of(findings, topics=topics, samples_max=audit.samples, has_order=has_order)
+    if not report.acknowledged:
+        raise AuditError(
+            f"the ledger {audit.ledger} has no record that was acknowledged: nothing can be held or broken"
+        )
+    return report
+
+
+# The two sides
+
+
+def _ledger(spark: SparkSession, audit: Audit) -> DataFrame:
+    where = audit.ledger
+    if where.startswith(TOPIC_PREFIX):
+        values = _read(spark, audit, (where.removeprefix(TOPIC_PREFIX),))
+        parsed = f"from_json(cast(value as string), '{LEDGER_SCHEMA}') as entry"
+        return values.selectExpr(parsed).select("entry.*")
+    if where.endswith(".parquet") or any(Path(where).glob("*.parquet")):
+        return _completed(spark.read.parquet(where))
+    return spark.read.schema(LEDGER_SCHEMA).json(where)
+
+
+def _completed(given: DataFrame) -> DataFrame:
+    """The ledger's columns, in their types; null where Parquet files do not have them."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
+
+    wanted: Any = StructType.fromDDL(LEDGER_SCHEMA)
+    if "id" not in given.columns:
+        raise AuditError(f"the ledger has no column id: its columns are {', '.join(given.columns)}")
+    return given.select(
+        *(
+            (f.col(each.name) if each.name in given.columns else f.lit(None))
+            .cast(each.dataType)
+            .alias(each.name)
+            for each in wanted.fields
+        )
+    )
+
+
+def _topics_of(ledger: DataFrame) -> tuple[str, ...]:
+    found = tuple(sorted(row.topic for row in ledger.select("topic").distinct().collect() if row.topic))
+    if not found:
+        raise AuditError("the ledger names no topic: say which with --topic, or see whether it is empty")
+    return found
+
+
+def _log(spark: SparkSession, audit: Audit, topics: tuple[str, ...]) -> DataFrame:
+    records = _read(spark, audit, topics)
+    return records.selectExpr(
+        f"cast({audit.record_id} as string) as id", "struct(topic, partition, offset) as place"
+    )
+
+
+def _read(spark: SparkSession, audit: Audit, topics: tuple[str, ...]) -> DataFrame:
+    client = {"isolation.level": audit.isolation_level, **audit.client}
+    client["bootstrap.servers"] = audit.bootstrap_servers
+    return (
+        spark.read.format("strandline")
+        .options(**{f"kafka.{name}": value for name, value in client.items()})
+        .option("subscribe", ",".join(topics))
+        .option("includeHeaders", "headers" in audit.record_id)
+        .load()
+    )
+
+
+# What becomes of an id
+
+
+def _checked(ledger: DataFrame, log: DataFrame, *, is_elsewhere: bool) -> DataFrame:
+    """A row for each id: how often it was acknowledged and found, where, and what is wrong with it."""
+    from pyspark.sql import functions as f
+
+    nowhere = f.lit(None).cast("struct<topic: string, partition: int, offset: bigint>")
+    told = ledger.select(
+        "id",
+        f.lit(1).alias("told"),
+        f.lit(0).alias("seen"),
+        f.struct("topic", "partition", "offset").alias("told_place"),
+        nowhere.alias("place"),
+        "key",
+        "sequence",
+    )
+    seen = log.select(
+        "id",
+        f.lit(0).alias("told"),
+        f.lit(1).alias("seen"),
+        nowhere.alias("told_place"),
+        "place",
+        f.lit(None).cast("string").alias("key"),
+        f.lit(None).cast("bigint").alias("sequence"),
+    )
+    merged = (
+        told.unionAll(seen)
+        .groupBy("id")
+        .agg(
+            f.sum("told").alias("told"),
+            f.sum("seen").alias("seen"),
+            f.min("told_place").alias("told_place"),
+            f.min("place").alias("place"),
+            f.max("key").alias("key"),
+            f.max("sequence").alias("sequence"),
+        )
+    )
+    is_named = f.col("id").isNotNull()
+    is_moved = f.lit(False) if is_elsewhere else f.col("place") != f.col("told_place")
+    return merged.select(
+        "*",
+        (is_named & (f.col("told") > 0) & (f.col("seen") == 0)).alias("lost"),
+        (is_named & ((f.col("seen") > 1) | (f.col("told") > 1))).alias("duplicated"),
+        (is_named & (f.col("told") == 1) & (f.col("seen") == 1) & is_moved).alias("misplaced"),
+        (is_named & (f.col("told") == 0)).alias("unexpected"),
+        (~is_named).alias("unnamed"),
+    )
+
+
+def _with_order(checked: DataFrame) -> DataFrame:
+    """Marks what stands in the log behind a later record of its key."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    per_key = Window.partitionBy("place.topic", "place.partition", "key").orderBy("place.offset")
+    before = f.max("sequence").over(per_key.rowsBetween(Window.unboundedPreceding, -1))
+    is_there = f.col("place").isNotNull()
+    return checked.withColumn("reordered", f.coalesce(is_there & (f.col("sequence") < before), f.lit(False)))
+
+
+def _summed(checked: DataFrame, samples: int) -> DataFrame:
+    """Counts by partition and by what is wrong, each with samples: the only rows that reach the driver."""
+    from pyspark.sql import functions as f
+
+    place = f.coalesce("place", "told_place")
+    is_wrong = f.lit(False)
+    for name in _FLAGS:
+        is_wrong = is_wrong | f.col(name)
+    sample = f.struct("place.offset", "id", "told_place", "place", "key", "sequence", "told", "seen")
+    group = f.pmod(f.hash("id"), f.lit(max(1, samples) * _GROUPS_PER_SAMPLE))
+    keys: list[Column] = [
+        place["topic"].alias("topic"),
+        place["partition"].alias("partition"),
+        *(f.col(name) for name in _FLAGS),
+        f.when(is_wrong, group).alias("sample_group"),
+    ]
+    return checked.groupBy(*keys).agg(
+        f.count("*").alias("ids"),
+        f.sum("told").alias("told"),
+        f.sum("seen").alias("seen"),
+        f.min(f.when(is_wrong, sample)).alias("sample"),
+    )

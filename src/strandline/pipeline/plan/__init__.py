@@ -1,0 +1,1 @@
+"""The plan: from the values of a spec to DataFrames."""

@@ -1,0 +1,140 @@
+"""Decodes the values of a source's records into columns, or says why that is not possible.
+
+The rows that come out have the source's columns, those of ORIGIN, and FAILURE, which is null where all went well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from strandline.pipeline.plan.dead_letters import FAILURE, FAILURE_TYPE, failure
+from strandline.pipeline.plan.files import FIELDS
+from strandline.pipeline.spec.spec import ORIGIN, Source
+from strandline.pipeline.spec.stages import CORRUPT
+from strandline.pipeline.spec.types import quoted
+from strandline.spark.avro_columns import DECODED, ERROR, decoded_avro
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+AVRO_DECODED: Final = "_decoded"
+AVRO_ERROR: Final = "_decode_error"
+# Fields of the text in which a JSON value is read.
+_VALUES: Final = "values_of_the_record"
+_END: Final = "end_of_the_record"
+_NO_AVRO: Final = "the value is no Avro of the schema: "
+
+
+def decoded(records: DataFrame, source: Source) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    if source.tombstones == "drop":
+        records = records.where("_value IS NOT NULL")
+    failures = []
+    if source.tombstones == "dead-letter" and source.decode.format != "raw":
+        failures.append(_failed(f.col("_value").isNull(), "the value is null: a tombstone"))
+    match source.decode.format:
+        case "json":
+            # Read once: behind a generator. Spark would put what it finds into each filter that looks at it, and each
+            # rule and required field would have the value read again.
+            records = records.select("*", f.inline(f.array(_from_json(source))))
+            records = records.withColumn("_decoded", f.get(_VALUES, f.lit(0)))
+            columns = _fields(source, "_decoded")
+            there = f.col("_value").isNotNull()
+            is_one = (f.size(_VALUES) == 1) & f.col(_END).isNotNull()
+            # What is no object at all, such as null, gives none.
+            is_one = is_one & f.col(CORRUPT).isNull() & f.col("_decoded").isNotNull()
+            broken = ~f.coalesce(is_one, f.lit(False))
+            failures.append(_failed(there & broken, "the value is no JSON object that fits the schema"))
+            failures += _missing(source, "_decoded")
+        case "avro":
+            records, columns = _from_avro(records, source)
+            failures.append(_failed(f.col(AVRO_ERROR).isNotNull(), f.concat(f.lit(_NO_AVRO), AVRO_ERROR)))
+        case "csv":
+            columns = _fields(source, FIELDS)
+            failures.append(_failed(f.col(CORRUPT).isNotNull(), "the line is no CSV that fits the schema"))
+            failures += _missing(source, FIELDS)
+        case "parquet":
+            columns = [f.col(f"{FIELDS}.*")] if not source.decode.columns else _fields(source, FIELDS)
+            failures += _missing(source, FIELDS)
+        case "text":
+            columns = [f.col("_value").cast("string").alias("value")]
+            failures.append(
+                _failed(~f.is_valid_utf8(f.col("_value").cast("string")), "the value is not UTF-8")
+            )
+        case _:
+            columns = [f.col("_key").alias("key"), f.col("_value").alias("value")]
+    found = f.coalesce(*failures) if failures else f.lit(None).cast(FAILURE_TYPE)
+    return records.select(*columns, *ORIGIN, found.alias(FAILURE))
+
+
+def check_options(session: SparkSession, source: Source) -> None:
+    """Raises what Spark says of a decoder's options, which it would say only when it decodes the first value. A
+    constant it decodes when it plans the query, and no job runs."""
+    from pyspark.sql import functions as f
+
+    decode = {"json": f.from_json, "csv": f.from_csv}.get(source.decode.format)
+    # Lines of JSON are read as text first, which is what the source's own options are for.
+    own = source.options if source.decode.format == "csv" else {}
+    options = {**own, **source.decode.options}
+    if decode is not None and options:
+        rows = session.range(1).select(decode(f.lit(""), "number int", options))
+        rows._jdf.queryExecution().optimizedPlan()
+
+
+def _from_json(source: Source) -> Column:
+    """The list of the objects in a value, and a sign behind it. Spark reads the first value of a text and leaves what
+    follows unread, unless the value is inside another. The new line ends a comment, where those are allowed."""
+    from pyspark.sql import functions as f
+
+    fields = [f"{quoted(each.name)} {each.type}" for each in source.decode.columns]
+    options = {
+        **source.decode.options,
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": CORRUPT,
+    }
+    schema = f"{_VALUES} array<struct<{', '.join(fields)}>>, {_END} boolean, `{CORRUPT}` string"
+    before, behind = f'{{"{_VALUES}":[', f'\n],"{_END}":true}}'
+    text = f.concat(f.lit(before), f.col("_value").cast("string"), f.lit(behind))
+    return f.from_json(text, schema, options)
+
+
+def _from_avro(records: DataFrame, source: Source) -> tuple[DataFrame, list[Column]]:
+    """Of a stream the source has decoded the values already."""
+    assert source.decode.avro is not None
+    if AVRO_DECODED not in records.columns:
+        found = records.withColumn("_found", decoded_avro("_value", source.decode.avro))
+        records = found.select(*ORIGIN, *avro_columns("_found."))
+    return records, _fields(source, AVRO_DECODED)
+
+
+def avro_columns(prefix: str = "") -> list[Column]:
+    """What a decoder has found, under the names that it has here."""
+    from pyspark.sql import functions as f
+
+    names = {DECODED: AVRO_DECODED, ERROR: AVRO_ERROR}
+    return [f.col(f"{prefix}{name}").alias(ours) for name, ours in names.items()]
+
+
+def _fields(source: Source, struct: str) -> list[Column]:
+    from pyspark.sql import functions as f
+
+    return [f.col(f"{struct}.{quoted(each.name)}").alias(each.name) for each in source.decode.columns]
+
+
+def _missing(source: Source, struct: str) -> list[Column]:
+    """What fails where a field is null that must not be."""
+    from pyspark.sql import functions as f
+
+    found = []
+    for each in source.decode.columns:
+        if each.required:
+            absent = f.col("_value").isNotNull() & f.col(f"{struct}.{quoted(each.name)}").isNull()
+            found.append(_failed(absent, f"the field {each.name} is missing or null"))
+    return found
+
+
+def _failed(when: Column, error: str | Column) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.when(when, failure("decode", error))

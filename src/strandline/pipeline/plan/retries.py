@@ -1,0 +1,132 @@
+"""Retry topics as a source: a record is read again when its time has come, under the place where it was read first.
+
+A retry topic has one delay, so its records are due in the order in which they lie there: a batch ends before the first
+that is not due. Nobody waits for that one, and it is not passed over. Spark's own offsets say where to go on.
+A record's timestamp is when it was written, so brokers can say from which offset on records are younger than the delay.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.client.deadletter import letters as dlq
+from strandline.client.deadletter.letters import RetryPolicy
+from strandline.spark.micro_batches import StreamReader
+from strandline.spark.offsets import Offsets, from_json, to_json
+from strandline.spark.options import ReadOptions, read_options
+from strandline.spark.source import StrandlineSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.datasource import DataSourceStreamReader
+    from pyspark.sql.types import StructType
+
+RETRY_FORMAT: Final = "strandline-retry"
+DELAYS_OPTION: Final = "delays"  # milliseconds by topic, as JSON
+_NOT_FOR_RETRIES: Final = ("minoffsetspertrigger", "maxtriggerdelay")
+_ATTEMPT: Final = dlq.ATTEMPT.decode()
+
+
+class RetrySource(StrandlineSource):
+    """`format("strandline")` that gives records when they are due."""
+
+    @classmethod
+    def name(cls) -> str:
+        return RETRY_FORMAT
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return RetryReader(
+            read_options(self.options, is_stream=True), json.loads(self.options[DELAYS_OPTION])
+        )
+
+
+class RetryReader(StreamReader):
+    def __init__(self, options: ReadOptions, delays_ms: dict[str, int]) -> None:
+        super().__init__(options)
+        self._delays_ms = delays_ms
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
+        due = self._due(from_json(super().latestOffset(start, limit)))
+        # A clock that is set back makes nothing unread that was read.
+        before = {} if start is None else from_json(start)
+        return to_json({where: max(offset, before.get(where, offset)) for where, offset in due.items()})
+
+    def _due(self, ends: Offsets) -> Offsets:
+        """Up to where records are due that lie before these ends."""
+        now_ms = time.time_ns() // 1_000_000
+        young = {where: now_ms - self._delays_ms[where.topic] + 1 for where in ends}
+        first = self._view().consumer.offsets_for_times(young)
+        found = {}
+        for where, end in ends.items():
+            at = first[where]
+            found[where] = end if at is None else min(end, at.offset)
+        return found
+
+
+def retry_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Those of the source that hold for its retry topics, too. These are read from their beginning wherever the source
+    begins, and nobody waits for more of their records: each is due at its own time."""
+    kept = {
+        name: value
+        for name, value in options.items()
+        if not name.lower().startswith("starting") and name.lower() not in _NOT_FOR_RETRIES
+    }
+    return {**kept, "startingOffsets": "earliest"}
+
+
+def attempts(headers: Column) -> Column:
+    """How many attempts at a record have failed, by its headers."""
+    from pyspark.sql import functions as f
+
+    mine = f.filter(headers, lambda each: each["key"] == _ATTEMPT)
+    text = f.decode(f.try_element_at(mine, f.lit(1))["value"], "utf-8")
+    return f.coalesce(text.try_cast("int"), f.lit(0))
+
+
+def first_attempts(records: DataFrame) -> DataFrame:
+    """Records of a topic, not of a retry topic: what a header says of attempts was said about something else."""
+    return records.withColumn("_headers", _other_headers("_headers"))
+
+
+def as_first_read(rows: DataFrame, policy: RetryPolicy, topics: tuple[str, ...]) -> DataFrame:
+    """Rows of retry topics with the columns of ORIGIN: the places of the records that they were, and the number of
+    failed attempts among the headers. Topic and number are those of the topic's name: headers can be anything."""
+    from pyspark.sql import functions as f
+
+    numbered = {
+        name: (topic, number)
+        for topic in topics
+        for number, name in enumerate(policy.retry_topics(topic), start=1)
+    }
+    names = f.create_map(*(f.lit(each) for name, (topic, _) in numbered.items() for each in (name, topic)))
+    numbers = f.create_map(
+        *(f.lit(each) for name, (_, number) in numbered.items() for each in (name, str(number)))
+    )
+    attempt = f.struct(
+        f.lit(_ATTEMPT).alias("key"), f.encode(numbers[f.col("topic")], "utf-8").alias("value")
+    )
+    return rows.select(
+        names[f.col("topic")].alias("_topic"),
+        _header(dlq.ORIGINAL_PARTITION).try_cast("int").alias("_partition"),
+        _header(dlq.ORIGINAL_OFFSET).try_cast("bigint").alias("_offset"),
+        f.timestamp_millis(_header(dlq.ORIGINAL_TIMESTAMP).try_cast("bigint")).alias("_timestamp"),
+        f.col("key").alias("_key"),
+        f.col("value").alias("_value"),
+        f.concat(f.coalesce(_other_headers("headers"), f.array()), f.array(attempt)).alias("_headers"),
+    )
+
+
+def _other_headers(column: str) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.filter(f.col(column), lambda each: each["key"] != _ATTEMPT)
+
+
+def _header(name: bytes) -> Column:
+    from pyspark.sql import functions as f
+
+    mine = f.filter(f.col("headers"), lambda each: each["key"] == name.decode())
+    return f.decode(f.try_element_at(mine, f.lit(1))["value"], "utf-8")

@@ -1,0 +1,98 @@
+"""Whether records can be tried again behind a transform: they come back through their source, so all that lies between
+the source and the rule which refused them sees them once more.
+
+1. A dedupe on the way would drop them as repetitions, and nobody would have them.
+2. Whoever else takes rows from the way has them already, and would have them twice.
+3. A topic that two sources read would bring them back to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from strandline.pipeline.spec.spec import Rule, Spec, Transform
+from strandline.pipeline.spec.yaml_lines import Mistake
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Reads = Mapping[str, frozenset[str]]  # by transform, the stages that it names
+
+
+def stages_read(rows: DataFrame) -> frozenset[str]:
+    """The stages that a text of SQL names, as Spark has understood it: each is a view."""
+    return frozenset(_views(rows._jdf.queryExecution().analyzed()))
+
+
+def _views(node: Any) -> Iterator[str]:
+    if node.nodeName() == "View":
+        yield node.desc().identifier().table()
+        return  # what is below was named by that stage
+    children = node.children()  # Spark allows no stream in a subquery of an expression
+    for at in range(children.size()):
+        yield from _views(children.apply(at))
+
+
+def retry_mistakes(spec: Spec, reads: Reads) -> list[Mistake]:
+    found = list(_shared_topics(spec))
+    for transform in spec.transforms:
+        for rule in transform.finish.rules:
+            if rule.is_retried:
+                found += _on_the_way(spec, reads, transform, rule)
+    return found
+
+
+def _shared_topics(spec: Spec) -> Iterator[Mistake]:
+    first: dict[str, str] = {}
+    for source in spec.sources:
+        for topic in source.topics if spec.is_retried(source) else ():
+            other = first.setdefault(topic, source.name)
+            if other != source.name:
+                text = (
+                    f"sources.{source.name}: topic {topic} is read by sources.{other} too, and a record that is tried "
+                    "again would come back to both: let one of them read it, and transforms take from that"
+                )
+                yield Mistake(file=spec.file, line=source.line, text=text)
+
+
+def _on_the_way(spec: Spec, reads: Reads, transform: Transform, rule: Rule) -> Iterator[Mistake]:
+    def mistake(why: str) -> Mistake:
+        text = f"transforms.{transform.name}: rule {rule.name} cannot be tried again: {why}"
+        return Mistake(file=spec.file, line=rule.check.line, text=text)
+
+    way = _way(spec, reads, transform)
+    deduped = {each.name for each in spec.sources if each.finish.dedupe}
+    deduped |= {each.name for each in spec.transforms if each.finish.dedupe}
+    for stage in way:
+        if stage in deduped:
+            yield mistake(
+                f"{stage} drops repetitions before it, and would drop the record when it comes again. Move watermark "
+                f"and dedupe from {stage} to {transform.name} or behind it"
+            )
+    others = [
+        (stage, f"transform {each.name}")
+        for each in spec.transforms
+        if each.name != transform.name and each.name not in way
+        for stage in way
+        if stage in reads[each.name]
+    ]
+    others += [(sink.stage, f"{sink.kind} {sink.target}") for sink in spec.sinks if sink.stage in way]
+    for stage, other in others:
+        yield mistake(
+            f"the record goes through {stage} once more, and {other}, which takes from {stage} too, would have it "
+            f"twice. Let it take from {transform.name}, or move it to a pipeline of its own"
+        )
+
+
+def _way(spec: Spec, reads: Reads, transform: Transform) -> list[str]:
+    """The stages through which records come to a transform that can be tried again, in the order of the spec."""
+    wanted = set(reads[transform.name])
+    for each in reversed(spec.transforms):
+        if each.name in wanted:
+            wanted |= reads[each.name]
+    carrying = [source.name for source in spec.sources if spec.is_retried(source)]
+    for each in spec.transforms:
+        if reads[each.name] & set(carrying):
+            carrying.append(each.name)
+    return [stage for stage in carrying if stage in wanted]

@@ -1,0 +1,154 @@
+"""Keeps a table of the last row per key from a stream of changes: what a topic of changes (CDC) says is there now.
+
+The table is a directory of versions in Parquet and a file `current.json` that names one. A batch merges its changes
+into the current version, writes the next one beside it, and then replaces that file: readers see the one or the other.
+The file also names the query and the batch, so that a batch which Spark repeats is skipped. Rules:
+1. Of the query that wrote last the batch behind the current one is written; of another query any, of a new table the
+   first one.
+2. The current batch itself is skipped if it is the same by its fingerprint.
+3. Everything else is refused: one of checkpoint and table is older than the other, and changes would be lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from strandline.pipeline.plan.tables import newest
+from strandline.spark.sink.batch_decision import LineageError, fingerprint_of, query_id_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_CURRENT: Final = "current.json"
+_NEW: Final = f"{_CURRENT}.new"
+# A version is named by the query that wrote it, whose id is a UUID, and the batch.
+_VERSION: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+")
+
+
+class NoTableError(RuntimeError):
+    """The directory has something in it that is no table of a pipeline, and must stay as it is."""
+
+
+class TableSink:
+    """What `foreachBatch` calls. `deleted` is an expression that is true for a change that removes its key."""
+
+    def __init__(self, directory: str, keys: Sequence[str], deleted: str | None) -> None:
+        self._directory = _local(directory)
+        self._keys = list(keys)
+        self._deleted = deleted or "false"
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        query_id, fingerprint = query_id_of(df), fingerprint_of(df, batch_id)
+        current = _current(self._directory)
+        refusal = why_no_table(self._directory)
+        if refusal is not None:
+            raise NoTableError(refusal)
+        if is_written(current, query_id, batch_id, fingerprint, self._directory):
+            # A query that keeps state must have run every batch, or Spark does not go on behind it.
+            df.write.format("noop").mode("overwrite").save()
+            return
+        version = f"{query_id}-{batch_id}"
+        # Used twice below: computed twice it would be counted twice, and could differ where tables are joined.
+        changes = self._last_changes(df).persist()
+        try:
+            table = changes.where(f"NOT coalesce({self._deleted}, false)").select(*self._own(changes))
+            if current:
+                old = df.sparkSession.read.parquet(str(self._directory / current["version"]))
+                kept = old.join(changes.select(*self._keys), self._keys, "left_anti")
+                table = kept.unionByName(table, allowMissingColumns=True)
+            table.write.mode("overwrite").parquet(str(self._directory / version))
+        finally:
+            changes.unpersist()
+        self._switch(
+            {"version": version, "query": query_id, "batch": batch_id, "fingerprint": fingerprint},
+            current.get("version"),
+        )
+
+    def _last_changes(self, df: DataFrame) -> DataFrame:
+        changes = df.where(" AND ".join(f"`{key}` IS NOT NULL" for key in self._keys))
+        return newest(changes, self._keys)
+
+    def _own(self, rows: DataFrame) -> list[str]:
+        """What the table has of the rows: without its keys the next batch could not be merged into it."""
+        return [f"`{name}`" for name in rows.columns if name in self._keys or not name.startswith("_")]
+
+    def _switch(self, current: dict[str, Any], before: str | None) -> None:
+        """The version before stays for those who are reading it; older ones go."""
+        new = self._directory / _NEW
+        new.write_text(json.dumps(current))
+        os.replace(new, self._directory / _CURRENT)
+        for path in self._directory.iterdir():
+            if _VERSION.fullmatch(path.name) and path.name not in (current["version"], before):
+                shutil.rmtree(path)
+
+
+def is_written(
+    current: Mapping[str, Any],
+    query_id: str | None,
+    batch_id: int,
+    fingerprint: str | None,
+    directory: str | Path,
+) -> bool:
+    """By what the table's file says; without a fingerprint a batch is known by its number alone."""
+    if current and current["query"] != query_id:
+        return False
+    last = current.get("batch", -1)
+    if batch_id == last + 1:
+        return False
+    known = current.get("fingerprint")
+    if batch_id == last and (None in (fingerprint, known) or fingerprint == known):
+        return True
+    other = "another batch" if batch_id == last else "batch"
+    there = f"the last one there is {other} {last}" if current else "there is no table"
+    raise LineageError(
+        f"Spark asks to write batch {batch_id} into {directory}, and {there}: checkpoint and table do not belong "
+        "together, as after one of them was deleted or restored from a copy. Restore the other one, too, or delete the "
+        "checkpoint of this query and the table's directory: then the table is made of all changes that the topics "
+        "still have. With the table left there they are merged into it, and rows stay whose deletion was compacted away"
+    )
+
+
+def why_no_table(directory: str | Path) -> str | None:
+    """Why a table cannot be kept in this directory: somebody else has something there."""
+    path = _local(str(directory))
+    if not path.exists() or (path / _CURRENT).exists():
+        return None
+    if not path.is_dir():
+        return f"{path} is no directory"
+    # A run that was killed in its first batch leaves a version, and perhaps what was to become the file that names it.
+    others = sorted(
+        each.name for each in path.iterdir() if each.name != _NEW and not _VERSION.fullmatch(each.name)
+    )
+    if not others:
+        return None
+    return (
+        f"{path} has {others[0]} in it and is no table of a pipeline: name an empty directory, or a new one"
+    )
+
+
+def read_table(spark: SparkSession, directory: str | Path) -> DataFrame:
+    """The current version of a table that a pipeline keeps."""
+    path = _local(str(directory))
+    current = _current(path)
+    if not current:
+        raise FileNotFoundError(f"{path} is no table of a pipeline, or nothing was written to it yet")
+    return spark.read.parquet(str(path / current["version"]))
+
+
+def _current(directory: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((directory / _CURRENT).read_text())
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+def _local(directory: str) -> Path:
+    return Path(urlsplit(directory).path if directory.startswith("file:") else directory)

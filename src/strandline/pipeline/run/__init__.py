@@ -1,0 +1,1 @@
+"""Running a pipeline: session, queries, progress, state, stop requests, validation."""

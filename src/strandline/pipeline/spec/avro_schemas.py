@@ -1,0 +1,207 @@
+"""Reads the Avro schemas of a spec, which stand in it or in files beside it, and says on which line one is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from strandline.avro.schema import (
+    Array,
+    AvroSchemaError,
+    AvroSource,
+    Enum,
+    Map,
+    Primitive,
+    Record,
+    Type,
+    Union,
+    Way,
+    read_schema,
+)
+from strandline.base.numbers import natural
+from strandline.pipeline.spec.types import Column
+from strandline.pipeline.spec.yaml_lines import Mistakes, Section, Text, line_of, parse, scalar
+
+FRAMINGS: Final = ("none", "registry")
+_SPARK_TYPES: Final = {
+    "null": "void",
+    "int": "int",
+    "long": "bigint",
+    "bytes": "binary",
+    "fixed": "binary",
+    "date": "date",
+    "timestamp-millis": "timestamp",
+    "timestamp-micros": "timestamp",
+    "local-timestamp-millis": "timestamp_ntz",
+    "local-timestamp-micros": "timestamp_ntz",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """A schema and where it stands. `shift` is the lines before the text in which the node was counted."""
+
+    file: str
+    root: yaml.Node
+    shift: int
+    schema: Record
+    text: str
+
+    def line_at(self, way: Way) -> int:
+        return self.shift + line_of(_node_at(self.root, way))
+
+
+def read_avro(section: Section) -> tuple[AvroSource | None, tuple[Column, ...]]:
+    """The schemas of a `decode` section, and the columns that they give."""
+    reader = _schema(section, "schema", is_required=True)
+    writer = _schema(section, "writer-schema", is_required=False)
+    framed: list[tuple[int, _Given]] | None = None
+    if section.choice("framing", FRAMINGS, "none") == "registry":
+        framed = _framed(section)
+        if writer is not None:
+            section.wrong("writer-schema", "has no place beside framing: registry: use writer-schemas")
+    if reader is None:
+        return None, ()
+    for each in (writer, *(given for _, given in framed or ())):
+        if each is not None:
+            _check_resolution(section, each, reader)
+    found = AvroSource(
+        reader=reader.text,
+        writer=None if writer is None else writer.text,
+        framed=None if framed is None else tuple((number, given.text) for number, given in framed),
+    )
+    return found, _columns(reader.schema)
+
+
+def _schema(section: Section, key: str, *, is_required: bool) -> _Given | None:
+    node, file = section.node(key), section.text(f"{key}-file")
+    if node is not None and file is not None:
+        section.wrong(key, f"is there, and {key}-file too: one of them is enough")
+    if file is not None:
+        return _from_file(section, file)
+    if node is None:
+        if is_required:
+            section.wrong(key, f"is missing: give the Avro schema, or {key}-file: order.avsc")
+        return None
+    spec = section.mistakes.file
+    if isinstance(node, yaml.ScalarNode):
+        text = scalar(node)
+        return _from_text(section, text, spec, text.line - 1)
+    return _read(section, node, spec, 0)
+
+
+def _framed(section: Section) -> list[tuple[int, _Given]]:
+    pairs = section.pairs("writer-schemas")
+    if not pairs:
+        section.wrong(
+            "framing", "registry needs writer-schemas: the schemas by their numbers, such as {7: order.avsc}"
+        )
+    found = []
+    for number, file in pairs.items():
+        if natural(number) is None:
+            section.mistakes.add(
+                file.line, f"{section.where}.writer-schemas: {number!r} is no number of a schema"
+            )
+            continue
+        given = _from_file(section, file)
+        if given is not None:
+            found.append((int(number), given))
+    return found
+
+
+def _from_file(section: Section, file: Text) -> _Given | None:
+    path = Path(section.mistakes.file).parent / file
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        section.mistakes.add(file.line, f"{section.where}: {file} cannot be read: {error}")
+        return None
+    return _from_text(section, text, str(path), 0)
+
+
+def _from_text(section: Section, text: str, file: str, shift: int) -> _Given | None:
+    """JSON is YAML but for tabs, which JSON has between tokens only."""
+    mistakes = Mistakes(file)
+    root = parse(text.replace("\t", " "), mistakes)
+    for each in mistakes.found:
+        _add(section, file, each.line + shift, each.text)
+    return None if root is None else _read(section, root, file, shift)
+
+
+def _read(section: Section, root: yaml.Node, file: str, shift: int) -> _Given | None:
+    loader = yaml.SafeLoader("")
+    try:
+        plain: Any = loader.construct_document(root)
+        return _Given(
+            file=file,
+            root=root,
+            shift=shift,
+            schema=read_schema(plain),
+            text=json.dumps(plain, default=str),
+        )
+    except AvroSchemaError as error:
+        _add(section, file, shift + line_of(_node_at(root, error.way)), f"{section.where}: {error}")
+    except yaml.YAMLError as error:
+        _add(section, file, shift + line_of(root), f"{section.where}: this is no schema: {error}")
+    finally:
+        loader.dispose()
+    return None
+
+
+def _add(section: Section, file: str, line: int, text: str) -> None:
+    other = Mistakes(file)
+    other.add(line, text)
+    section.mistakes.found += other.found
+
+
+def _node_at(node: yaml.Node, way: Way) -> yaml.Node:
+    """The deepest node on the way that is there."""
+    for step in way:
+        inside: Sequence[yaml.Node] = ()
+        if isinstance(node, yaml.MappingNode):
+            inside = [value for key, value in node.value if key.value == step]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            inside = node.value[step : step + 1]
+        if not inside:
+            break
+        node = inside[0]
+    return node
+
+
+def _check_resolution(section: Section, writer: _Given, reader: _Given) -> None:
+    from strandline.avro.program import CannotResolveError, compile_program
+
+    try:
+        compile_program(writer.schema, reader.schema)
+    except CannotResolveError as error:
+        text = f"{section.where}: values of this schema cannot become the columns: {error}"
+        _add(section, writer.file, writer.line_at(()), text)
+
+
+def _columns(schema: Record) -> tuple[Column, ...]:
+    return tuple(
+        Column(name=each.name, type=_spark_type(each.type), required=False) for each in schema.fields
+    )
+
+
+def _spark_type(of: Type) -> str:
+    match of:
+        case Primitive(logical="decimal"):
+            return f"decimal({of.precision},{of.scale})"
+        case Primitive():
+            return _SPARK_TYPES.get(of.logical or "", _SPARK_TYPES.get(of.kind, of.kind))
+        case Enum():
+            return "string"
+        case Union():
+            return _spark_type(of.inner)
+        case Array():
+            return f"array<{_spark_type(of.items)}>"
+        case Map():
+            return f"map<string,{_spark_type(of.values)}>"
+        case Record():
+            return f"struct<{','.join(f'{each.name}:{_spark_type(each.type)}' for each in of.fields)}>"

@@ -1,0 +1,169 @@
+"""A pipeline's spec as values: what `reading` makes of the YAML file, checked as far as that goes without Spark.
+
+Stages have names and form a line: sources, then transforms in the order of the file, each of which sees those before
+it. Sinks take from stages. Texts that Spark will judge (SQL, expressions) keep the line of the file on which they
+begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from strandline.avro.schema import AvroSource
+from strandline.client.deadletter.letters import RetryPolicy
+from strandline.pipeline.spec.types import Column
+from strandline.pipeline.spec.yaml_lines import Text
+
+# What every row of a source carries beside its own columns: where it came from, and as what.
+ORIGIN: Final = ("_topic", "_partition", "_offset", "_timestamp", "_key", "_value", "_headers")
+TOPIC_SINK: Final = "topic"
+TABLE_SINK: Final = "table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decode:
+    """`json` or `avro` with a schema, `text`, or `raw` (key and value as they are); of files also `csv` and `parquet`,
+    which may be without columns: then those that the files have."""
+
+    format: str
+    columns: tuple[Column, ...]
+    options: Mapping[str, str]
+    avro: AvroSource | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """With `is_retried` a record that it refuses is tried again later, as often as the spec's `retry` says."""
+
+    name: str
+    check: Text
+    is_retried: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """What is done with a stage's rows at its end, in this order."""
+
+    rules: tuple[Rule, ...] = ()
+    watermark: tuple[Text, str] | None = None  # a column, and how late its rows may be
+    dedupe: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Topics, or files for a backfill. `is_table`: the last record of each key, read whole for every batch."""
+
+    name: str
+    line: int
+    topics: tuple[str, ...]
+    files: str | None
+    is_table: bool
+    tombstones: str
+    options: Mapping[str, str]
+    decode: Decode
+    finish: Finish
+
+    def can_fail(self, transforms: Sequence[Transform]) -> bool:
+        """Whether a record of it can become a dead letter. A rule behind a transform may refuse any."""
+        can_decode_all = self.decode.format in ("raw", "parquet")
+        return (
+            not can_decode_all
+            or any(each.required for each in self.decode.columns)
+            or bool(self.finish.rules)
+            or any(transform.finish.rules for transform in transforms)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transform:
+    """Either `sql`, or `function` over the DataFrames of `inputs`."""
+
+    name: str
+    line: int
+    sql: Text | None
+    function: Text | None
+    inputs: tuple[Text, ...]
+    finish: Finish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """`kind` is topic, table, parquet, console, delta or iceberg; `target` the topic, directory or table. `key` and
+    `value` are expressions for a topic; `columns` those by which a table has one row, or Parquet has directories."""
+
+    line: int
+    stage: Text
+    kind: str
+    target: str
+    key: Text | None
+    value: Text | None
+    partitions: int | None
+    configs: Mapping[str, str]
+    columns: tuple[Text, ...]
+    deleted: Text | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """`every` is an interval of Spark, such as `5 seconds`; None: everything that is there now, in batches or once."""
+
+    every: str | None = None
+    is_once: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    file: str
+    name: str
+    brokers_line: int
+    client: Mapping[str, str]  # settings of every client, bootstrap.servers among them
+    producer: Mapping[str, str]  # the same and more, for those that write
+    checkpoint: str
+    commit_group: str | None
+    dead_letters: str | None
+    retry: RetryPolicy | None
+    mode: str  # Spark's output mode of the query that writes into topics
+    trigger: Trigger
+    master: str
+    spark: Mapping[str, str]
+    sources: tuple[Source, ...]
+    transforms: tuple[Transform, ...]
+    sinks: tuple[Sink, ...]
+
+    @property
+    def brokers(self) -> str:
+        return self.client["bootstrap.servers"]
+
+    @property
+    def directory(self) -> Path:
+        """That of the file: Python functions and relative paths are looked for there."""
+        return Path(self.file).resolve().parent
+
+    def located(self, path: str) -> str:
+        """A path or URL of the spec, which is relative to its file."""
+        return path if urlsplit(path).scheme else str(self.directory / path)
+
+    def is_retried(self, source: Source) -> bool:
+        """Whether records of a source can come back through retry topics. A rule behind a transform may refuse any."""
+        finishes = [source.finish, *(transform.finish for transform in self.transforms)]
+        return (
+            self.retry is not None
+            and bool(source.topics)
+            and not source.is_table
+            and any(rule.is_retried for finish in finishes for rule in finish.rules)
+        )
+
+    def letters_topic(self, topic: str) -> str:
+        return self.dead_letters or f"{topic}.dlq"
+
+
+def local_path(location: str) -> Path | None:
+    """Where a path or URL is on this machine; None if it is elsewhere."""
+    url = urlsplit(location)
+    if url.scheme not in ("", "file"):
+        return None
+    return Path(url.path if url.scheme else location)

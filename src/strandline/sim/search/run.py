@@ -1,0 +1,209 @@
+"""One scenario with one seed, from an empty cluster to the verdict.
+
+1. The cluster starts, the workloads begin, and faults strike for a while.
+2. Everything is healed. Then the cluster must become whole: all nodes run, every replica is in sync. The workloads
+   must come to their end: what can be answered is answered, what was acknowledged is read.
+3. The checkers judge: those that watched all the time, and those that look at what is there in the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Protocol
+
+from strandline.config import InvalidConfig
+from strandline.sim.checks import groups, history, log
+from strandline.sim.checks.leaders import Leaders
+from strandline.sim.checks.quorum import QuorumSafety
+from strandline.sim.history import ACKNOWLEDGED, COMMITTED, History, Violation
+from strandline.sim.search import faults as fault_kinds
+from strandline.sim.search.faults import Event, Faults
+from strandline.sim.search.plans import Plan
+from strandline.sim.workloads.groups import GroupWorkload
+from strandline.sim.workloads.log import LogWorkload
+from strandline.sim.workloads.loops import LoopWorkload
+from strandline.sim.workloads.reading import read_whole
+from strandline.sim.workloads.transactions import TransactionWorkload
+from strandline.sim.world import REPLICATED, World
+
+_LIVE_S: Final = 180.0
+_WATCH_S: Final = 0.05
+# The coordinators' topics are small, and late transactions are noticed soon.
+_SETTINGS: Final = {
+    "transaction.state.log.num.partitions": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "offsets.topic.num.partitions": "3",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+class Workload(Protocol):
+    @property
+    def topics(self) -> dict[str, int]:
+        """Their partitions."""
+        ...
+
+    async def begin(self) -> None: ...
+
+    async def end(self) -> None: ...
+
+
+WORKLOADS: Final[dict[str, Callable[[World, History, float], Workload]]] = {
+    "log": LogWorkload,
+    "transactions": TransactionWorkload,
+    "loops": LoopWorkload,
+    "groups": GroupWorkload,
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    scenario: str
+    seed: int
+    scenario_path: str = ""  # where it is a file
+    verdict: str = "ok"
+    message: str = ""
+    trace_hash: str = ""
+    virtual_s: float = 0.0
+    cpu_s: float = 0.0
+    acknowledged: int = 0
+    events: list[Event] = field(default_factory=list)
+    fault_counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_ok(self) -> bool:
+        return self.verdict == "ok"
+
+
+def events_of(plan: Plan, seed: int) -> list[Event]:
+    """The faults that a seed gives a scenario."""
+    with World(seed) as world:
+        first = plan.controllers + 1
+        nodes = range(first, first + plan.nodes)
+        return fault_kinds.draw(plan.faults, nodes, world.generator("faults", plan.name))
+
+
+def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
+    """Never raises for what the simulation finds: that is the verdict."""
+    given = events_of(plan, seed) if events is None else events
+    outcome = Outcome(scenario=plan.name, scenario_path=plan.path, seed=seed, events=given)
+    begun_s = time.process_time()
+    with World(seed) as world:
+        trial = _Trial(world, plan)
+        try:
+            world.run(trial.run(given))
+        except Violation as error:
+            outcome.verdict, outcome.message = error.verdict, _told(error)
+        except InvalidConfig:
+            raise  # of the plan's settings: nothing was simulated
+        except Exception as error:
+            outcome.verdict, outcome.message = type(error).__name__, _told(error)
+        outcome.trace_hash = world.trace_hash
+        outcome.virtual_s = world.loop.time()
+        outcome.fault_counts = trial.counts
+        outcome.acknowledged = trial.acknowledged
+    outcome.cpu_s = time.process_time() - begun_s
+    return outcome
+
+
+def _told(error: BaseException) -> str:
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+
+
+class _Trial:
+    def __init__(self, world: World, plan: Plan) -> None:
+        self._world = world
+        self._plan = plan
+        self._history = History()
+        self._workloads: list[Workload] = []
+        self._leaders = Leaders()
+        self._quorum = QuorumSafety()
+        self._groups = groups.ConsumerGroups()
+        self.counts: dict[str, int] = {}
+
+    @property
+    def acknowledged(self) -> int:
+        committed = sum(each.fate == COMMITTED for each in self._history.transactions.values())
+        return committed + sum(send.fate == ACKNOWLEDGED for send in self._history.sends)
+
+    @property
+    def _topics(self) -> dict[str, int]:
+        return {topic: count for each in self._workloads for topic, count in each.topics.items()}
+
+    async def run(self, events: list[Event]) -> None:
+        world = self._world
+        settings = _SETTINGS | self._plan.settings
+        if self._plan.controllers:
+            world.add_controllers(self._plan.controllers, self._plan.nodes, settings=REPLICATED | settings)
+        else:
+            world.add_cluster(self._plan.nodes, settings=settings)
+        await world.start_all()
+        self._workloads = [
+            WORKLOADS[name](world, self._history, self._plan.pauses) for name in self._plan.workloads
+        ]
+        for workload in self._workloads:
+            await workload.begin()
+        watching = world.start_task(self._watch())
+        faults = Faults(world, lambda: log.are_in_sync(world))
+        self.counts = faults.counts
+        await faults.run(events)
+        await faults.heal()
+        await self._until("the nodes do not start", lambda: all(n.is_running for n in world.nodes.values()))
+        await self._until("not every replica gets in sync", self._is_whole)
+        for workload in self._workloads:
+            await workload.end()
+        await self._until(
+            "the copies stay different",
+            lambda: self._is_whole() and log.difference(world, list(self._topics)) is None,
+        )
+        watching.cancel()
+        await self._judge()
+
+    def _is_whole(self) -> bool:
+        return log.are_in_sync(self._world, list(self._topics))
+
+    async def _until(self, otherwise: str, condition: Callable[[], bool]) -> None:
+        deadline = self._world.loop.time() + _LIVE_S
+        while not condition():
+            if self._world.loop.time() > deadline:
+                raise Violation("not-live", otherwise)
+            await asyncio.sleep(0.1)
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                for watcher in (self._leaders, self._quorum, self._groups):
+                    watcher.look(self._world)
+            except Violation as violation:
+                self._world.loop.fail(violation)  # nobody waits for this task
+            await asyncio.sleep(_WATCH_S)
+
+    async def _judge(self) -> None:
+        if not self.acknowledged:
+            raise Violation("nothing-happened", "no write was acknowledged")
+        for topic, partitions in self._topics.items():
+            self._history.final.update(await read_whole(self._world, topic, partitions))
+        log.check(self._world, list(self._topics))
+        self._quorum.check(self._world)
+        groups.check(self._history)
+        history.check(self._history)
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "scenario": outcome.scenario,
+        "seed": outcome.seed,
+        "verdict": outcome.verdict,
+        "message": outcome.message,
+        "trace_hash": outcome.trace_hash,
+        "virtual_s": round(outcome.virtual_s, 3),
+        "cpu_s": round(outcome.cpu_s, 3),
+        "acknowledged": outcome.acknowledged,
+        "faults": outcome.fault_counts,
+        "events": [asdict(event) for event in outcome.events],
+    }

@@ -1,0 +1,1 @@
+"""Sinks: exactly once by transactions of micro-batches, and at least once."""

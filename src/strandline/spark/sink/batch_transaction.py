@@ -1,0 +1,154 @@
+"""One transaction of a sink, as the driver conducts it: take over, write, mark, commit; or abort.
+
+Steps, and what is left if the driver dies after each:
+    begin     InitProducerId under the sink's name: whoever had it is fenced, what it left open is aborted
+    write     rows are in their topics, uncommitted: the next `begin` aborts them
+    mark      the marker too: the same
+    commit    rows and marker are visible together, or neither is
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from strandline.client.admin.producers import TransactionDescription
+from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, ProducerFencedError
+from strandline.client.producer.shared_transaction import TransactionTicket
+from strandline.client.sync import Admin, TransactionOwner
+from strandline.spark.cluster import admin_settings
+from strandline.spark.sink.batch_decision import Marker
+from strandline.spark.sink.commit_markers import MarkerLog
+from strandline.spark.sink.row_partitioning import partition_counts
+from strandline.spark.sink.task_writer import write_in_transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class TakenOverError(RuntimeError):
+    """Another driver uses the sink's name: this one must not go on."""
+
+
+class TransactionTooLongError(RuntimeError):
+    """The coordinator aborted the batch because it took longer than the transaction's timeout."""
+
+
+class UnknownOutcomeError(RuntimeError):
+    """The commit was asked for and its answer did not come: the rows are all there, or none is."""
+
+
+class BatchTransaction:
+    def __init__(
+        self, settings: Mapping[str, str], name: str, timeout_ms: int, admin: Admin | None = None
+    ) -> None:
+        """`admin` is one that somebody else closes; without one the transaction opens its own when it needs one."""
+        self._settings = dict(settings)
+        self._name = name
+        self._timeout_ms = timeout_ms
+        self._given_admin = admin
+        self._owner: TransactionOwner | None = None
+        self._ticket: TransactionTicket | None = None
+        self._began_at = 0.0
+        self.is_commit_asked = False
+
+    def begin(self) -> None:
+        """Does nothing but start the clock where it was begun ahead of its batch."""
+        self._began_at = time.monotonic()
+        if self._ticket is not None:
+            return
+        owner_settings: dict[str, Any] = {
+            **self._settings,
+            "transactional.id": self._name,
+            "transaction.timeout.ms": self._timeout_ms,
+            "linger.ms": 0,  # it sends one record, and waits for it
+        }
+        self._owner = TransactionOwner(owner_settings)
+        self._owner.init_transactions()
+        self._began_at = time.monotonic()
+        self._owner.begin_transaction()
+        self._ticket = self._owner.ticket
+
+    @property
+    def ticket(self) -> TransactionTicket:
+        """What tasks write with."""
+        assert self._ticket is not None, "begin comes first"
+        return self._ticket
+
+    def write(
+        self, df: DataFrame, topic: str | None, seen: Iterable[str] = (), in_place: bool = False
+    ) -> dict[str, int]:
+        """How many rows went into each topic; `seen` are those that batches before had rows for. `in_place` allows to
+        try it without a shuffle, and raises ElsewhereError where that does not work."""
+        with self._admin() as admin:
+            counts = partition_counts(admin, topic, seen)
+        return write_in_transaction(df, self.ticket, self._settings, topic, counts, in_place=in_place)
+
+    def mark(self, markers: MarkerLog, marker: Marker) -> None:
+        assert self._owner is not None, "begin comes first"
+        self._owner.send_and_wait(**markers.record(marker))
+
+    def commit(self) -> None:
+        assert self._owner is not None, "begin comes first"
+        self.is_commit_asked = True
+        self._owner.commit_transaction()
+
+    def explain(self, error: BaseException) -> Exception | None:
+        """What a failure means where writing again cannot help; None where it can.
+
+        A commit whose answer did not come may have been carried out, and be refused when it is asked for again: then
+        the next attempt finds its marker.
+        """
+        if isinstance(error, KafkaTimeoutError | ConnectionFailedError):
+            return None
+        try:
+            with self._admin() as admin:
+                found = admin.describe_transactions([self._name])[self._name]
+        except KafkaError:
+            return None
+        ticket = self._ticket
+        if ticket is None or _is_committed(found, ticket):
+            return None
+        is_ours = (found.producer_id, found.epoch) == (ticket.producer_id, ticket.epoch)
+        if is_ours and not isinstance(error, ProducerFencedError):
+            return None
+        seconds = time.monotonic() - self._began_at
+        if seconds * 1000 >= self._timeout_ms:
+            return TransactionTooLongError(
+                f"the batch took {seconds:.1f} s and was aborted whole, because a transaction of sink {self._name} may "
+                f"take {self._timeout_ms / 1000:.1f} s: raise transaction_timeout_ms (up to the brokers' "
+                "transaction.max.timeout.ms), or make batches smaller with maxOffsetsPerTrigger"
+            )
+        return TakenOverError(
+            f"another driver has taken over sink {self._name}: the batch was aborted whole. Stop one of the two, or "
+            "give them different names"
+        )
+
+    def abort(self) -> None:
+        """Fences the transaction: brokers drop what was written, and refuse tasks that are still running."""
+        self.close()
+        with self._admin() as admin:
+            admin.fence_producers([self._name])
+
+    @contextmanager
+    def _admin(self) -> Iterator[Admin]:
+        if self._given_admin is not None:
+            yield self._given_admin
+            return
+        with Admin(admin_settings(self._settings)) as opened:
+            yield opened
+
+    def close(self) -> None:
+        if self._owner is not None:
+            self._owner.close(0)
+            self._owner = None
+
+
+def _is_committed(found: TransactionDescription, ticket: TransactionTicket) -> bool:
+    """Whether it is the ticket's own transaction that was committed last. With transaction version 2 (KIP-890) a commit
+    raises the epoch by one; whoever takes over raises it first, and raises it again with a commit."""
+    epochs = (ticket.epoch, ticket.epoch + 1) if ticket.is_version_2 else (ticket.epoch,)
+    is_ours = found.producer_id == ticket.producer_id and found.epoch in epochs
+    return is_ours and found.state in ("PrepareCommit", "CompleteCommit")
