@@ -13,12 +13,12 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID
+from strandline.base.planned import Planned
 from strandline.base.topics import colliding_name, invalid_topic_name
 from strandline.controller.brokers import only_directory
 from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, TopicState
 from strandline.controller.observers import OBSERVERS, brokers_named, named_observers, without_observers
 from strandline.controller.placement import place
-from strandline.controller.plans import Planned
 from strandline.ports.random import Random
 from strandline.wire.api.k19_create_topics import (
     CreatableTopic,

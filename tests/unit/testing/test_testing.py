@@ -20,8 +20,8 @@ from confluent_kafka import Producer
 
 from strandline import testing
 from strandline.broker.broker import Broker
-from strandline.broker.coordinator.auto_topic_creation import TopicCreation
-from strandline.broker.metadata.raft_node import QuorumNode
+from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
+from strandline.broker.metadata.raft_node import RaftNode
 from strandline.config import InvalidConfig
 from strandline.storage.directory import UnusableDirectory
 from strandline.testing import (
@@ -353,9 +353,9 @@ def test_a_broker_that_halts_fails_its_test_and_not_the_whole_run(
 
     async def main() -> None:
         if moment == "while it starts":
-            monkeypatch.setattr(QuorumNode, "_write_one", broken)
+            monkeypatch.setattr(RaftNode, "_write_one", broken)
         async with broker(data_dir=tmp_path / "a") as b:
-            monkeypatch.setattr(TopicCreation, "_ask_the_controller", broken)
+            monkeypatch.setattr(AutoTopicCreation, "_ask_controller", broken)
             await asyncio.to_thread(topics_of, b.bootstrap, "t")
 
     with pytest.raises(BrokerHalted, match="an offset went back"):

@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
-if TYPE_CHECKING:
-    from strandline.broker.server.connection import ClientConnection
+
+class MemoryUser(Protocol):
+    """A connection that receives large requests."""
+
+    def memory_granted(self) -> None:
+        """Called when there is room for the request that waits."""
+        ...
+
+
+class LimitedConnection(Protocol):
+    """A connection that is counted, and perhaps held back."""
+
+    listener: str
+    is_controller_listener: bool
+    last_active: float
+
+    @property
+    def peer_address(self) -> str: ...
+
+    @property
+    def is_idle(self) -> bool: ...
+
+    def serve(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def end_idle(self) -> None: ...
 
 
 class RequestMemory:
@@ -19,10 +44,10 @@ class RequestMemory:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
-        self._queue: dict[ClientConnection, int] = {}  # in the order in which they came
+        self._queue: dict[MemoryUser, int] = {}  # in the order in which they came
         self._is_granting = False
 
-    def charge(self, size: int, connection: ClientConnection) -> bool:
+    def charge(self, size: int, connection: MemoryUser) -> bool:
         """True if there is room; otherwise `connection.memory_granted` is called when there is."""
         if self._queue or not self._fits(size):
             self._queue[connection] = size
@@ -35,8 +60,8 @@ class RequestMemory:
         assert self.used >= 0
         self._grant()
 
-    def forget(self, connection: ClientConnection) -> None:
-        """The connection has ended: if it waits for room, those behind it do not wait for it."""
+    def forget(self, connection: MemoryUser) -> None:
+        """The connection has ended: if it waits for room, those after it do not wait for it."""
         if self._queue.pop(connection, None) is not None:
             self._grant()
 
@@ -60,7 +85,7 @@ class RequestMemory:
         return self.limit <= 0 or self.used == 0 or self.used + size <= self.limit
 
 
-class Connections:
+class ConnectionLimits:
     """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away.
 
     While the node starts, its ports are open and nobody is served: what leads which partition, and in which epoch, is
@@ -79,17 +104,17 @@ class Connections:
         self._count_max = count_max
         self._protected_listener = protected_listener
         self._per_address_max = per_address_max
-        self._served: dict[ClientConnection, None] = {}
-        self._quorum: dict[ClientConnection, None] = {}  # other nodes, at the controllers' listener
-        self._held: dict[ClientConnection, None] = {}
+        self._served: dict[LimitedConnection, None] = {}
+        self._quorum: dict[LimitedConnection, None] = {}  # other nodes, at the controllers' listener
+        self._held: dict[LimitedConnection, None] = {}
         self._by_address: dict[str, int] = {}
-        self._addresses: dict[ClientConnection, str] = {}
+        self._addresses: dict[LimitedConnection, str] = {}
         self._is_serving = True
 
     def __len__(self) -> int:
         return len(self._served) + len(self._quorum)
 
-    def admit(self, connection: ClientConnection) -> Literal["serve", "hold", "refuse"]:
+    def admit(self, connection: LimitedConnection) -> Literal["serve", "hold", "refuse"]:
         address = connection.peer_address.rpartition(":")[0]
         self._addresses[connection] = address
         self._by_address[address] = self._by_address.get(address, 0) + 1
@@ -104,13 +129,13 @@ class Connections:
             return "hold"
         return "serve"
 
-    def _is_protected(self, connection: ClientConnection) -> bool:
+    def _is_protected(self, connection: LimitedConnection) -> bool:
         return connection.listener == self._protected_listener
 
     def _has_place(self) -> bool:
         return len(self._served) < self._count_max()
 
-    def ended(self, connection: ClientConnection) -> None:
+    def ended(self, connection: LimitedConnection) -> None:
         address = self._addresses.pop(connection, None)
         if address is not None:
             self._by_address[address] -= 1
@@ -135,12 +160,12 @@ class Connections:
         while self._is_serving and self._held and self._has_place():
             self._serve(next(iter(self._held)))
 
-    def _serve(self, connection: ClientConnection) -> None:
+    def _serve(self, connection: LimitedConnection) -> None:
         del self._held[connection]
         self._served[connection] = None
         connection.serve()
 
-    def idle_since(self, moment: float) -> list[ClientConnection]:
+    def idle_since(self, moment: float) -> list[LimitedConnection]:
         return [c for c in [*self._served, *self._quorum] if c.last_active < moment and c.is_idle]
 
     def close_all(self) -> None:

@@ -94,7 +94,7 @@ async def test_clients_do_not_keep_out_brokers_that_have_a_listener_of_their_own
 @in_world(max_connections="1")
 async def test_the_quorum_is_served_however_many_clients_there_are(world: World) -> None:
     assert await is_served(world.connect())
-    accept = _Acceptor(world.broker, "CONTROLLER", 1000, is_controller=True)
+    accept = _Acceptor(world.broker._server, "CONTROLLER", is_controller=True)
     assert await is_served(Client(world, accept(), "127.0.0.1:1"))
 
 
@@ -119,10 +119,10 @@ async def test_a_thousand_clients_that_leave_while_they_wait_for_memory_keep_nob
     first.disconnect()
     await asyncio.sleep(0)
     assert not last.is_paused
-    assert world.broker.memory.used == MEGABYTE
+    assert world.broker.request_memory.used == MEGABYTE
     last.disconnect()
     await asyncio.sleep(0)
-    assert world.broker.memory.used == 0
+    assert world.broker.request_memory.used == 0
 
 
 @in_world(queued_max_request_bytes=str(2 * MEGABYTE), socket_request_max_bytes=str(2 * MEGABYTE))
@@ -151,7 +151,7 @@ async def test_idle_connections_are_closed_and_busy_ones_stay(world: World) -> N
     world.clock.ms += 4000
     await active.call(ApiVersionsRequest(), 0)
     world.clock.ms += 2000
-    await world.broker.background.close_idle()
+    await world.broker.close_idle()
     assert (idle.is_closed, waiting.is_closed, active.is_closed) == (True, False, False)
 
 
@@ -164,7 +164,7 @@ async def test_a_client_that_never_reads_its_answer_is_idle_too(world: World) ->
     client.ask(fetch((0, 0)), FETCH)
     assert client.unsent_bytes > 100_000
     world.clock.ms += 6000
-    await world.broker.background.close_idle()
+    await world.broker.close_idle()
     assert client.was_aborted
 
 
@@ -172,7 +172,7 @@ async def test_a_client_that_never_reads_its_answer_is_idle_too(world: World) ->
 async def test_without_a_limit_nobody_is_idle(world: World) -> None:
     client = world.connect()
     world.clock.ms += 10**12
-    await world.broker.background.close_idle()
+    await world.broker.close_idle()
     assert not client.is_closed
 
 
