@@ -124,7 +124,7 @@ class NodeClients(Generic[K]):
         client = self._clients[key] = NodeClient(self._network, self._client_id, host, port)
         return client
 
-    def keys(self) -> list[K]:
+    def known(self) -> list[K]:
         return list(self._clients)
 
     def close(self, key: K) -> None:
@@ -133,7 +133,7 @@ class NodeClients(Generic[K]):
             client.close()
 
     def close_all(self) -> None:
-        for key in self.keys():
+        for key in self.known():
             self.close(key)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode
 from strandline.base.planned import Planned
@@ -18,13 +18,16 @@ class Identity(NamedTuple):
     epoch: int
 
 
+_NOBODY: Final = Identity(-1, -1)
+
+
 class TxnResponse(NamedTuple):
     code: int = ErrorCode.NONE
-    identity: Identity = Identity(-1, -1)
+    identity: Identity = _NOBODY
 
 
 def planned(
-    change: Transaction | None = None, code: int = ErrorCode.NONE, identity: Identity = Identity(-1, -1)
+    change: Transaction | None = None, code: int = ErrorCode.NONE, identity: Identity = _NOBODY
 ) -> Planned[TxnResponse]:
     """A plan with this change to be written, or with none."""
     return Planned(records=() if change is None else (change,), response=TxnResponse(code, identity))

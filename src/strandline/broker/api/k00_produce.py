@@ -9,10 +9,10 @@ later, KIP-951); of transactions INVALID_TXN_STATE,
 TRANSACTION_ABORTABLE (11 and later), CONCURRENT_TRANSACTIONS (12 and later), INVALID_PRODUCER_ID_MAPPING. From version
 12 on a transactional batch adds its partition to the transaction by itself (KIP-890).
 Differs from Kafka: a repeated batch from before the last five gets DUPLICATE_SEQUENCE_NUMBER once it is committed, if
-it is known to have been written, where Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER; a batch that leaves a gap only because the one before it was refused a moment ago gets the error
-of that one, where Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER; below the minimum in sync a repeated batch waits for the
-high watermark, where Kafka answers NOT_ENOUGH_REPLICAS; records are not decoded unless the topic's configuration asks
-for it.
+it is known to have been written, where Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER; a batch that leaves a gap only
+because the one before it was refused a moment ago gets the error of that one, where Kafka answers
+OUT_OF_ORDER_SEQUENCE_NUMBER; below the minimum in sync a repeated batch waits for the high watermark, where Kafka
+answers NOT_ENOUGH_REPLICAS; records are not decoded unless the topic's configuration asks for it.
 
 The request is walked by hand: this is the hot path, and its cost is per batch.
 """

@@ -33,7 +33,10 @@ class AutoTopicCreation:
         self._under_way: dict[str, asyncio.Task[dict[str, KafkaError]]] = {}
 
     async def create_by_name(self, names: Sequence[str]) -> dict[str, KafkaError]:
-        """Creates topics; returns those that could not be created, and why. One that is not in the image then is under way."""
+        """Creates topics; returns those that could not be created, and why.
+
+        A topic that is neither refused nor in the image afterwards is still being created.
+        """
         new = [name for name in names if name not in self._under_way]
         if new:
             task = self._node.tasks.start(self._create([self._topic(name) for name in new]))

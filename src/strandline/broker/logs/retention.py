@@ -1,4 +1,4 @@
-"""Deletes the segments that have outlived their topic's retention. Partitions that nobody has used are opened for it."""
+"""Deletes segments that have outlived their topic's retention. Partitions that nobody has used are opened for it."""
 
 from __future__ import annotations
 

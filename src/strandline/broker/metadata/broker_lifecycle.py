@@ -101,8 +101,9 @@ class BrokerLifecycle:
                     self.epoch = response.broker_epoch
                     return
             if code in _FATAL:
+                why = _FATAL[ErrorCode(code)]
                 raise CannotJoin(
-                    f"the controllers refuse broker {self._node.node_id} ({error_name(code)}): {_FATAL[ErrorCode(code)]}"
+                    f"the controllers refuse broker {self._node.node_id} ({error_name(code)}): {why}"
                 )
             if said != error_name(code):
                 said = error_name(code)

@@ -131,7 +131,7 @@ class ControllerChannel:
         asyncio.get_running_loop().call_later(_LAST_RESPONSES_S, self._leave_others)
 
     def _leave_others(self) -> None:
-        for key in self._clients.keys():
+        for key in self._clients.known():
             if key[0] != self._quorum.leader_id:
                 self._clients.close(key)
 

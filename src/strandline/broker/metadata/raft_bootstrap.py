@@ -52,7 +52,7 @@ def metadata_directory(config: BrokerConfig) -> str:
 
 
 def take_directories(node: NodeContext, directories: list[LogDirectory]) -> None:
-    """Takes the directories of log.dirs. The others serve while some cannot be read; without its metadata log there is no node.
+    """Takes the directories of log.dirs. Where some cannot be read the others serve, but not without the metadata log.
 
     Each goes into `directories` as soon as it is taken, so that it can be given back if another is refused.
     """

@@ -364,7 +364,7 @@ class ClientConnection:
                     connection.send_file(part.file, part.position, part.size)
                     head = bytearray()
         except OSError as error:
-            # The response's size may have been sent, so nothing else can follow. The next read of the log tells the disk.
+            # The response's size may have been sent, so nothing else can follow. The next read of the log says why.
             self._fail(f"records cannot be read: {error}")
             return
         if not head:
