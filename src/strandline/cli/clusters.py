@@ -37,9 +37,8 @@ def up_cluster(options: argparse.Namespace) -> int:
         )
     home = Path(tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data)
     try:
-        settings = given_settings(options.set)
-        home.mkdir(parents=True, exist_ok=True)
-        cluster = Cluster(home, options.nodes, settings, first_port=options.port)
+        cluster = Cluster(home, options.nodes, _settings(options), first_port=options.port)
+        cluster.prepare()
         _run(cluster, options)
     except OSError as error:
         return fail(f"the cluster cannot run: {reason(error)}")
@@ -49,6 +48,17 @@ def up_cluster(options: argparse.Namespace) -> int:
         if options.ephemeral:
             shutil.rmtree(home, ignore_errors=True)
     return 0
+
+
+def _settings(options: argparse.Namespace) -> dict[str, str]:
+    """Those of `--set`, for every node; ValueError for one that only one node can have."""
+    settings = given_settings(options.set)
+    for key in ("log.dirs", "log.dir", "metadata.log.dir"):
+        if key in settings:
+            raise ValueError(
+                f"--set {key}: each node of `up --nodes` has a directory of its own below --data"
+            )
+    return settings
 
 
 def _run(cluster: Cluster, options: argparse.Namespace) -> None:
