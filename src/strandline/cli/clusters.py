@@ -35,7 +35,10 @@ def up_cluster(options: argparse.Namespace) -> int:
         return fail(
             "--host: nodes of `up --nodes` listen on 127.0.0.1; for other addresses run `server` on each"
         )
-    home = Path(tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data)
+    # An absolute path: a node's settings name it, and may be used from elsewhere.
+    home = Path(
+        tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else os.path.abspath(options.data)
+    )
     try:
         cluster = Cluster(home, options.nodes, _settings(options), first_port=options.port)
         cluster.prepare()
@@ -105,7 +108,7 @@ def _wait_until_in_sync(admin: Admin, asked: threading.Event) -> bool:
 
 
 def _greeting(cluster: Cluster, options: argparse.Namespace, seconds: float, is_full: bool) -> str:
-    where = f"{cluster.home} (gone when this ends)" if options.ephemeral else os.path.abspath(cluster.home)
+    where = f"{cluster.home} (gone when this ends)" if options.ephemeral else str(cluster.home)
     state = "every replica is in sync" if is_full else "NOT every replica is in sync yet"
     return (
         f"Strandline is ready: {len(cluster.nodes)} nodes after {seconds:.1f} s, {state}.\n"
