@@ -62,6 +62,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def taken_port() -> Iterator[int]:
+    """A port on which no node can start, so that a start which should have been refused does not stay."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -71,12 +72,19 @@ def taken_port() -> Iterator[int]:
 @pytest.mark.parametrize("command", ["up", "server", "format"])
 @pytest.mark.parametrize("make", [cluster, old_cluster, half_moved])
 def test_a_cluster_s_directory_is_refused_to_a_broker(
-    command: str, make: Callable[[Path], None], data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str,
+    make: Callable[[Path], None],
+    data: Path,
+    taken_port: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     make(data)
     file = tmp_path / "server.properties"
-    file.write_text(render_properties(embedded_settings(port=0, data=str(data), host="127.0.0.1")))
-    arguments = ["--port", "0", "--data", str(data)] if command == "up" else ["--config", str(file)]
+    settings = embedded_settings(port=taken_port, data=str(data), host="127.0.0.1")
+    file.write_text(render_properties(settings))
+    port = ["--port", str(taken_port), "--host", "127.0.0.1"]
+    arguments = [*port, "--data", str(data)] if command == "up" else ["--config", str(file)]
     before = tree(data)
     assert main([command, *arguments]) == 2
     said = capsys.readouterr().err
@@ -110,11 +118,12 @@ def test_a_directory_of_something_else_is_refused_and_stays_as_it_is(
 
 @pytest.mark.parametrize("place", ["nodes", "nodes/2", "node-2"])
 def test_a_part_of_a_cluster_is_refused_to_a_broker(
-    place: str, data: Path, capsys: pytest.CaptureFixture[str]
+    place: str, data: Path, taken_port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (old_cluster if place == "node-2" else cluster)(data)
     before = tree(data)
-    assert main(["up", "--port", "0", "--data", str(data / place)]) == 2
+    port = ["--port", str(taken_port), "--host", "127.0.0.1"]
+    assert main(["up", *port, "--data", str(data / place)]) == 2
     assert f"`strandline up --nodes 3 --data {data}`" in capsys.readouterr().err
     assert tree(data) == before
 

@@ -45,6 +45,7 @@ class CrashingDisk(QuickDisk):
 
 
 def format_node(node_id: int, path: str) -> None:
+    assert not Path(path).exists(), "a node begins with nothing"
     format_log_directory(Path(path), node_id)
 
 
