@@ -129,6 +129,41 @@ def test_a_process_keeps_its_port_over_a_restart(tmp_path: Path) -> None:
         assert running.bootstrap == first
 
 
+def test_a_process_keeps_its_data_where_it_is_told_whatever_the_path_has_in_it(tmp_path: Path) -> None:
+    data = tmp_path / "back\\slash \xfc # ! : = ${x}" / "new\\t"
+    data.parent.mkdir()
+    with running_broker(data_dir=data):
+        assert (data / "meta.properties").exists()
+    assert [each.name for each in tmp_path.iterdir()] == [data.parent.name]
+
+
+def test_a_path_that_settings_cannot_name_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with broker(data_dir=tmp_path / "x,y"):
+            pass
+
+    with pytest.raises(UnusableDirectory, match="has a comma"):
+        asyncio.run(main())
+    with pytest.raises(UnusableDirectory, match="has a comma"):
+        Cluster(tmp_path / "x,y", 3, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cluster_holds_its_directory_from_the_start_to_the_stop(tmp_path: Path) -> None:
+    first, second = Cluster(tmp_path, 2, {}), Cluster(tmp_path, 2, {})
+    assert list(tmp_path.iterdir()) == [], "until it is prepared there is nothing"
+    first.prepare()
+    first.prepare()  # as its start does
+    with pytest.raises(UnusableDirectory, match=f"in use by process {os.getpid()}"):
+        second.prepare()
+    first.stop()
+    second.prepare()
+    assert second.cluster_id == first.cluster_id
+    second.stop()
+    with pytest.raises(UnusableDirectory, match="a cluster of 2 nodes, not of 3"):
+        Cluster(tmp_path, 3, {}).prepare()
+
+
 def test_a_process_that_does_not_start_says_why() -> None:
     with pytest.raises(RuntimeError, match=r"num\.partitions"), running_broker(num_partitions="-7"):
         pass
