@@ -24,6 +24,7 @@ from strandline.config import (
     replace_broker,
 )
 from strandline.config.alter import SET
+from strandline.config.describe import created_topic_entries, describe_broker, describe_topic
 from strandline.config.dynamic import BROKER, TOPIC
 from tests.oracle.java_worker import JavaWorker
 
@@ -283,13 +284,13 @@ def shown(entries: tuple[ConfigEntry, ...]) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_a_topic_is_described_as_apache_kafka_does(apache: JavaWorker, overlay: Overlay) -> None:
-    here = shown(overlay.configs().describe_topic("t"))
+    here = shown(describe_topic(overlay.configs(), "t"))
     assert here == ask(apache, "describe topic", **overlay.question())
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_a_broker_is_described_as_apache_kafka_does(apache: JavaWorker, overlay: Overlay) -> None:
-    here = shown(overlay.configs().describe_broker(1))
+    here = shown(describe_broker(overlay.configs(), 1))
     del here["leader.imbalance.per.broker.percentage"]  # a key that Kafka had before KRaft
     assert here == ask(apache, "describe broker", **overlay.question())
 
@@ -298,7 +299,7 @@ def test_a_broker_is_described_as_apache_kafka_does(apache: JavaWorker, overlay:
 def test_what_is_set_for_all_brokers_is_described_as_apache_kafka_does(
     apache: JavaWorker, overlay: Overlay
 ) -> None:
-    here = shown(overlay.configs().describe_broker(None))
+    here = shown(describe_broker(overlay.configs(), None))
     assert here == ask(apache, "describe shared", **overlay.question())
 
 
@@ -310,7 +311,7 @@ TRUSTED = [overlay for overlay in OVERLAYS if overlay.shared.get("log.segment.by
 def test_a_new_topic_is_told_its_settings_as_apache_kafka_does(apache: JavaWorker, overlay: Overlay) -> None:
     here = {
         entry.name: [entry.value, entry.source]
-        for entry in overlay.configs().created_topic_entries(overlay.topic)
+        for entry in created_topic_entries(overlay.configs(), overlay.topic)
     }
     assert here == ask(apache, "create topic", **overlay.question())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from strandline.base.ids import ZERO_UUID
 from strandline.broker.api.offset_commit_template import CommitRequest, CommitTemplate, with_offsets
-from strandline.groups.offsets import OffsetChanges
+from strandline.groups.committed_offset import OffsetChanges
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -18,9 +18,9 @@ from strandline.base.moment import Moment
 from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.broker.server.request_batching import RequestBatcher
 from strandline.groups.classic.rebalance import join_refused, sync_refused
+from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.groups.members import Caller
-from strandline.groups.offsets import OffsetChanges
 from strandline.groups.result import Outcome
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from strandline.groups.offsets import OffsetChanges, Offsets
+from strandline.groups.committed_offset import OffsetChanges
+from strandline.groups.offsets import Offsets
 from strandline.partition.open_transactions import OpenTransactions
 from strandline.sim.search.plans import shipped
 from strandline.sim.search.run import run

@@ -12,6 +12,7 @@ from strandline.groups import offset_requests
 from strandline.groups.classic.group import ClassicGroup
 from strandline.groups.classic.protocol import ClassicProtocol
 from strandline.groups.classic.rebalance import ClassicRebalance
+from strandline.groups.committed_offset import CommittedOffset
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.consumer import changes, protocol, reconciliation
 from strandline.groups.consumer.protocol import ConsumerProtocol
@@ -19,7 +20,7 @@ from strandline.groups.migration import migration
 from strandline.groups.migration.classic_requests import MixedRequests
 from strandline.groups.migration.migration import Mixed
 from strandline.groups.offset_requests import OffsetRequests
-from strandline.groups.offsets import CommittedOffset, Offsets
+from strandline.groups.offsets import Offsets
 from strandline.groups.result import Entry, Outcome
 from strandline.groups.shard import GroupShard
 from tests.spec import test_kip_62_heartbeats_and_rebalance_timeout as kip_62

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from strandline.broker.api.table import TABLE
+from strandline.cli.parser import build_parser
 from strandline.cli.serving import fail, reason
 from strandline.client.config.reference import render_client_reference
 from strandline.config.reference import render_reference
@@ -40,8 +41,6 @@ def api_support() -> str:
 
 
 def command_line() -> str:
-    from strandline.cli.main import build_parser
-
     parser, commands = build_parser()
     lines = [
         "# Command line",

@@ -192,7 +192,7 @@ def _alter_group(configs: DynamicConfigs, group: str, changes: Sequence[ConfigCh
     if isinstance(altered, Refused):
         return altered
     try:
-        check_group(configs, altered.overrides)
+        check_group(configs.broker_value, altered.overrides)
     except InvalidConfig as invalid:
         return Refused("INVALID_CONFIG", invalid.message)
     return altered

@@ -1,24 +1,22 @@
-"""What DescribeConfigs and CreateTopics tell of a setting: its value, where it comes from, what else there was.
+"""DescribeConfigs and CreateTopics: the value of each setting, where it comes from, and its synonyms.
 
-The answers follow Apache Kafka's ConfigHelper, quirks included. One surprises: a topic's retention.ms that
+The entries follow Apache Kafka's ConfigHelper, quirks included. One surprises: a topic's retention.ms that
 comes from log.retention.hours is described as a default without synonyms, because the list of synonyms is cut
-before the first one of the name log.retention.ms. CreateTopics has a resolver of its own and tells it right.
+before the first one of the name log.retention.ms. CreateTopics has a resolver of its own and says it right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from strandline.config.definition import READ_ONLY, UNKNOWN_TYPE_CODE, ConfigKey, Required
+from strandline.config.dynamic import GROUP, TOPIC, DynamicConfigs
 from strandline.config.java import INT_MAX, INT_MIN, parse_integer, trim
 from strandline.config.keys.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS, find_key, synonyms
 from strandline.config.keys.group import GROUP_KEYS, broker_key, group_value
 from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS, Synonym
 from strandline.config.values import render
-
-if TYPE_CHECKING:
-    from strandline.config.dynamic import DynamicConfigs
 
 # Where a value comes from, by DescribeConfigs' numbers.
 TOPIC_CONFIG: Final = 1
@@ -38,6 +36,8 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
+    """One setting of a resource, as DescribeConfigs describes it."""
+
     name: str
     value: str | None
     source: int
@@ -53,40 +53,54 @@ class ConfigEntry(NamedTuple):
         return self.source == DEFAULT_CONFIG
 
 
-def topic_entries(
-    configs: DynamicConfigs, overrides: Mapping[str, str], wanted: Collection[str] | None
+def describe_topic(
+    configs: DynamicConfigs, name: str, keys: Collection[str] | None = None
 ) -> tuple[ConfigEntry, ...]:
+    """DescribeConfigs of a topic: these keys, or all where none are given, in the order of their names."""
+    overrides = configs.overrides(TOPIC, name)
     values = configs.topic_values(overrides)
-    names = [name for name, key in TOPIC_KEYS.items() if not key.shown_only_if_set or name in overrides]
+    shown = [each for each, key in TOPIC_KEYS.items() if not key.shown_only_if_set or each in overrides]
     entries = []
-    for name in _chosen(names, wanted):
-        key, value = TOPIC_KEYS[name], render(values[name])
-        own = (ConfigSynonym(name, value, TOPIC_CONFIG),) if name in overrides else ()
-        first = SYNONYMS[name][0].name if name in SYNONYMS else None
-        behind = _synonyms(configs, first, sensitive=False) if first is not None else ()
-        entries.append(_entry(key, value, own + behind))
+    for each in _chosen(shown, keys):
+        key, value = TOPIC_KEYS[each], render(values[each])
+        own = (ConfigSynonym(each, value, TOPIC_CONFIG),) if each in overrides else ()
+        first = SYNONYMS[each][0].name if each in SYNONYMS else None
+        inherited = _synonyms(configs, first, sensitive=False) if first is not None else ()
+        entries.append(_entry(key, value, own + inherited))
     return tuple(entries)
 
 
-def group_entries(
-    configs: DynamicConfigs, overrides: Mapping[str, str], wanted: Collection[str] | None
+def describe_group(
+    configs: DynamicConfigs, name: str, keys: Collection[str] | None = None
 ) -> tuple[ConfigEntry, ...]:
+    """DescribeConfigs of a group, in the order of names."""
+    overrides = configs.overrides(GROUP, name)
     entries = []
-    for name in _chosen(GROUP_KEYS, wanted):
-        key, value = GROUP_KEYS[name], render(group_value(configs, overrides, name))
-        own = (ConfigSynonym(name, value, GROUP_CONFIG),) if name in overrides else ()
-        first = broker_key(name)
+    for each in _chosen(GROUP_KEYS, keys):
+        key, value = GROUP_KEYS[each], render(group_value(configs.broker_value, overrides, each))
+        own = (ConfigSynonym(each, value, GROUP_CONFIG),) if each in overrides else ()
+        first = broker_key(each)
         if first is None:
-            assert not isinstance(key.default, Required), name
-            behind: tuple[ConfigSynonym, ...] = (ConfigSynonym(name, render(key.default), DEFAULT_CONFIG),)
+            assert not isinstance(key.default, Required), each
+            inherited: tuple[ConfigSynonym, ...] = (ConfigSynonym(each, render(key.default), DEFAULT_CONFIG),)
         else:
-            behind = _synonyms(configs, first, sensitive=False)
-        entries.append(_entry(key, value, own + behind))
+            inherited = _synonyms(configs, first, sensitive=False)
+        entries.append(_entry(key, value, own + inherited))
     return tuple(entries)
 
 
-def broker_entries(configs: DynamicConfigs, wanted: Collection[str] | None) -> tuple[ConfigEntry, ...]:
-    """Every key that Kafka documents, and whatever else somebody set."""
+def describe_broker(
+    configs: DynamicConfigs, node_id: int | None, keys: Collection[str] | None = None
+) -> tuple[ConfigEntry, ...]:
+    """DescribeConfigs of this broker or, where `node_id` is None, of the settings of all brokers together."""
+    if node_id is None:
+        return _shared_entries(configs, keys)
+    assert node_id == configs.static.node_id, "a broker knows only its own file"
+    return _broker_entries(configs, keys)
+
+
+def _broker_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tuple[ConfigEntry, ...]:
+    """Every key that Kafka documents, and every other key that is set."""
     overrides = {**configs.shared_overrides, **configs.own_overrides}
     given = {**configs.static.static, **overrides}
     documented = [name for name, key in BROKER_KEYS.items() if not key.internal]
@@ -95,7 +109,7 @@ def broker_entries(configs: DynamicConfigs, wanted: Collection[str] | None) -> t
         overrides
     )
     entries = []
-    for name in _chosen([*documented, *given], wanted):
+    for name in _chosen([*documented, *given], keys):
         key = BROKER_KEYS.get(name)
         if key is None or key.internal:
             value: str | None = given[name]
@@ -107,20 +121,23 @@ def broker_entries(configs: DynamicConfigs, wanted: Collection[str] | None) -> t
     return tuple(entries)
 
 
-def shared_entries(configs: DynamicConfigs, wanted: Collection[str] | None) -> tuple[ConfigEntry, ...]:
-    """Only what is set for all brokers, and nothing of what stands behind it."""
+def _shared_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tuple[ConfigEntry, ...]:
+    """Only the settings that are set for all brokers, without static values and defaults."""
     return tuple(
         _broker_entry(
             name,
             value := configs.shared_overrides[name],
             (ConfigSynonym(name, None if _is_sensitive(name) else value, DYNAMIC_DEFAULT_BROKER_CONFIG),),
         )
-        for name in _chosen(configs.shared_overrides, wanted)
+        for name in _chosen(configs.shared_overrides, keys)
     )
 
 
 def created_topic_entries(configs: DynamicConfigs, overrides: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
-    """The settings of a new topic. Texts are given as they were written, and no synonyms."""
+    """The settings of a new topic with these overrides, in the order of names, without synonyms.
+
+    Values are texts as they were written.
+    """
     entries = []
     for name in sorted(TOPIC_KEYS):
         key = TOPIC_KEYS[name]
@@ -175,12 +192,12 @@ def _synonyms(configs: DynamicConfigs, name: str, *, sensitive: bool) -> tuple[C
     return tuple(found[start:])
 
 
-def _chosen(names: Collection[str], wanted: Collection[str] | None) -> list[str]:
-    return sorted(name for name in set(names) if not wanted or name in wanted)
+def _chosen(names: Collection[str], keys: Collection[str] | None) -> list[str]:
+    return sorted(name for name in set(names) if not keys or name in keys)
 
 
 def _is_sensitive(name: str) -> bool:
-    """What nobody knows may be a password, so it is never shown."""
+    """True if the value must not be shown. The value of an unknown key may be a password."""
     key = find_key(name)
     return key is None or key.sensitive
 

@@ -9,14 +9,12 @@ all the same, because another version wrote it, is passed over as if it were not
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from strandline.config import describe
 from strandline.config.broker_config import BrokerConfig
 from strandline.config.definition import ConfigKey, ConfigValue, Required
-from strandline.config.describe import ConfigEntry
 from strandline.config.keys.broker import (
     BROKER_KEYS,
     DYNAMIC_ONLY_KEYS,
@@ -112,36 +110,15 @@ class DynamicConfigs:
         return self._broker_values[name]
 
     def group_value(self, group: str, name: str) -> ConfigValue:
-        """What holds for a group."""
-        return group_value(self, self.overrides(GROUP, group), name)
+        """The value of a group's key."""
+        return group_value(self.broker_value, self.overrides(GROUP, group), name)
 
     def names_of(self, resource_type: int) -> list[str]:
         """Resources of this type that have overrides."""
         return sorted(name for kind, name in self._overrides if kind == resource_type)
 
-    def describe_group(self, name: str, wanted: Collection[str] | None = None) -> tuple[ConfigEntry, ...]:
-        """DescribeConfigs of a group, in the order of names."""
-        return describe.group_entries(self, self.overrides(GROUP, name), wanted)
-
-    def describe_topic(self, name: str, wanted: Collection[str] | None = None) -> tuple[ConfigEntry, ...]:
-        """DescribeConfigs of a topic, in the order of names: of the `wanted` keys, or of all."""
-        return describe.topic_entries(self, self.overrides(TOPIC, name), wanted)
-
-    def describe_broker(
-        self, node_id: int | None, wanted: Collection[str] | None = None
-    ) -> tuple[ConfigEntry, ...]:
-        """DescribeConfigs of this broker or, where `node_id` is None, of what is set for all brokers."""
-        if node_id is None:
-            return describe.shared_entries(self, wanted)
-        assert node_id == self.static.node_id, "a broker knows only its own file"
-        return describe.broker_entries(self, wanted)
-
-    def created_topic_entries(self, overrides: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
-        """What CreateTopics answers of a new topic with these overrides, in the order of names."""
-        return describe.created_topic_entries(self, overrides)
-
     def _resolve_broker(self) -> None:
-        """Compute anew all that follows from the overrides of this broker and of all brokers."""
+        """Compute again all that follows from the overrides of this broker and of all brokers."""
         own, shared = str(self.static.node_id), ALL_BROKERS
         self.own_overrides = usable_overrides(self.overrides(BROKER, own), shared=False)
         self.shared_overrides = usable_overrides(self.overrides(BROKER, shared), shared=True)

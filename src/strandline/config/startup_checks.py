@@ -1,4 +1,4 @@
-"""What must hold between keys before a node starts, and between broker keys that change while it runs.
+"""Rules between keys that must hold before a node starts, and between broker keys that change while it runs.
 
 The rules are those of Apache Kafka's KafkaConfig, GroupCoordinatorConfig and ShareGroupConfig; the sentences
 say what to change. A rule that Kafka only logs is a warning here.
@@ -7,15 +7,13 @@ say what to change. A rule that Kafka only logs is a warning here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.config.addresses import is_host, parse_voter
 from strandline.config.java import INT_MAX, INT_MIN, parse_integer
 from strandline.config.listeners import EVERY_INTERFACE, parse_map
+from strandline.config.parsed_config import ParsedConfig
 from strandline.config.values import InvalidConfig, render
-
-if TYPE_CHECKING:
-    from strandline.config.broker_config import BrokerConfig
 
 Warnings = Iterator[tuple[str, str]]
 
@@ -38,8 +36,8 @@ _BOUNDED: Final[tuple[tuple[str, str], ...]] = (
 _DEDUPE_BUFFER_MIN = 1024 * 1024
 
 
-def run(config: BrokerConfig) -> Warnings:
-    """Raise InvalidConfig for the first rule that is broken, and give the warnings."""
+def run(config: ParsedConfig) -> Warnings:
+    """Raises InvalidConfig for the first rule that is broken, and returns the warnings."""
     _check_identity(config)
     _check_log(config)
     _check_order(config)
@@ -51,8 +49,11 @@ def run(config: BrokerConfig) -> Warnings:
     return _warnings(config)
 
 
-def check_security(config: BrokerConfig) -> None:
-    """What a node must not start with, though it is Kafka's: it would be open where its settings say that it is not."""
+def check_security(config: ParsedConfig) -> None:
+    """Raises InvalidConfig for settings that promise a protection which Strandline does not have.
+
+    Kafka accepts them; a node of Strandline would be open where its settings say that it is not.
+    """
     for listener in config.listeners:
         rule = f"{listener.name} is to speak {listener.protocol}, and Strandline speaks only PLAINTEXT: put a proxy "
         rule += "in front of it, or change listener.security.protocol.map"
@@ -66,26 +67,28 @@ def check_security(config: BrokerConfig) -> None:
     )
 
 
-def _require(holds: bool, config: BrokerConfig, key: str, message: str) -> None:
+def _require(holds: bool, config: ParsedConfig, key: str, message: str) -> None:
     if not holds:
         raise InvalidConfig(key, config.static.get(key, render(config.value(key))), message)
 
 
-def _check_identity(config: BrokerConfig) -> None:
+def _check_identity(config: ParsedConfig) -> None:
     same = config.int("node.id") == config.int("broker.id")
     _require(same, config, "node.id", "node.id and broker.id must be the same number; remove broker.id")
 
 
-def _check_log(config: BrokerConfig) -> None:
+def _check_log(config: ParsedConfig) -> None:
     roll_ms = config.optional_int("log.roll.ms")
     _require(roll_ms is None or roll_ms >= 1, config, "log.roll.ms", "log.roll.ms must be at least 1")
     jitter_ms = config.optional_int("log.roll.jitter.ms")
     rule = "log.roll.jitter.ms must be at least 0"
     _require(jitter_ms is None or jitter_ms >= 0, config, "log.roll.jitter.ms", rule)
     for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
-        kept = config.optional_int(name)
-        if kept is not None:
-            _require(kept != 0, config, name, f"{name} must be at least 1, or -1 to keep records forever")
+        retention = config.optional_int(name)
+        if retention is not None:
+            _require(
+                retention != 0, config, name, f"{name} must be at least 1, or -1 to keep records forever"
+            )
             break
     _require(
         bool(config.log_dirs), config, "log.dirs", "log.dirs or log.dir must name at least one directory"
@@ -98,7 +101,7 @@ def _check_log(config: BrokerConfig) -> None:
     _check_cordoned(config)
 
 
-def _check_cordoned(config: BrokerConfig) -> None:
+def _check_cordoned(config: ParsedConfig) -> None:
     cordoned = config.strings("cordoned.log.dirs")
     key = "cordoned.log.dirs"
     if not config.is_broker or cordoned == ("*",):
@@ -113,13 +116,13 @@ def _check_cordoned(config: BrokerConfig) -> None:
     )
 
 
-def _check_order(config: BrokerConfig) -> None:
+def _check_order(config: ParsedConfig) -> None:
     for smaller, larger in _ORDERED:
         holds = config.int(smaller) <= config.int(larger)
         _require(holds, config, smaller, f"{smaller} must not exceed {larger} ({config.int(larger)})")
 
 
-def _check_groups(config: BrokerConfig) -> None:
+def _check_groups(config: ParsedConfig) -> None:
     for prefix, setting in _BOUNDED:
         key, least, most = prefix + setting, f"{prefix}min.{setting}", f"{prefix}max.{setting}"
         bounds = config.int(least), config.int(most)
@@ -136,12 +139,12 @@ def _check_groups(config: BrokerConfig) -> None:
     _require("classic" in config.strings(key), config, key, f"{key} must contain classic")
 
 
-def _voter_ids(config: BrokerConfig) -> list[int]:
+def _voter_ids(config: ParsedConfig) -> list[int]:
     voters = map(parse_voter, config.strings("controller.quorum.voters"))
     return [voter[0] for voter in voters if voter is not None]
 
 
-def _check_voters(config: BrokerConfig) -> None:
+def _check_voters(config: ParsedConfig) -> None:
     voters, key = _voter_ids(config), "controller.quorum.voters"
     if not voters and not config.strings("controller.quorum.bootstrap.servers"):
         rule = "controller.quorum.voters or controller.quorum.bootstrap.servers must name the controllers"
@@ -157,7 +160,7 @@ def _check_voters(config: BrokerConfig) -> None:
         _require(not config.flag(key), config, key, rule)
 
 
-def _check_roles(config: BrokerConfig) -> None:
+def _check_roles(config: ParsedConfig) -> None:
     names, key = config.strings("controller.listener.names"), "controller.listener.names"
     here = [listener.name for listener in config.listeners]
     if not config.is_controller:
@@ -180,8 +183,8 @@ def _check_roles(config: BrokerConfig) -> None:
         _require(chosen is None or chosen.upper() not in names, config, key, rule)
 
 
-def _check_broker_listeners(config: BrokerConfig) -> None:
-    told = [listener.name for listener in config.advertised_listeners]
+def _check_broker_listeners(config: ParsedConfig) -> None:
+    advertised = [listener.name for listener in config.advertised_listeners]
     here = [listener.name for listener in config.listeners]
     name, key = config.inter_broker_listener_name, "inter.broker.listener.name"
     if config.value(key) is not None:
@@ -191,10 +194,10 @@ def _check_broker_listeners(config: BrokerConfig) -> None:
         _require(name in config.protocols, config, key, rule)
     if config.is_broker:
         rule = "listeners must have one that is not in controller.listener.names, for clients"
-        _require(bool(told), config, "listeners", rule)
-        rule = f"{key} must be one of the advertised listeners ({', '.join(told)}), not {name}"
-        _require(name in told, config, key, rule)
-        strays = [each for each in told if each not in here]
+        _require(bool(advertised), config, "listeners", rule)
+        rule = f"{key} must be one of the advertised listeners ({', '.join(advertised)}), not {name}"
+        _require(name in advertised, config, key, rule)
+        strays = [each for each in advertised if each not in here]
         rule = f"advertised.listeners must only name entries of listeners ({', '.join(here)})"
         _require(not strays, config, "advertised.listeners", f"{rule}; it also has {', '.join(strays)}")
         _check_inter_broker_mechanism(config, name)
@@ -207,7 +210,7 @@ def _check_broker_listeners(config: BrokerConfig) -> None:
         _require(early in known, config, "early.start.listeners", rule)
 
 
-def _check_inter_broker_mechanism(config: BrokerConfig, listener: str) -> None:
+def _check_inter_broker_mechanism(config: ParsedConfig, listener: str) -> None:
     if not config.protocols[listener].startswith("SASL"):
         return
     key = "sasl.enabled.mechanisms"
@@ -218,7 +221,7 @@ def _check_inter_broker_mechanism(config: BrokerConfig, listener: str) -> None:
     _require(mechanism in mechanisms, config, key, rule)
 
 
-def _check_connections(config: BrokerConfig) -> None:
+def _check_connections(config: ParsedConfig) -> None:
     queued, key = config.int("queued.max.request.bytes"), "queued.max.request.bytes"
     largest = config.int("socket.request.max.bytes")
     rule = f"{key} must be at least socket.request.max.bytes ({largest}), or -1"
@@ -237,7 +240,7 @@ def _check_connections(config: BrokerConfig) -> None:
     _require(idle_ms < 0 or config.int(key) < idle_ms, config, key, rule)
 
 
-def _warnings(config: BrokerConfig) -> Warnings:
+def _warnings(config: ParsedConfig) -> Warnings:
     heartbeat, session = "broker.heartbeat.interval.ms", "broker.session.timeout.ms"
     if config.int(heartbeat) * 2 > config.int(session):
         yield (

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.planned import Planned
 from strandline.config import DynamicConfigs, Refused, create_topic
+from strandline.config.describe import created_topic_entries
 from strandline.controller import (
     brokers,
     configs,
@@ -185,7 +186,7 @@ class Controller:
                 config_source=entry.source,
                 is_sensitive=entry.is_sensitive,
             )
-            for entry in self.configs.created_topic_entries(overrides)
+            for entry in created_topic_entries(self.configs, overrides)
         )
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from strandline.groups.offsets import CommittedOffset, OffsetChanges, Offsets, Place
+from strandline.groups.committed_offset import CommittedOffset, OffsetChanges
+from strandline.groups.offsets import Offsets, Place
 from strandline.groups.result import Entry
 from strandline.groups.topics import Topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey

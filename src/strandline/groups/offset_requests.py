@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ZERO_UUID
 from strandline.base.moment import Moment
 from strandline.groups.classic.group import COMPLETING_REBALANCE, DEAD, EMPTY, STABLE, ClassicGroup
+from strandline.groups.classic.protocol import ClassicProtocol
 from strandline.groups.classic.subscriptions import subscribed_topics
+from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.consumer.group import ConsumerGroup, ConsumerMember
-from strandline.groups.offsets import OffsetChanges
+from strandline.groups.offsets import Offsets
 from strandline.groups.result import Entry, Outcome
+from strandline.groups.settings import GroupSettings
+from strandline.groups.topics import Topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
-
-if TYPE_CHECKING:
-    from strandline.groups.shard import GroupShard
 
 CONSUMER_PROTOCOL: Final = "consumer"
 # Versions of OffsetCommit: 9 brought member epochs, and with them the error for a group that is not there.
@@ -43,8 +44,19 @@ def _java_length(text: str) -> int:
 
 
 class OffsetRequests:
-    def __init__(self, shard: GroupShard) -> None:
-        self._shard = shard
+    def __init__(
+        self,
+        settings: GroupSettings,
+        topics: Topics,
+        groups: dict[str, ClassicGroup | ConsumerGroup],
+        offsets: Offsets,
+        classic: ClassicProtocol,
+    ) -> None:
+        self._settings = settings
+        self._topics = topics
+        self._groups = groups
+        self._offsets = offsets
+        self._classic = classic
 
     def check_commit(
         self,
@@ -65,7 +77,7 @@ class OffsetRequests:
         """Whether the member held the partitions in that epoch, and has ever since: nobody else can have moved them
         on."""
         return all(
-            _had_already(member, self._shard.topics.topic_id(changes.topic), partition, epoch)
+            _had_already(member, self._topics.topic_id(changes.topic), partition, epoch)
             for changes in asked
             for partition in changes.partitions
         )
@@ -79,7 +91,7 @@ class OffsetRequests:
                 codes += [0] * len(changes.partitions)
                 kept.append(changes)
                 continue
-            size_max = self._shard.settings.offset_metadata_size_max
+            size_max = self._settings.offset_metadata_size_max
             is_allowed = [_java_length(note) <= size_max for note in changes.notes]
             codes += [0 if each else int(ErrorCode.OFFSET_METADATA_TOO_LARGE) for each in is_allowed]
             if any(is_allowed):
@@ -91,7 +103,7 @@ class OffsetRequests:
         no room for a topic's id."""
         return Outcome(
             entries=[
-                self._shard.offsets.entry(
+                self._offsets.entry(
                     change.group_id,
                     change.topic,
                     partition,
@@ -119,7 +131,7 @@ class OffsetRequests:
     def _late_member_in_transaction(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, now: Moment
     ) -> ConsumerMember | None:
-        group = self._shard.groups.get(group_id)
+        group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             if generation < 0 and not member_id and instance_id is None:
                 return None  # versions before 3 do not say who commits
@@ -131,7 +143,7 @@ class OffsetRequests:
         if group is None:
             if generation >= 0:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-            group = self._shard.groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
+            group = self._groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
         if group.state == DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if generation < 0 and group.state == EMPTY:
@@ -152,7 +164,7 @@ class OffsetRequests:
         now: Moment,
     ) -> ConsumerMember | None:
         """The member of a consumer group that is an epoch behind, whose partitions have to be looked at one by one."""
-        group = self._shard.groups.get(group_id)
+        group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return self._check_consumer_commit(group, member_id, generation, version)
         if group is None:
@@ -160,7 +172,7 @@ class OffsetRequests:
                 is_new = version >= _GROUP_NOT_FOUND_FROM
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION)
             # Offsets without members: an admin's reset, or a consumer that assigns its partitions itself.
-            group = self._shard.groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
+            group = self._groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
         if group.state == DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if generation < 0 and group.state == EMPTY:
@@ -172,7 +184,7 @@ class OffsetRequests:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         if group.state == COMPLETING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
-        self._shard.classic.heard_of(group, member_id, now)
+        self._classic.heard_of(group, member_id, now)
         return None
 
     def _check_consumer_commit(
@@ -191,7 +203,7 @@ class OffsetRequests:
 
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
         """Members of consumer groups say who they are; a classic group gives its offsets to anyone."""
-        group = self._shard.groups.get(group_id)
+        group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup) and (member_id is not None or member_epoch >= 0):
             member = group.members.get(member_id or "")
             if member is None:
@@ -201,7 +213,7 @@ class OffsetRequests:
 
     def delete(self, group_id: str, partitions: list[tuple[str, int]]) -> tuple[Outcome, list[int]]:
         """Tombstones and an error code for each partition. Raises KafkaError for all of them."""
-        group = self._shard.groups.get(group_id)
+        group = self._groups.get(group_id)
         if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if (
@@ -218,7 +230,7 @@ class OffsetRequests:
                 codes.append(int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC))
                 continue
             codes.append(int(ErrorCode.NONE))
-            offsets = self._shard.offsets
+            offsets = self._offsets
             is_there = offsets.get(group_id, topic, partition) is not None
             if is_there or offsets.is_pending(group_id, topic, partition):
                 key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
@@ -231,18 +243,17 @@ class OffsetRequests:
         return set().union(*(group.subscribed_names(member) for member in group.members.values()))
 
     def expired(self, group_id: str, now: Moment) -> list[Entry]:
-        shard = self._shard
-        group = shard.groups.get(group_id)
+        group = self._groups.get(group_id)
         never_joined = (
             isinstance(group, ClassicGroup) and group.state == EMPTY and group.protocol_type is None
         )
         if group is None or never_joined:
             # Nobody ever joined: each offset counts from its own commit.
-            return shard.offsets.expired(
+            return self._offsets.expired(
                 group_id,
                 since_ms=lambda committed: committed.commit_ms,
                 is_subscribed=lambda topic: False,
-                retention_ms=shard.settings.offsets_retention_ms,
+                retention_ms=self._settings.offsets_retention_ms,
                 now_ms=now.wall_ms,
             )
         if isinstance(group, ClassicGroup) and group.state not in (EMPTY, STABLE):
@@ -250,12 +261,12 @@ class OffsetRequests:
         subscribed = self._subscribed(group)
         is_empty = group.state == EMPTY
         empty_since_ms = group.state_since_ms if isinstance(group, ClassicGroup) else -1
-        return shard.offsets.expired(
+        return self._offsets.expired(
             group_id,
             since_ms=lambda committed: (
                 max(empty_since_ms, committed.commit_ms) if is_empty else committed.commit_ms
             ),
             is_subscribed=lambda topic: not is_empty and (subscribed is None or topic in subscribed),
-            retention_ms=shard.settings.offsets_retention_ms,
+            retention_ms=self._settings.offsets_retention_ms,
             now_ms=now.wall_ms,
         )

@@ -10,81 +10,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from itertools import compress, repeat
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Collection
 
-from strandline.base.ids import ZERO_UUID
+from strandline.groups.committed_offset import CommittedOffset, OffsetChanges
 from strandline.groups.result import Entry
-from strandline.wire.records.offset_commits import POSITION
 from strandline.wire.records.offsets_topic import OffsetCommitKey, OffsetCommitValue
-
-NEVER: Final = -1
-
-
-class CommittedOffset(NamedTuple):
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_ms: int
-    expire_ms: int = NEVER  # set by clients of versions before 5 only
-    topic_id: bytes = ZERO_UUID  # not known where an older version has written it
-
-    def is_of(self, topic_id: bytes | None) -> bool:
-        """Whether it is an offset of this topic, as far as is known, and not of an earlier one of the same name."""
-        return self.topic_id in (topic_id, ZERO_UUID)
-
-
-class AskedOffset(Protocol):
-    """A partition of OffsetCommit or of TxnOffsetCommit."""
-
-    partition_index: int
-    committed_offset: int
-    committed_leader_epoch: int
-    committed_metadata: str | None
-
-
-class OffsetChanges(NamedTuple):
-    """Offsets of one topic that a group commits, by column."""
-
-    group_id: str
-    topic: str
-    topic_id: bytes
-    partitions: Sequence[int]
-    positions: Sequence[bytes]  # offsets and leader epochs: see `offset_commits.POSITION`
-    notes: Sequence[str] | None  # None where no partition has one
-    commit_ms: int
-
-    @classmethod
-    def of(
-        cls, group_id: str, topic: str, topic_id: bytes, asked: Sequence[AskedOffset], commit_ms: int
-    ) -> OffsetChanges:
-        notes = tuple([each.committed_metadata or "" for each in asked])
-        return cls(
-            group_id,
-            topic,
-            topic_id,
-            tuple([each.partition_index for each in asked]),
-            tuple([POSITION.pack(each.committed_offset, each.committed_leader_epoch) for each in asked]),
-            notes if any(notes) else None,
-            commit_ms,
-        )
-
-    def only(self, is_kept: Sequence[bool]) -> OffsetChanges:
-        """Those of its partitions that are kept."""
-        return self._replace(
-            partitions=tuple(compress(self.partitions, is_kept)),
-            positions=tuple(compress(self.positions, is_kept)),
-            notes=None if self.notes is None else tuple(compress(self.notes, is_kept)),
-        )
-
-    def committed(self) -> dict[int, CommittedOffset]:
-        _, _, topic_id, partitions, positions, notes, commit_ms = self
-        rows = zip(partitions, map(POSITION.unpack, positions), notes or repeat(""), strict=False)
-        return {
-            partition: CommittedOffset(offset, leader_epoch, note, commit_ms, topic_id=topic_id)
-            for partition, (offset, leader_epoch), note in rows
-        }
 
 
 class _TopicOffsets:

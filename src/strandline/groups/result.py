@@ -6,12 +6,10 @@ the answers when they are committed. `after` comes back to the core through `wri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from strandline.groups.committed_offset import OffsetChanges
 from strandline.wire.schema import Message
-
-if TYPE_CHECKING:
-    from strandline.groups.offsets import OffsetChanges
 
 # Whatever the shell needs to find the waiting request again; the core never looks at it.
 Token = object

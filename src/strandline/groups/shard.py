@@ -63,12 +63,10 @@ class GroupShard:
         self.classic = ClassicProtocol(settings, self.timers, random, self.times)
         self.consumer = ConsumerProtocol(settings, self.timers, random, self.times)
         self.mixed = Mixed(settings, self.consumer, random)
-        self.mixed_requests = MixedRequests(self)
+        self.mixed_requests = MixedRequests(self.mixed, self.consumer, self.timers, topics)
         self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
-        self.offset_requests = OffsetRequests(self)
-        # Classic groups that consumer groups are about to become, with what no record can say of them.
-        self._downgraded: dict[str, ClassicGroup] = {}
+        self.offset_requests = OffsetRequests(settings, topics, self.groups, self.offsets, self.classic)
 
     # What is written down
 
@@ -92,8 +90,8 @@ class GroupShard:
                 group.state = DEAD
                 self.classic.forget_deadlines(group)
         elif not isinstance(group, ClassicGroup):
-            if group_id in self._downgraded:
-                self.groups[group_id] = self._downgraded.pop(group_id)
+            if group_id in self.mixed_requests.downgraded:
+                self.groups[group_id] = self.mixed_requests.downgraded.pop(group_id)
             else:
                 self.groups[group_id] = ClassicGroup.from_record(group_id, value)
 
@@ -306,7 +304,7 @@ class GroupShard:
 
     def write_failed(self, after: After, code: int, now: Moment) -> Outcome:
         group = self.groups.get(after.group_id)
-        self._downgraded.pop(after.group_id, None)
+        self.mixed_requests.downgraded.pop(after.group_id, None)
         if isinstance(group, ClassicGroup):
             if after.what == protocol.SYNC:
                 return self.classic.assignment_not_written(group, after, code, now)
@@ -336,9 +334,6 @@ class GroupShard:
                 if member.sync_token is not None:
                     found.append((member.sync_token, SyncGroupResponse(error_code=0, assignment=b"")))
         return found
-
-    def will_downgrade(self, group: ClassicGroup) -> None:
-        self._downgraded[group.group_id] = group
 
     def expire(self, now: Moment) -> list[Outcome]:
         """What has to happen because time has passed."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from strandline import __version__
-from strandline.cli.main import build_parser, main
+from strandline.cli.main import main
+from strandline.cli.parser import build_parser
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

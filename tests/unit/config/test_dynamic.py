@@ -10,6 +10,9 @@ from strandline.config.describe import (
     TOPIC_CONFIG,
     ConfigEntry,
     ConfigSynonym,
+    created_topic_entries,
+    describe_broker,
+    describe_topic,
 )
 from strandline.config.dynamic import ALL_BROKERS, BROKER, TOPIC, DynamicConfigs
 
@@ -17,7 +20,9 @@ from .settings import running
 
 
 def entry(configs: DynamicConfigs, name: str, topic: str | None = None) -> ConfigEntry:
-    (found,) = configs.describe_broker(1, [name]) if topic is None else configs.describe_topic(topic, [name])
+    (found,) = (
+        describe_broker(configs, 1, [name]) if topic is None else describe_topic(configs, topic, [name])
+    )
     return found
 
 
@@ -135,7 +140,7 @@ def test_the_assignment_interval_stays_within_its_bounds() -> None:
 
 class TestDescribeTopic:
     def test_every_documented_key_is_described_in_the_order_of_names(self) -> None:
-        names = [each.name for each in running().describe_topic("t")]
+        names = [each.name for each in describe_topic(running(), "t")]
         assert names == sorted(names)
         assert len(names) == 33
         assert "internal.segment.bytes" not in names
@@ -164,8 +169,8 @@ class TestDescribeTopic:
 
     def test_only_wanted_keys_are_described_and_none_wanted_means_all(self) -> None:
         configs = running()
-        assert [each.name for each in configs.describe_topic("t", ["retention.ms", "x"])] == ["retention.ms"]
-        assert len(configs.describe_topic("t", [])) == 33
+        assert [each.name for each in describe_topic(configs, "t", ["retention.ms", "x"])] == ["retention.ms"]
+        assert len(describe_topic(configs, "t", [])) == 33
 
 
 class TestDescribeBroker:
@@ -184,28 +189,28 @@ class TestDescribeBroker:
         assert described.is_read_only
 
     def test_an_internal_key_is_shown_only_where_it_was_set(self) -> None:
-        assert running().describe_broker(1, ["log.initial.task.delay.ms"]) == ()
+        assert describe_broker(running(), 1, ["log.initial.task.delay.ms"]) == ()
         assert entry(running(log_initial_task_delay_ms=" 5 "), "log.initial.task.delay.ms").value == " 5 "
 
     def test_what_is_set_for_all_brokers_is_described_alone(self) -> None:
         configs = running(log_retention_ms="1")
-        assert configs.describe_broker(None) == ()
+        assert describe_broker(configs, None) == ()
         configs.set_overrides(BROKER, ALL_BROKERS, {"log.retention.ms": "2", "num.partitions": "3"})
-        (described,) = configs.describe_broker(None)
+        (described,) = describe_broker(configs, None)
         assert described.synonyms == (ConfigSynonym("log.retention.ms", "2", DYNAMIC_DEFAULT_BROKER_CONFIG),)
 
     def test_another_broker_cannot_be_described(self) -> None:
         with pytest.raises(AssertionError):
-            running().describe_broker(2)
+            describe_broker(running(), 2)
 
 
 class TestCreatedTopic:
     def test_synonyms_in_other_units_are_sources_and_are_converted(self) -> None:
-        entries = {each.name: each for each in running(log_retention_hours="2").created_topic_entries({})}
+        entries = {each.name: each for each in created_topic_entries(running(log_retention_hours="2"), {})}
         retention = entries["retention.ms"]
         assert (retention.value, retention.source) == ("7200000", STATIC_BROKER_CONFIG)
         assert (entries["segment.ms"].value, entries["segment.ms"].source) == ("604800000", DEFAULT_CONFIG)
 
     def test_its_own_settings_are_given_as_they_were_written(self) -> None:
-        entries = {each.name: each for each in running().created_topic_entries({"retention.ms": " 5 "})}
+        entries = {each.name: each for each in created_topic_entries(running(), {"retention.ms": " 5 "})}
         assert (entries["retention.ms"].value, entries["retention.ms"].source) == (" 5 ", TOPIC_CONFIG)

@@ -9,10 +9,10 @@ from typing import Any
 from strandline.base.ids import ZERO_UUID
 from strandline.base.moment import Moment
 from strandline.groups.classic.group import EMPTY, STABLE, ClassicGroup
+from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.consumer.group import ConsumerGroup
 from strandline.groups.consumer.requests import Join
 from strandline.groups.members import Caller
-from strandline.groups.offsets import OffsetChanges
 from strandline.groups.result import Entry, Outcome
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard

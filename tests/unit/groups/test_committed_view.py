@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from strandline.groups.committed_offset import CommittedOffset
 from strandline.groups.committed_view import CommittedView
-from strandline.groups.offsets import CommittedOffset, Offsets
+from strandline.groups.offsets import Offsets
 from strandline.groups.result import Entry
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 from tests.unit.groups.machine import FakeTopics

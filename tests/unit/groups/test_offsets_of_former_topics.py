@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from strandline.groups.committed_offset import CommittedOffset, OffsetChanges
 from strandline.groups.committed_view import CommittedView
-from strandline.groups.offsets import CommittedOffset, OffsetChanges
 from strandline.wire.records.offset_commits import POSITION
 from tests.group_requests import commit
 from tests.unit.groups.machine import Machine

@@ -19,7 +19,7 @@ from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.broker.server.dispatch import after
 from strandline.broker.server.pending_response import Handled, PendingResponse
 from strandline.broker.server.request_context import RequestContext
-from strandline.groups.offsets import OffsetChanges
+from strandline.groups.committed_offset import OffsetChanges
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
 from strandline.wire.codec import decode
 

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
+from strandline.groups.committed_offset import CommittedOffset
 from strandline.groups.committed_view import CommittedView
-from strandline.groups.offsets import CommittedOffset
 from strandline.wire.api.k09_offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -20,7 +20,7 @@ from strandline.broker.coordinator.runtime import coordinator_error
 from strandline.broker.coordinator.txn_verification import TxnClientSupport, guards_for
 from strandline.broker.server.pending_response import AwaitedMessage
 from strandline.broker.server.request_context import RequestContext
-from strandline.groups.offsets import OffsetChanges
+from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.result import Outcome
 from strandline.partition.open_transactions import VerificationGuard
 from strandline.transactions.planned import Identity

@@ -16,6 +16,7 @@ from strandline.broker.server.pending_response import Handled
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.broker.server.response_cache import build_cooperatively, encode_in_worker
 from strandline.config import ConfigEntry
+from strandline.config.describe import describe_broker, describe_group, describe_topic
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -94,14 +95,14 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[Con
     wanted = resource.configuration_keys
     name = resource.resource_name
     if resource.resource_type == TOPIC_RESOURCE:
-        return services.configs.describe_topic(name, wanted)
+        return describe_topic(services.configs, name, wanted)
     if resource.resource_type == BROKER_RESOURCE:
         if name and name != str(services.node.node_id):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
                 f"This is broker {services.node.node_id}; ask broker {name!r} for its configs.",
             )
-        return services.configs.describe_broker(services.node.node_id if name else None, wanted)
+        return describe_broker(services.configs, services.node.node_id if name else None, wanted)
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
         if name != str(services.node.node_id):
             raise KafkaError(
@@ -111,7 +112,7 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[Con
     if resource.resource_type == GROUP_RESOURCE:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-        return services.configs.describe_group(name, wanted)
+        return describe_group(services.configs, name, wanted)
     raise KafkaError(
         ErrorCode.INVALID_REQUEST, f"Resources of type {resource.resource_type} have no configs."
     )

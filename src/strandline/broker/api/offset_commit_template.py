@@ -15,7 +15,7 @@ from typing import Final
 from strandline.base.buffers import Buffer
 from strandline.base.tuples import new_tuple
 from strandline.broker.coordinator.group_runtime import GroupRuntime
-from strandline.groups.offsets import OffsetChanges
+from strandline.groups.committed_offset import OffsetChanges
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -21,9 +21,9 @@ from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replicas import Replicas
 from strandline.broker.server.request_batching import RequestBatcher
 from strandline.groups.classic.rebalance import join_refused, sync_refused
+from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.consumer.requests import Join, heartbeat_refused
-from strandline.groups.offsets import OffsetChanges
 from strandline.groups.result import After, Outcome, Response, Token
 from strandline.groups.shard import GroupShard
 from strandline.partition.open_transactions import VerificationGuard

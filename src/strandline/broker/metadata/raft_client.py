@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata.raft_endpoints import Address
@@ -15,6 +15,7 @@ from strandline.broker.metadata.raft_messages import (
     fetch_snapshot_request,
     vote_request,
 )
+from strandline.broker.metadata.raft_shell import RaftShell
 from strandline.broker.nodes import NodeClient, is_gone
 from strandline.ports.network import Network
 from strandline.ports.random import Random
@@ -26,9 +27,6 @@ from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import UNKNOWN_DIRECTORY
 from strandline.rpc.channel import ChannelClosed
 from strandline.telemetry.events import Events
-
-if TYPE_CHECKING:
-    from strandline.broker.metadata.raft_node import RaftNode
 
 # From this one on a replica says which high watermark it knows (KIP-1166).
 _FETCH_VERSION: Final = 18
@@ -42,14 +40,14 @@ _FETCH_BYTES: Final = 8 * 1024 * 1024
 class RaftClient:
     def __init__(
         self,
-        node: RaftNode,
+        shell: RaftShell,
         own: ReplicaKey,
         network: Network,
         random: Random,
         events: Events,
         settings: QuorumSettings,
     ) -> None:
-        self._node = node
+        self._shell = shell
         self._own = own
         self._network = network
         self._random = random
@@ -65,7 +63,7 @@ class RaftClient:
 
     async def send_vote(self, effect: m.SendVote) -> None:
         request = vote_request(
-            self._node.cluster_id,
+            self._shell.cluster_id,
             self._own,
             self._key_of(effect.to),
             effect.epoch,
@@ -75,13 +73,13 @@ class RaftClient:
         try:
             response = await self.peer(effect.to).call(request, 2, self._settings.election_timeout_s)
         except (OSError, TimeoutError):
-            self._node.step(m.VoteUnanswered(voter_id=effect.to, asked_epoch=effect.epoch))
+            self._shell.step(m.VoteUnanswered(voter_id=effect.to, asked_epoch=effect.epoch))
             return
         if response.error_code or not response.topics:
             return
         partition = response.topics[0].partitions[0]
-        self._node.addresses.learn_from(response.node_endpoints)
-        self._node.step(
+        self._shell.addresses.learn_from(response.node_endpoints)
+        self._shell.step(
             m.VoteAnswered(
                 voter_id=effect.to,
                 asked_epoch=effect.epoch,
@@ -94,11 +92,11 @@ class RaftClient:
 
     async def send_begin_epoch(self, effect: m.SendBeginEpoch) -> None:
         request = begin_epoch_request(
-            self._node.cluster_id,
+            self._shell.cluster_id,
             self._own,
             self._key_of(effect.to),
             effect.epoch,
-            self._node.addresses.own,
+            self._shell.addresses.own,
         )
         try:
             response = await self.peer(effect.to).call(request, 1, self._settings.begin_interval_s)
@@ -107,8 +105,8 @@ class RaftClient:
         if response.error_code or not response.topics:
             return
         partition = response.topics[0].partitions[0]
-        self._node.addresses.learn_from(response.node_endpoints)
-        self._node.step(
+        self._shell.addresses.learn_from(response.node_endpoints)
+        self._shell.step(
             m.BeginEpochAnswered(
                 voter_id=effect.to,
                 epoch=partition.leader_epoch,
@@ -120,7 +118,7 @@ class RaftClient:
     async def send_end_epoch(self, effect: m.SendEndEpoch) -> None:
         successors = [self._key_of(node_id) for node_id in effect.successors]
         request = end_epoch_request(
-            self._node.cluster_id, self._own, effect.epoch, successors, self._node.addresses.own
+            self._shell.cluster_id, self._own, effect.epoch, successors, self._shell.addresses.own
         )
         try:
             await self.peer(effect.to).call(request, 1, self._settings.election_timeout_s)
@@ -129,7 +127,7 @@ class RaftClient:
 
     async def send_fetch(self, effect: m.SendFetch) -> None:
         request = fetch_request(
-            self._node.cluster_id,
+            self._shell.cluster_id,
             self._own,
             effect.epoch,
             effect.offset,
@@ -145,19 +143,19 @@ class RaftClient:
         except (OSError, TimeoutError, ChannelClosed):
             answered = None
         if answered is not None and not answered.error:
-            self._node.step(answered)
+            self._shell.step(answered)
             return
         if answered is not None and (
-            answered.epoch > self._node.core.epoch or answered.leader_id != effect.to
+            answered.epoch > self._shell.core.epoch or answered.leader_id != effect.to
         ):
-            self._node.core.fetch_failed(effect.to, effect.epoch)
-            self._node.addresses.learn_from(response.node_endpoints)
-            self._node.step(m.LeaderFound(leader_id=answered.leader_id, epoch=answered.epoch))
-        self._node.core.fetch_failed(effect.to, effect.epoch)
-        if self._node.is_stopped:
+            self._shell.core.fetch_failed(effect.to, effect.epoch)
+            self._shell.addresses.learn_from(response.node_endpoints)
+            self._shell.step(m.LeaderFound(leader_id=answered.leader_id, epoch=answered.epoch))
+        self._shell.core.fetch_failed(effect.to, effect.epoch)
+        if self._shell.is_stopped:
             return
         await asyncio.sleep(_FETCH_RETRY_S)
-        self._node.fetch_again()
+        self._shell.fetch_again()
 
     def read_fetch(self, effect: m.SendFetch, response: Any) -> m.FetchAnswered:
         if response.error_code or not response.responses:
@@ -185,21 +183,21 @@ class RaftClient:
         """Asks one node after the other who leads, whenever this one does not know and cannot find out by a vote."""
         turn = self._random.below(1000)
         lost_s = 0.0
-        while not self._node.is_stopped:
+        while not self._shell.is_stopped:
             lost_s = lost_s + _DISCOVERY_S if self._is_lost() else 0.0
-            patience_s = self._settings.fetch_timeout_s if self._node.core.may_stand else 0.0
-            known = self._node.addresses.to_ask()
+            patience_s = self._settings.fetch_timeout_s if self._shell.core.may_stand else 0.0
+            known = self._shell.addresses.to_ask()
             if lost_s > patience_s and known:
                 turn += 1
                 await self.ask_for_leader(*known[turn % len(known)])
             await asyncio.sleep(_DISCOVERY_S)
 
     def _is_lost(self) -> bool:
-        return isinstance(self._node.core.role, Unattached | Prospective | Candidate)
+        return isinstance(self._shell.core.role, Unattached | Prospective | Candidate)
 
     async def ask_for_leader(self, node_id: int, address: Address) -> None:
         request = fetch_request(
-            self._node.cluster_id, self._own, self._node.core.epoch, self._node.core.log_end, 0, 0
+            self._shell.cluster_id, self._own, self._shell.core.epoch, self._shell.core.log_end, 0, 0
         )
         try:
             response = await self._peer_at(node_id, address).call(
@@ -209,20 +207,20 @@ class RaftClient:
             return
         if response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID and not self.is_stranger:
             self.is_stranger = True
-            self._events.warn("the voters are of another cluster", own=self._node.cluster_id)
+            self._events.warn("the voters are of another cluster", own=self._shell.cluster_id)
         if response.responses:
             self.is_stranger = False
             current = response.responses[0].partitions[0].current_leader
             if current is not None and current.leader_id != NO_LEADER and self._is_lost():
-                self._node.addresses.learn_from(response.node_endpoints)
-                self._node.step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))
+                self._shell.addresses.learn_from(response.node_endpoints)
+                self._shell.step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))
 
     async def download(self, effect: m.FetchSnapshot, is_wanted: Callable[[], bool]) -> bytes | None:
         """None if it is not wanted any more. Each piece shows that the leader is there."""
         contents = bytearray()
         while is_wanted():
             request = fetch_snapshot_request(
-                self._node.cluster_id,
+                self._shell.cluster_id,
                 self._own,
                 effect.epoch,
                 effect.snapshot,
@@ -235,19 +233,19 @@ class RaftClient:
             partition = response.topics[0].partitions[0]
             if partition.error_code:
                 raise KafkaError(partition.error_code)
-            self._node.step(m.SnapshotPieceFetched(leader_id=effect.leader_id, epoch=effect.epoch))
+            self._shell.step(m.SnapshotPieceFetched(leader_id=effect.leader_id, epoch=effect.epoch))
             contents += partition.unaligned_records
             if len(contents) >= partition.size:
                 return bytes(contents)
         return None
 
     def _key_of(self, node_id: int) -> ReplicaKey:
-        voter = self._node.core.history.last.by_id(node_id)
+        voter = self._shell.core.history.last.by_id(node_id)
         return ReplicaKey(node_id, UNKNOWN_DIRECTORY) if voter is None else voter.key
 
     def peer(self, node_id: int) -> NodeClient:
         """ConnectionError if nobody has said where that node is."""
-        address = self._node.addresses.of(node_id)
+        address = self._shell.addresses.of(node_id)
         if address is None:
             raise ConnectionError(f"the address of node {node_id} is not known")
         return self._peer_at(node_id, address)
@@ -263,13 +261,13 @@ class RaftClient:
         return peer
 
     def lost(self, node_id: int) -> None:
-        if not self._node.is_stopped and self._node.core.leader_id == node_id:
-            self._node.tasks.start(self.probe(node_id))
+        if not self._shell.is_stopped and self._shell.core.leader_id == node_id:
+            self._shell.tasks.start(self.probe(node_id))
 
     async def probe(self, node_id: int) -> None:
-        address = self._node.addresses.of(node_id)
-        if address is None or self._node.core.leader_id != node_id:
+        address = self._shell.addresses.of(node_id)
+        if address is None or self._shell.core.leader_id != node_id:
             return
         if await is_gone(self._network, address.host, address.port, _PROBE_S):
             self._events.info("quorum leader is gone", leader=node_id)
-            self._node.step(m.LeaderGone(leader_id=node_id))
+            self._shell.step(m.LeaderGone(leader_id=node_id))

@@ -91,11 +91,11 @@ class RaftNode:
         listener: QuorumListener,
         joins_by_itself: bool = False,
     ) -> None:
+        self.is_stopped = False
         self._disk = disk
         self._clock = clock
         self._random = random
         self._workers = workers
-        self.network = network
         self._process = process
         self.events = events
         self.store = store
@@ -118,7 +118,9 @@ class RaftNode:
         )
         self.core.latest_snapshot = store.snapshot
         self._peers = RaftClient(self, own.key, network, random, events, settings)
-        self._upkeep = VoterUpkeep(self, self._peers, settings, joins_by_itself=joins_by_itself)
+        self._upkeep = VoterUpkeep(
+            self, self._peers, network, events, settings, joins_by_itself=joins_by_itself
+        )
         self._is_discovering = False
         self._writes: deque[Effect | _FetchedSnapshot | None] = deque()
         self._writer: asyncio.Task[None] | None = None
@@ -127,7 +129,6 @@ class RaftNode:
         self._timer: asyncio.TimerHandle | None = None
         self._applied = store.start_offset
         self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()  # end offset, epoch, future
-        self.is_stopped = False
 
     # Starting and stopping
 

@@ -7,27 +7,27 @@ The leader asks whoever is to be added what it supports before it is (KIP-853); 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, error_name
+from strandline.broker.metadata.raft_client import RaftClient
 from strandline.broker.metadata.raft_messages import (
     add_voter_request,
     remove_voter_request,
     update_voter_request,
 )
+from strandline.broker.metadata.raft_shell import RaftShell
 from strandline.broker.nodes import NodeClient
 from strandline.controller.features import KRAFT_VERSION_FEATURE
+from strandline.ports.network import Network
 from strandline.quorum import messages as m
 from strandline.quorum.roles import Follower
 from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import STATIC_VERSION, Voter
 from strandline.rpc.channel import ChannelClosed
+from strandline.telemetry.events import Events
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.schema import Request
-
-if TYPE_CHECKING:
-    from strandline.broker.metadata.raft_client import RaftClient
-    from strandline.broker.metadata.raft_node import RaftNode
 
 # From this one on, features that begin at level 0 are told.
 _API_VERSIONS_VERSION: Final = 4
@@ -36,24 +36,33 @@ _UNREACHABLE: Final = (OSError, TimeoutError, ChannelClosed)
 
 class VoterUpkeep:
     def __init__(
-        self, node: RaftNode, peers: RaftClient, settings: QuorumSettings, *, joins_by_itself: bool
+        self,
+        shell: RaftShell,
+        peers: RaftClient,
+        network: Network,
+        events: Events,
+        settings: QuorumSettings,
+        *,
+        joins_by_itself: bool,
     ) -> None:
-        self._node = node
+        self._shell = shell
         self._peers = peers
+        self._network = network
+        self._events = events
         self._settings = settings
         self._joins_by_itself = joins_by_itself
 
     def start(self) -> None:
         """Nothing to do on a broker, which is never a voter."""
-        if self._node.core.own_voter.endpoints:
-            self._node.tasks.start(self._run())
+        if self._shell.core.own_voter.endpoints:
+            self._shell.tasks.start(self._run())
 
     async def check(self, voter: Voter) -> None:
         """Which levels of kraft.version a node supports that is to be added."""
         version_range = None
-        address = self._node.addresses.of_voter(voter)
+        address = self._shell.addresses.of_voter(voter)
         assert address is not None, "a voter without endpoints is refused"
-        peer = NodeClient(self._node.network, "quorum-check", *address)
+        peer = NodeClient(self._network, "quorum-check", *address)
         try:
             asked = ApiVersionsRequest(client_software_name="strandline", client_software_version="1")
             response = await peer.call(asked, _API_VERSIONS_VERSION, self._settings.request_timeout_s)
@@ -63,10 +72,10 @@ class VoterUpkeep:
             pass
         finally:
             peer.close()
-        self._node.step(m.VoterChecked(key=voter.key, version_range=version_range))
+        self._shell.step(m.VoterChecked(key=voter.key, version_range=version_range))
 
     async def _run(self) -> None:
-        while not self._node.is_stopped:
+        while not self._shell.is_stopped:
             await asyncio.sleep(self._settings.fetch_timeout_s)
             try:
                 await self._look()
@@ -74,10 +83,10 @@ class VoterUpkeep:
                 continue
 
     async def _look(self) -> None:
-        core = self._node.core
+        core = self._shell.core
         if not isinstance(core.role, Follower) or not core.history.is_dynamic:
             return
-        cluster_id, own = self._node.cluster_id, core.own_voter
+        cluster_id, own = self._shell.cluster_id, core.own_voter
         if core.is_entry_stale:
             await self._ask(update_voter_request(cluster_id, own, core.epoch))
         elif self._joins_by_itself and not core.is_voter:
@@ -89,7 +98,7 @@ class VoterUpkeep:
                 await self._ask(add_voter_request(cluster_id, own, timeout_ms))
 
     async def _ask(self, request: Request) -> None:
-        peer = self._peers.peer(self._node.leader_id)
+        peer = self._peers.peer(self._shell.core.leader_id)
         response = await peer.call(request, request.VERSIONS[1], self._settings.request_timeout_s)
         if response.error_code != ErrorCode.NONE:
-            self._node.events.warn("the leader keeps its voters", error=error_name(response.error_code))
+            self._events.warn("the leader keeps its voters", error=error_name(response.error_code))

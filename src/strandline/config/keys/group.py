@@ -1,4 +1,4 @@
-"""Group keys (KIP-848): what can be set for one group in the place of what the broker has for all.
+"""Group keys (KIP-848): settings of one group that override the broker's settings for all groups.
 
 `consumer.session.timeout.ms` stands in for `group.consumer.session.timeout.ms`, and so with the others; the broker's
 bounds for it are `group.consumer.min.session.timeout.ms` and `…max…`. Keys of share and streams groups are taken and
@@ -7,8 +7,8 @@ shown, though no broker of Strandline has such groups.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from strandline.config.definition import (
     BOOLEAN,
@@ -28,8 +28,8 @@ from strandline.config.definition import (
 from strandline.config.keys.broker import BROKER_KEYS
 from strandline.config.values import InvalidConfig, parse
 
-if TYPE_CHECKING:
-    from strandline.config.dynamic import DynamicConfigs
+BrokerValue = Callable[[str], ConfigValue]
+"""Returns the value of a broker's key as it is now."""
 
 _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("consumer.session.timeout.ms", INT, 45_000, at_least(1), MEDIUM, PER_GROUP).documented(
@@ -106,21 +106,21 @@ def _bound(name: str, which: str) -> str | None:
     return found if found in BROKER_KEYS else None
 
 
-def group_value(configs: DynamicConfigs, overrides: Mapping[str, str], name: str) -> ConfigValue:
-    """What holds for a group with these overrides: within the broker's bounds, whatever was set earlier."""
-    key, behind = GROUP_KEYS[name], broker_key(name)
+def group_value(broker_value: BrokerValue, overrides: Mapping[str, str], name: str) -> ConfigValue:
+    """The value that a group with these overrides has. An override outside the broker's bounds is clamped."""
+    key, inherited = GROUP_KEYS[name], broker_key(name)
     if name not in overrides:
         assert not isinstance(key.default, Required), name
-        return key.default if behind is None else configs.broker_value(behind)
+        return key.default if inherited is None else broker_value(inherited)
     value = parse(key, overrides[name])
     for which, better in (("min", max), ("max", min)):
         bound = _bound(name, which)
         if bound is not None:
-            value = better(value, configs.broker_value(bound))  # type: ignore[type-var]
+            value = better(value, broker_value(bound))  # type: ignore[type-var]
     return value
 
 
-def check_group(configs: DynamicConfigs, overrides: Mapping[str, str]) -> None:
+def check_group(broker_value: BrokerValue, overrides: Mapping[str, str]) -> None:
     """Raise InvalidConfig if a group cannot have these overrides."""
     for name, text in overrides.items():
         if name not in GROUP_KEYS:
@@ -128,12 +128,14 @@ def check_group(configs: DynamicConfigs, overrides: Mapping[str, str]) -> None:
     values = {name: parse(GROUP_KEYS[name], text) for name, text in overrides.items()}
     for name, value in values.items():
         least, most = _bound(name, "min"), _bound(name, "max")
-        if least is not None and value < configs.broker_value(least):  # type: ignore[operator]
+        if least is not None and value < broker_value(least):  # type: ignore[operator]
             raise InvalidConfig(name, str(value), f"{name} must be greater than or equal to {least}")
-        if most is not None and value > configs.broker_value(most):  # type: ignore[operator]
+        if most is not None and value > broker_value(most):  # type: ignore[operator]
             raise InvalidConfig(name, str(value), f"{name} must be less than or equal to {most}")
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-        given = [group_value(configs, overrides, name) for name in (session, heartbeat)]
-        if given[0] <= given[1]:  # type: ignore[operator]
-            raise InvalidConfig(session, str(given[0]), f"{session} must be greater than {heartbeat}")
+        session_ms, heartbeat_ms = (
+            group_value(broker_value, overrides, name) for name in (session, heartbeat)
+        )
+        if session_ms <= heartbeat_ms:  # type: ignore[operator]
+            raise InvalidConfig(session, str(session_ms), f"{session} must be greater than {heartbeat}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
 from strandline.groups.classic.group import ClassicGroup
@@ -11,28 +9,33 @@ from strandline.groups.classic.rebalance import join_refused, sync_refused
 from strandline.groups.consumer import protocol
 from strandline.groups.consumer import records as made
 from strandline.groups.consumer.group import UNREVOKED, ConsumerGroup, ConsumerMember
+from strandline.groups.consumer.protocol import ConsumerProtocol
 from strandline.groups.members import Caller
+from strandline.groups.migration.migration import Mixed
 from strandline.groups.result import After, Entry, Outcome, Token
+from strandline.groups.timers import Timers
+from strandline.groups.topics import Topics
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, MemberResponse
 from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
 from strandline.wire.records.offsets_topic import GroupMetadataKey
 
-if TYPE_CHECKING:
-    from strandline.groups.shard import GroupShard
-
 
 class MixedRequests:
-    def __init__(self, shard: GroupShard) -> None:
-        self._shard = shard
+    def __init__(self, mixed: Mixed, consumer: ConsumerProtocol, timers: Timers, topics: Topics) -> None:
+        self._mixed = mixed
+        self._consumer = consumer
+        self._timers = timers
+        self._topics = topics
+        # Classic groups that consumer groups are about to become, with the state that no record holds.
+        self.downgraded: dict[str, ClassicGroup] = {}
 
     def join(
         self, group: ConsumerGroup, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment
     ) -> Outcome:
-        shard = self._shard
         try:
-            change = shard.mixed.join(group, request, caller, shard.topics, now)
+            change = self._mixed.join(group, request, caller, self._topics, now)
         except KafkaError as error:
             member_id = error.message if error.code == ErrorCode.MEMBER_ID_REQUIRED else request.member_id
             return Outcome().answer(token, join_refused(member_id, error.code))
@@ -42,9 +45,9 @@ class MixedRequests:
         self._expect(
             group, member.member_id, max(request.session_timeout_ms, member.rebalance_timeout_ms), now
         )
-        shard.timers.cancel((protocol.REJOIN, group.group_id, member.member_id))
+        self._timers.cancel((protocol.REJOIN, group.group_id, member.member_id))
         key = (protocol.SYNC, group.group_id, member.member_id)
-        shard.timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
+        self._timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
         response = JoinGroupResponse(
             error_code=ErrorCode.NONE,
             generation_id=member.epoch,
@@ -58,9 +61,8 @@ class MixedRequests:
         return Outcome(entries=change.entries).answer(token, response)
 
     def sync(self, group: ConsumerGroup, request: SyncGroupRequest, token: Token, now: Moment) -> Outcome:
-        shard = self._shard
         try:
-            member = shard.mixed.check_member(
+            member = self._mixed.check_member(
                 group, request.member_id, request.group_instance_id, request.generation_id
             )
             assert member.classic is not None
@@ -71,23 +73,22 @@ class MixedRequests:
         except KafkaError as error:
             return Outcome().answer(token, sync_refused(error.code))
         self._expect(group, member.member_id, member.classic.session_timeout_ms, now)
-        shard.timers.cancel((protocol.SYNC, group.group_id, member.member_id))
+        self._timers.cancel((protocol.SYNC, group.group_id, member.member_id))
         response = SyncGroupResponse(
             error_code=ErrorCode.NONE,
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
-            assignment=shard.mixed.assignment_of(member, shard.topics),
+            assignment=self._mixed.assignment_of(member, self._topics),
         )
         return Outcome().answer(token, response)
 
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, now: Moment) -> int:
-        shard = self._shard
-        member = shard.mixed.check_member(
+        member = self._mixed.check_member(
             group, request.member_id, request.group_instance_id, request.generation_id
         )
         assert member.classic is not None
         self._expect(group, member.member_id, member.classic.session_timeout_ms, now)
-        if not shard.mixed.must_rejoin(group, member):
+        if not self._mixed.must_rejoin(group, member):
             return ErrorCode.NONE
         self._expect_rejoin(group, member, now)
         return ErrorCode.REBALANCE_IN_PROGRESS
@@ -95,11 +96,11 @@ class MixedRequests:
     def _expect_rejoin(self, group: ConsumerGroup, member: ConsumerMember, now: Moment) -> None:
         """It was told to: heartbeats alone do not keep a place whose partitions others wait for."""
         key = (protocol.REJOIN, group.group_id, member.member_id)
-        if not self._shard.timers.has(key):
-            self._shard.timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
+        if not self._timers.has(key):
+            self._timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
 
     def _expect(self, group: ConsumerGroup, member_id: str, timeout_ms: int, now: Moment) -> None:
-        self._shard.timers.schedule((protocol.SESSION, group.group_id, member_id), now.after_ms(timeout_ms))
+        self._timers.schedule((protocol.SESSION, group.group_id, member_id), now.after_ms(timeout_ms))
 
     def leave(
         self, group: ConsumerGroup, request: LeaveGroupRequest, now: Moment
@@ -129,15 +130,14 @@ class MixedRequests:
 
     def removal(self, group: ConsumerGroup, gone: list[str], now: Moment) -> Outcome:
         """Members are gone: the group goes on, or, if all that are left are classic, as a classic group."""
-        shard = self._shard
         for member_id in gone:
-            shard.consumer.forget_deadlines(group.group_id, member_id)
-        if not shard.mixed.can_downgrade(group, gone):
-            outcome = Outcome(entries=shard.consumer.plan_removal(group, gone))
+            self._consumer.forget_deadlines(group.group_id, member_id)
+        if not self._mixed.can_downgrade(group, gone):
+            outcome = Outcome(entries=self._consumer.plan_removal(group, gone))
             outcome.after = After("removed", group.group_id)
             return outcome
-        classic = shard.mixed.downgraded(group, gone, shard.topics, now)
-        shard.will_downgrade(classic)
+        classic = self._mixed.downgraded(group, gone, self._topics, now)
+        self.downgraded[classic.group_id] = classic
         assignments = {member.member_id: member.assignment for member in classic.members.values()}
         entries = made.group_tombstones(group)
         entries.append(Entry(GroupMetadataKey(group=group.group_id), classic.to_record(assignments)))

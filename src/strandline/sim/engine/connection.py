@@ -8,16 +8,14 @@ from __future__ import annotations
 import errno
 from collections import deque
 from contextvars import Context
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from strandline.base.buffers import Buffer
 from strandline.ports.disk import File
 from strandline.ports.network import Peer
+from strandline.sim.engine.loop import SimulatedLoop
 from strandline.sim.engine.process_life import OWNER
 from strandline.sim.random import Generator
-
-if TYPE_CHECKING:
-    from strandline.sim.network import SimulatedNetwork
 
 SOCKET_BYTES: Final = 64 * 1024
 DELAY_SECONDS: Final = (0.00005, 0.005)  # from one host's loopback to another site
@@ -25,12 +23,33 @@ _PUSH_BYTES_MIN: Final = SOCKET_BYTES // 4
 _PIECE_BYTES: Final = (1, 7, 100, 1460, 16 * 1024, SOCKET_BYTES)
 
 
+class Wire(Protocol):
+    """The network as a connection sees it."""
+
+    @property
+    def loop(self) -> SimulatedLoop: ...
+
+    def transmit(self, source: SimulatedConnection, when: float, data: bytes) -> None:
+        """Brings `data` to the other end at that time."""
+
+    def transmit_end(
+        self, source: SimulatedConnection, when: float, target: SimulatedConnection, error: Exception | None
+    ) -> None:
+        """Tells `target` at that time that nothing more comes from `source`."""
+
+    def forget(self, connection: SimulatedConnection) -> None:
+        """The connection is over."""
+
+    def orphaned(self, connection: SimulatedConnection) -> None:
+        """The other end of the connection has lost its power without a word."""
+
+
 class SimulatedConnection:
     """One end of a connection."""
 
     def __init__(
         self,
-        network: SimulatedNetwork,
+        wire: Wire,
         *,
         host: str,
         peer_host: str,
@@ -40,7 +59,7 @@ class SimulatedConnection:
         chance: Generator,
         label: str,
     ) -> None:
-        self._network = network
+        self._wire = wire
         self.host = host
         self.peer_host = peer_host
         self.way = (host, peer_host)
@@ -77,7 +96,7 @@ class SimulatedConnection:
             piece = self._piece_size()
             if size <= piece:  # nothing is in its way, as it mostly is
                 self._taken_bytes += size
-                self._network.transmit(self, self._arrival(), bytes(data))
+                self._wire.transmit(self, self._arrival(), bytes(data))
                 return
             self._first_piece = piece
         if size:
@@ -130,13 +149,13 @@ class SimulatedConnection:
                 if not len(first):
                     first.close()
                     self._unsent.popleft()
-                self._network.transmit(self, self._arrival(), data)
+                self._wire.transmit(self, self._arrival(), data)
         except OSError:
-            self._network.loop.call_soon(self.abort, context=self.context)
+            self._wire.loop.call_soon(self.abort, context=self.context)
             return
         if not self._unsent and self._is_owed_drained:
             self._is_owed_drained = False
-            self._network.loop.call_soon(self._drained, context=self.context)
+            self._wire.loop.call_soon(self._drained, context=self.context)
 
     def _piece_size(self) -> int:
         # Whole mostly: a world of single bytes would be slow and would show nothing new.
@@ -145,7 +164,7 @@ class SimulatedConnection:
         return self._chance.choice(_PIECE_BYTES)
 
     def _arrival(self) -> float:
-        arrival = self._network.loop.now + self._delay * (1.0 + self._chance.random() ** 3)
+        arrival = self._wire.loop.now + self._delay * (1.0 + self._chance.random() ** 3)
         if arrival > self._last_arrival:
             self._last_arrival = arrival
         return self._last_arrival
@@ -163,7 +182,7 @@ class SimulatedConnection:
             self._lose(None)
 
     def _tell_end(self, other: SimulatedConnection, error: Exception | None) -> None:
-        self._network.transmit_end(self, self._arrival(), other, error)
+        self._wire.transmit_end(self, self._arrival(), other, error)
 
     def _drop_unsent(self) -> None:
         for item in self._unsent:
@@ -205,7 +224,7 @@ class SimulatedConnection:
         # An end that is no reset is noticed by reading.
         if (self._is_reading and (self._arrived or self._has_ended)) or self._end_error is not None:
             self._is_receiving = True
-            self._network.loop.call_soon(self._receive, context=self.context)
+            self._wire.loop.call_soon(self._receive, context=self.context)
 
     def _receive(self) -> None:
         self._is_receiving = False
@@ -230,22 +249,22 @@ class SimulatedConnection:
     def _was_read(self, size: int) -> None:
         self._taken_bytes -= size
         if self._unsent:
-            self._network.loop.call_soon(self._push, context=self.context)
+            self._wire.loop.call_soon(self._push, context=self.context)
 
     # The end
 
     def _lose(self, error: Exception | None) -> None:
         self._is_over = True
         self._arrived.clear()
-        self._network.forget(self)
-        self._network.loop.call_soon(self._peer.lost, error, context=self.context)
+        self._wire.forget(self)
+        self._wire.loop.call_soon(self._peer.lost, error, context=self.context)
 
     def owner_died(self) -> None:
         """The operating system closes the socket of a process that is no more."""
         if not self._is_over:
             self._is_over = True
             self._drop_unsent()
-            self._network.forget(self)
+            self._wire.forget(self)
             self._tell_end(self.other, None)
 
     def host_lost_power(self) -> None:
@@ -253,8 +272,8 @@ class SimulatedConnection:
         if not self._is_over:
             self._is_over = True
             self._drop_unsent()
-            self._network.forget(self)
-            self._network.orphaned(self.other)
+            self._wire.forget(self)
+            self._wire.orphaned(self.other)
 
     def break_now(self, error: Exception) -> None:
         """Both sides lose the connection."""

@@ -50,6 +50,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._sequence = 0
         self._ready: deque[Callback] = deque()
         self._timers: list[tuple[float, int, Callback]] = []
+        self._held: dict[Life, list[Callback]] = {}  # callbacks that fell due while their process was paused
         # All of them, with their contexts: a dead life's tasks must not be collected amid a run.
         self._tasks: list[tuple[asyncio.Task[Any], Context]] = []
         self._tasks_max = 256
@@ -93,9 +94,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return due
 
     def resume(self, life: Life) -> None:
+        """Continues a paused process: its held callbacks run now, in the order in which they fell due."""
         life.is_paused = False
-        self._ready.extend(life.held)
-        life.held.clear()
+        self._ready.extend(self._held.pop(life, ()))
 
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -158,7 +159,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 continue
             if life is not None and (life.ended_because is not None or life.is_paused):
                 if life.ended_because is None:
-                    life.held.append(due)
+                    self._held.setdefault(life, []).append(due)
                 continue
             at_this_moment += 1
             if at_this_moment > CALLBACKS_AT_ONE_MOMENT_MAX:
@@ -231,6 +232,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._is_closed = True
         self._ready.clear()
         self._timers.clear()
+        self._held.clear()
         for task, _ in self._tasks:
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]

@@ -9,13 +9,9 @@ until it goes on, as SIGSTOP and SIGCONT do it; and a life's timers run at the r
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-if TYPE_CHECKING:
-    from strandline.sim.engine.callback import Callback
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
@@ -30,7 +26,6 @@ class Life:
         self.ended_because: str | None = None
         self.lost_power = False  # it ended with its host, which had no time to close sockets or write pages
         self.is_paused = False
-        self.held: deque[Callback] = deque()  # what fell due meanwhile
         self.clock_rate = 1.0  # how fast its clock runs
         self.context = Context()
         self.context.run(OWNER.set, self)
