@@ -283,9 +283,11 @@ class GroupStorm:
         requests = runtime.shard.offset_requests
         try:
             if call.producer_id >= 0:
-                requests.check_commit_in_transaction(*who, generation, asked, now)
+                requests.check_commit_in_transaction(*who, generation, asked)
+                requests.create_group_if_absent(request.group_id, now)
             else:
-                requests.check_commit(*who, generation, asked, call.version, now)
+                requests.check_commit(*who, generation, asked, call.version)
+                requests.commit_accepted(request.group_id, request.member_id, now)
         except KafkaError as error:
             call.respond(Committed(error.code))
             return

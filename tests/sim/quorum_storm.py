@@ -284,7 +284,7 @@ class Member:
             if not told.error:
                 self.step(told)
                 return
-            self.core.fetch_failed(sent.to, sent.epoch)
+            self.step(m.FetchRequestFailed(leader_id=sent.to, epoch=sent.epoch))
             if told.epoch > self.core.epoch or told.leader_id != sent.to:
                 self.step(m.LeaderFound(leader_id=told.leader_id, epoch=told.epoch))
             self._fetch_again(sent)
@@ -308,20 +308,11 @@ class Member:
 
     def _take_fetch(self, asked: m.FetchRequested) -> None:
         self.step(asked)
-        self.later(_FETCH_WAIT_S, self._expire, asked.token)
-
-    def _expire(self, token: object) -> None:
-        assert self.core is not None
-        self._do(self.core.fetch_expired(token))
+        self.later(_FETCH_WAIT_S, self.step, m.FetchWaitExpired(token=asked.token))
 
     def _fetch_again(self, failed: m.SendFetch) -> None:
-        def again() -> None:
-            assert self.core is not None
-            self._do(self.core.fetch_again())
-
-        assert self.core is not None
-        self.core.fetch_failed(failed.to, failed.epoch)
-        self.later(_RETRY_S, again)
+        self.step(m.FetchRequestFailed(leader_id=failed.to, epoch=failed.epoch))
+        self.later(_RETRY_S, self.step, m.FetchBackoffEnded())
 
     # Writing
 

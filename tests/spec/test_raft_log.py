@@ -92,8 +92,8 @@ def test_records_that_two_fetches_bring_are_appended_once() -> None:
     voter = Node(2)
     voter.follow(1, 1)
     voter.follow(1, 2)
-    voter.core.fetch_failed(1, 1)
-    assert of(voter.core.fetch_again(), m.SendFetch) == []
+    voter.step(m.FetchRequestFailed(leader_id=1, epoch=1))
+    assert of(voter.step(m.FetchBackoffEnded()), m.SendFetch) == []
     assert of(voter.brought(1, 2, records=b"three records"), m.AppendFetched) != []
     assert voter.brought(1, 2, records=b"three records") == []  # while they are written
     voter.append(3)
@@ -117,8 +117,8 @@ def test_a_leader_is_fetched_from_after_what_an_earlier_one_sent_is_written() ->
 def snapshot_leader() -> Node:
     """Its log begins at 5 with one of epoch 3; what is before is a snapshot, whose last record is of epoch 2."""
     voter = Node(epochs=[(2, 5), (3, 5)], end=6, election=Election(3))
-    voter.core.log_start = voter.core.high_watermark = 5
-    voter.core.latest_snapshot = OffsetAndEpoch(5, 2)
+    voter.core.high_watermark = 5
+    voter.step(m.SnapshotWritten(snapshot=OffsetAndEpoch(5, 2), log_start=5))
     voter.lead()
     return voter
 

@@ -66,12 +66,24 @@ class OffsetRequests:
         generation: int,
         asked: list[OffsetChanges],
         version: int,
-        now: Moment,
     ) -> None:
-        """Raises KafkaError where this may not be committed by whoever asks."""
-        late = self._late_member(group_id, member_id, instance_id, generation, version, now)
+        """Raises KafkaError if this member, or a client without a group, may not commit these offsets."""
+        late = self._late_member(group_id, member_id, instance_id, generation, version)
         if late is not None and not self._has_all(late, asked, generation):
             raise KafkaError(_stale(late))
+
+    def create_group_if_absent(self, group_id: str, now: Moment) -> None:
+        """Offsets make a group: one that commits without members is a classic group, and empty."""
+        if group_id not in self._groups:
+            self._groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
+
+    def commit_accepted(self, group_id: str, member_id: str, now: Moment) -> None:
+        """The step after `check_commit`: the group exists from now on, and a classic member has been heard of."""
+        group = self._groups.get(group_id)
+        if group is None:
+            self.create_group_if_absent(group_id, now)
+        elif type(group) is ClassicGroup and member_id in group.members:
+            self._classic.heard_of(group, member_id, now)
 
     def _has_all(self, member: ConsumerMember, asked: list[OffsetChanges], epoch: int) -> bool:
         """Whether the member held the partitions in that epoch, and has ever since: nobody else can have moved them
@@ -121,15 +133,14 @@ class OffsetRequests:
         instance_id: str | None,
         generation: int,
         asked: list[OffsetChanges],
-        now: Moment,
     ) -> None:
         """The same for TxnOffsetCommit, whose members are classic ones or say their epoch as a generation."""
-        late = self._late_member_in_transaction(group_id, member_id, instance_id, generation, now)
+        late = self._late_member_in_transaction(group_id, member_id, instance_id, generation)
         if late is not None and not self._has_all(late, asked, generation):
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
 
     def _late_member_in_transaction(
-        self, group_id: str, member_id: str, instance_id: str | None, generation: int, now: Moment
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int
     ) -> ConsumerMember | None:
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
@@ -143,7 +154,7 @@ class OffsetRequests:
         if group is None:
             if generation >= 0:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-            group = self._groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
+            return None
         if group.state == DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if generation < 0 and group.state == EMPTY:
@@ -161,7 +172,6 @@ class OffsetRequests:
         instance_id: str | None,
         generation: int,
         version: int,
-        now: Moment,
     ) -> ConsumerMember | None:
         """The member of a consumer group that is an epoch behind, whose partitions have to be looked at one by one."""
         group = self._groups.get(group_id)
@@ -172,7 +182,7 @@ class OffsetRequests:
                 is_new = version >= _GROUP_NOT_FOUND_FROM
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION)
             # Offsets without members: an admin's reset, or a consumer that assigns its partitions itself.
-            group = self._groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
+            return None
         if group.state == DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if generation < 0 and group.state == EMPTY:
@@ -184,7 +194,6 @@ class OffsetRequests:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         if group.state == COMPLETING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
-        self._classic.heard_of(group, member_id, now)
         return None
 
     def _check_consumer_commit(

@@ -6,6 +6,7 @@ the answers when they are committed. `after` comes back to the core through `wri
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from strandline.groups.committed_offset import OffsetChanges
@@ -24,12 +25,28 @@ class Entry(NamedTuple):
     value: Message | None
 
 
-class After(NamedTuple):
-    """What the core wants to be told when the records of an outcome are written."""
+class Change(Enum):
+    """The kinds of change after whose writing the core has something to do."""
 
-    what: str
+    ASSIGNMENT = auto()
+    """The leader of a classic group has decided its assignment."""
+    CLASSIC_IN_PLACE = auto()
+    """A classic group takes the place of an empty consumer group."""
+    UPGRADE = auto()
+    """A classic group becomes a consumer group."""
+    DOWNGRADE = auto()
+    """A consumer group, all of whose members are classic, becomes a classic group."""
+    HEARTBEAT = auto()
+    """Members of a consumer group have joined or changed."""
+    REMOVAL = auto()
+    """Members of a consumer group are gone."""
+
+
+class After(NamedTuple):
+    """The change that the core hears of again when the records of an outcome are written, or cannot be."""
+
+    change: Change
     group_id: str
-    member_id: str = ""
     generation: int = -1
 
 

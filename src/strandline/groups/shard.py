@@ -8,6 +8,8 @@ members find the new one and join again.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
 from strandline.groups.classic import protocol
@@ -26,7 +28,7 @@ from strandline.groups.migration.migration import Mixed
 from strandline.groups.offset_requests import OffsetRequests
 from strandline.groups.offsets import Offsets
 from strandline.groups.rebalance_times import RebalanceTimes
-from strandline.groups.result import After, Entry, Outcome, Token
+from strandline.groups.result import After, Change, Entry, Outcome, Token
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
@@ -49,9 +51,6 @@ from strandline.wire.records import offsets_topic as records
 from strandline.wire.schema import Message, Struct
 
 Group = ClassicGroup | ConsumerGroup
-DOWNGRADED = "downgraded"
-UPGRADED = "upgraded"
-HEARTBEAT = "heartbeat"
 
 
 class GroupShard:
@@ -65,6 +64,8 @@ class GroupShard:
         self.mixed = Mixed(settings, self.consumer, random)
         self.mixed_requests = MixedRequests(self.mixed, self.consumer, self.timers, topics)
         self.groups: dict[str, Group] = {}
+        # Classic groups that take the place of empty consumer groups once the tombstones of those are written.
+        self._classic_in_place: dict[str, ClassicGroup] = {}
         self.offsets = Offsets()
         self.offset_requests = OffsetRequests(settings, topics, self.groups, self.offsets, self.classic)
 
@@ -89,11 +90,12 @@ class GroupShard:
                 del self.groups[group_id]
                 group.state = DEAD
                 self.classic.forget_deadlines(group)
-        elif not isinstance(group, ClassicGroup):
-            if group_id in self.mixed_requests.downgraded:
-                self.groups[group_id] = self.mixed_requests.downgraded.pop(group_id)
-            else:
-                self.groups[group_id] = ClassicGroup.from_record(group_id, value)
+        elif isinstance(group, ClassicGroup):
+            group.apply_assignments(value)
+        elif group_id in self.mixed_requests.downgraded:
+            self.groups[group_id] = self.mixed_requests.downgraded.pop(group_id)
+        else:
+            self.groups[group_id] = ClassicGroup.from_record(group_id, value)
 
     def _apply_consumer(self, key: Message, value: Message | None) -> None:
         group_id = getattr(key, "group_id", None)
@@ -106,6 +108,8 @@ class GroupShard:
             group = self.groups[group_id] = ConsumerGroup(group_id)
         if isinstance(key, records.ConsumerGroupMetadataKey) and value is None:
             del self.groups[group_id]
+            if group_id in self._classic_in_place:
+                self.groups[group_id] = self._classic_in_place.pop(group_id)
             return
         _apply_to_group(group, key, value)
 
@@ -151,21 +155,21 @@ class GroupShard:
         ):
             return Outcome().answer(token, join_refused(request.member_id, ErrorCode.INVALID_SESSION_TIMEOUT))
         group = self.groups.get(request.group_id)
-        before: list[Entry] = []
-        if isinstance(group, ConsumerGroup):
-            if not group.is_empty:
-                return self.mixed_requests.join(group, request, caller, token, now)
-            before = made.group_tombstones(group)
-            group = None
+        if isinstance(group, ClassicGroup):
+            return self.classic.join(group, request, caller, token, now)
+        if group is not None and not group.is_empty:
+            return self.mixed_requests.join(group, request, caller, token, now)
+        if request.member_id:
+            return Outcome().answer(token, join_refused(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+        new = ClassicGroup(group_id=request.group_id, state_since_ms=now.wall_ms)
         if group is None:
-            if request.member_id:
-                return Outcome().answer(token, join_refused(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
-            for entry in before:
-                self.apply(entry.key, entry.value)
-            group = self.groups[request.group_id] = ClassicGroup(group_id=request.group_id)
-            group.state_since_ms = now.wall_ms
-        outcome = self.classic.join(group, request, caller, token, now)
-        outcome.entries[:0] = before
+            self.groups[request.group_id] = new
+            return self.classic.join(new, request, caller, token, now)
+        self._classic_in_place[request.group_id] = new
+        outcome = self.classic.join(new, request, caller, token, now)
+        assert not outcome.has_records, "a new classic group writes nothing before its first generation"
+        outcome.entries = made.group_tombstones(group)
+        outcome.after = After(Change.CLASSIC_IN_PLACE, request.group_id)
         return outcome
 
     def sync(self, request: SyncGroupRequest, token: Token, now: Moment) -> Outcome:
@@ -230,7 +234,7 @@ class GroupShard:
             return Outcome().answer(token, heartbeat_refused(error.code, error.message))
         outcome.entries += entries
         if outcome.after is None:
-            outcome.after = After(HEARTBEAT, request.group_id)
+            outcome.after = After(Change.HEARTBEAT, request.group_id)
         return outcome.answer(token, response)
 
     def consumer_joins(self, joins: list[Join], now: Moment) -> Outcome | None:
@@ -240,7 +244,7 @@ class GroupShard:
         if not isinstance(group, ConsumerGroup) or not self.consumer.can_join_together(group, joins):
             return None
         entries, responses = self.consumer.plan_joining(group, joins, self.topics, now)
-        outcome = Outcome(entries=entries, after=After(HEARTBEAT, group_id))
+        outcome = Outcome(entries=entries, after=After(Change.HEARTBEAT, group_id))
         for join, response in zip(joins, responses, strict=True):
             outcome.answer(join.token, response)
         return outcome
@@ -262,7 +266,7 @@ class GroupShard:
         upgraded = self.mixed.upgraded(group, self.topics)
         outcome.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
         outcome.entries += made.group_records(upgraded, now.wall_ms)
-        outcome.after = After(UPGRADED, group.group_id)
+        outcome.after = After(Change.UPGRADE, group.group_id)
         return upgraded
 
     def _consumer_leave(self, request: ConsumerGroupHeartbeatRequest, token: Token, now: Moment) -> Outcome:
@@ -283,16 +287,26 @@ class GroupShard:
     # What happens by itself
 
     def written(self, after: After, now: Moment) -> Outcome:
+        """The records of a change are committed."""
         group = self.groups.get(after.group_id)
-        if isinstance(group, ClassicGroup):
-            if after.what == protocol.SYNC:
-                return self.classic.assignment_written(group, after, now)
-            if after.what == DOWNGRADED:
-                return self._rebalance_downgraded(group, now)
-        elif isinstance(group, ConsumerGroup):
-            if after.what == UPGRADED:
-                self.consumer.loaded(group, now)
-            self._note_completion(group, now)
+        match after.change:
+            case Change.ASSIGNMENT:
+                if isinstance(group, ClassicGroup):
+                    return self.classic.assignment_written(group, after, now)
+            case Change.DOWNGRADE:
+                if isinstance(group, ClassicGroup):
+                    return self._rebalance_downgraded(group, now)
+            case Change.UPGRADE:
+                if isinstance(group, ConsumerGroup):
+                    self.consumer.loaded(group, now)
+                    self._note_completion(group, now)
+            case Change.HEARTBEAT | Change.REMOVAL:
+                if isinstance(group, ConsumerGroup):
+                    self._note_completion(group, now)
+            case Change.CLASSIC_IN_PLACE:
+                pass  # it was put in place when the tombstones were applied
+            case _:
+                assert_never(after.change)
         return Outcome()
 
     def _note_completion(self, group: ConsumerGroup, now: Moment) -> None:
@@ -303,20 +317,39 @@ class GroupShard:
                 self.times.complete(group.group_id, now)
 
     def write_failed(self, after: After, code: int, now: Moment) -> Outcome:
+        """The records of a change could not be appended, or were not committed in time."""
         group = self.groups.get(after.group_id)
         self.mixed_requests.downgraded.pop(after.group_id, None)
-        if isinstance(group, ClassicGroup):
-            if after.what == protocol.SYNC:
-                return self.classic.assignment_not_written(group, after, code, now)
-            if after.what == DOWNGRADED:
+        match after.change:
+            case Change.ASSIGNMENT:
+                if isinstance(group, ClassicGroup):
+                    return self.classic.assignment_not_written(group, after, code, now)
+            case Change.DOWNGRADE if isinstance(group, ClassicGroup):
                 # It is in the log, and only nobody has confirmed it in time.
                 return self._rebalance_downgraded(group, now)
-        if isinstance(group, ConsumerGroup):
-            if after.what == UPGRADED:
+            case Change.UPGRADE if isinstance(group, ConsumerGroup):
                 # It is in the log here too: its members have their sessions, as if it were confirmed.
                 self.consumer.loaded(group, now)
-            self.consumer.watch_again(group, now)
+                self.consumer.watch_again(group, now)
+            case Change.HEARTBEAT | Change.REMOVAL | Change.DOWNGRADE | Change.UPGRADE:
+                if isinstance(group, ConsumerGroup):
+                    self.consumer.watch_again(group, now)
+            case Change.CLASSIC_IN_PLACE:
+                return self._classic_not_in_place(after.group_id, code)
+            case _:
+                assert_never(after.change)
         return Outcome()
+
+    def _classic_not_in_place(self, group_id: str, code: int) -> Outcome:
+        """The consumer group stays, so the member that would have begun the classic one has to join again."""
+        outcome = Outcome()
+        abandoned = self._classic_in_place.pop(group_id, None)
+        if abandoned is not None:
+            self.classic.forget_deadlines(abandoned)
+            for member in abandoned.members.values():
+                if member.join_token is not None:
+                    outcome.answer(member.join_token, join_refused(member.member_id, code))
+        return outcome
 
     def _rebalance_downgraded(self, group: ClassicGroup, now: Moment) -> Outcome:
         for member_id in group.members:

@@ -39,6 +39,7 @@ class Quorum(VoterChanges):
     """Events in, effects out."""
 
     def next_deadline(self) -> float | None:
+        """The time at which the core wants `TimePassed`; None where it waits for nothing."""
         match self.role:
             case Leader():
                 change = math.inf if self.role.change is None else self.role.change.deadline
@@ -47,8 +48,11 @@ class Quorum(VoterChanges):
                 return self.role.deadline if self.may_stand else None
             case Follower() | Resigned():
                 return self.role.deadline
+            case _:
+                assert_never(self.role)
 
     def step(self, event: Event, now: float) -> list[Effect]:
+        """Takes in an event and returns the effects that the shell has to carry out, in order."""
         effects = self._handle(event, now)
         if isinstance(self.role, Leader):
             effects += self._settle_voters(self.role, now)
@@ -74,10 +78,20 @@ class Quorum(VoterChanges):
                 return self._leader_found(event.leader_id, event.epoch, now)
             case m.FetchAnswered():
                 return self._fetch_answered(event, now)
+            case m.FetchRequestFailed():
+                return self._fetch_request_failed(event)
+            case m.FetchBackoffEnded():
+                return self._fetch()
+            case m.FetchWaitExpired():
+                return self._fetch_wait_expired(event)
             case m.SnapshotRequested():
                 return self._snapshot_requested(event, now)
             case m.SnapshotPieceFetched():
                 return self._snapshot_piece_fetched(event, now)
+            case m.SnapshotFetchFailed():
+                return self._snapshot_fetch_failed(event)
+            case m.SnapshotWritten():
+                return self._snapshot_written(event)
             case m.LogSynced():
                 return self._log_synced(event, now)
             case m.ElectionPersisted():
@@ -88,6 +102,8 @@ class Quorum(VoterChanges):
                 return self._leader_gone(event.leader_id, now)
             case m.ResignationWanted():
                 return self._resign(now) if isinstance(self.role, Leader) else []
+            case m.NodeStarted():
+                return self._node_started(now)
             case m.TimePassed():
                 return self._time_passed(now)
             case m.VotersAppended():
@@ -111,6 +127,10 @@ class Quorum(VoterChanges):
                 return self._version_upgrade_requested(event, now)
             case _:
                 assert_never(event)
+
+    def _node_started(self, now: float) -> list[Effect]:
+        """The only voter asks nobody, so it need not wait for its deadline either."""
+        return self._prospect(now) if self.is_voter and len(self.voters) == 1 else []
 
     def _time_passed(self, now: float) -> list[Effect]:
         role = self.role

@@ -88,6 +88,9 @@ class Fetching(QuorumState):
     def _wake(self, role: Leader) -> list[Effect]:
         """Answers the fetches that wait: there are records, or a new high watermark to tell."""
         waiting, role.waiting = role.waiting, []
+        return self._respond_to_waiting(waiting)
+
+    def _respond_to_waiting(self, waiting: list[tuple[m.Token, int]]) -> list[Effect]:
         return [
             m.AnswerFetch(
                 token=token,
@@ -99,23 +102,13 @@ class Fetching(QuorumState):
             for token, offset in waiting
         ]
 
-    def fetch_expired(self, token: m.Token) -> list[Effect]:
-        """A fetch has waited as long as it asked to."""
+    def _fetch_wait_expired(self, event: m.FetchWaitExpired) -> list[Effect]:
         role = self.role
-        if isinstance(role, Leader):
-            found = [(t, offset) for t, offset in role.waiting if t is token]
-            role.waiting = [(t, offset) for t, offset in role.waiting if t is not token]
-            return [
-                m.AnswerFetch(
-                    token=t,
-                    epoch=self.epoch,
-                    leader_id=self.own.replica_id,
-                    high_watermark=self.high_watermark,
-                    offset=offset,
-                )
-                for t, offset in found
-            ]
-        return []
+        if not isinstance(role, Leader):
+            return []
+        expired = [each for each in role.waiting if each[0] is event.token]
+        role.waiting = [each for each in role.waiting if each[0] is not event.token]
+        return self._respond_to_waiting(expired)
 
     def _fetch_answer(
         self,
@@ -221,11 +214,19 @@ class Fetching(QuorumState):
             return [*self._follow_high_watermark(self._told_high_watermark), *self._fetch()]
         return []
 
-    def fetch_failed(self, leader_id: int, epoch: int) -> None:
-        """The connection broke, or the answer did not come: another fetch of that epoch may be sent."""
+    def _fetch_request_failed(self, event: m.FetchRequestFailed) -> list[Effect]:
         role = self.role
-        if isinstance(role, Follower) and (role.leader_id, role.epoch) == (leader_id, epoch):
+        if isinstance(role, Follower) and (role.leader_id, role.epoch) == (event.leader_id, event.epoch):
             role.is_fetching = False
+        return []  # the next fetch is sent when the shell's backoff has ended
 
-    def fetch_again(self) -> list[Effect]:
+    def _snapshot_fetch_failed(self, event: m.SnapshotFetchFailed) -> list[Effect]:
+        role = self.role
+        if isinstance(role, Follower) and (role.leader_id, role.epoch) == (event.leader_id, event.epoch):
+            role.is_writing = False
         return self._fetch()
+
+    def _snapshot_written(self, event: m.SnapshotWritten) -> list[Effect]:
+        self.latest_snapshot = event.snapshot
+        self.log_start = event.log_start
+        return []

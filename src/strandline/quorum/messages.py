@@ -115,6 +115,26 @@ class FetchAnswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequestFailed:
+    """The connection broke, or no usable response came: another fetch of that epoch may be sent."""
+
+    leader_id: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchBackoffEnded:
+    """The pause after a failed fetch is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchWaitExpired:
+    """A replica's fetch has waited for records as long as it asked to."""
+
+    token: Token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRequested:
     """A replica pulls a piece of a snapshot."""
 
@@ -128,6 +148,22 @@ class SnapshotPieceFetched:
 
     leader_id: int
     epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotFetchFailed:
+    """The snapshot could not be fetched from this leader of this epoch, and nothing is being written any more."""
+
+    leader_id: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotWritten:
+    """This is the latest snapshot on the device now, and the log begins at `log_start`."""
+
+    snapshot: OffsetAndEpoch
+    log_start: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,8 +251,13 @@ class VersionUpgradeRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStarted:
+    """The shell is ready to carry out effects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimePassed:
-    pass
+    """The deadline of `next_deadline` may have passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,8 +278,13 @@ Event = (
     | EndEpochRequested
     | FetchRequested
     | FetchAnswered
+    | FetchRequestFailed
+    | FetchBackoffEnded
+    | FetchWaitExpired
     | SnapshotRequested
     | SnapshotPieceFetched
+    | SnapshotFetchFailed
+    | SnapshotWritten
     | LogSynced
     | ElectionPersisted
     | LeaderFound
@@ -246,6 +292,7 @@ Event = (
     | VotersAppended
     | SnapshotAdopted
     | VoterChangeEvent
+    | NodeStarted
     | TimePassed
     | ResignationWanted
 )

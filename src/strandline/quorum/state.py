@@ -10,6 +10,7 @@ from strandline.quorum import messages as m
 from strandline.quorum.epochs import last_epoch
 from strandline.quorum.messages import Effect, Election, OffsetAndEpoch, ReplicaKey
 from strandline.quorum.roles import (
+    Candidate,
     Follower,
     Leader,
     Prospective,
@@ -18,7 +19,7 @@ from strandline.quorum.roles import (
     Unattached,
 )
 from strandline.quorum.settings import QuorumSettings
-from strandline.quorum.voters import Voter, VoterHistory, is_same
+from strandline.quorum.voters import Voter, VoterHistory, VoterSet, is_same
 
 NO_LEADER: Final = -1
 
@@ -33,6 +34,7 @@ class QuorumState:
         election: Election,
         log: m.LogSynced,
         log_start: int,
+        snapshot: OffsetAndEpoch | None = None,
         jitter: Callable[[], float],
         now: float,
     ) -> None:
@@ -50,7 +52,7 @@ class QuorumState:
         # At first it asks soon whether it could lead: where there is a leader the others refuse.
         soon = now + self._settings.election_backoff_s * (1 + jitter())
         self.role: Role = Unattached(epoch=epoch, voted=voted, deadline=soon)
-        self.latest_snapshot: OffsetAndEpoch | None = None
+        self.latest_snapshot = snapshot
         # What the leader said of the high watermark when records came that are being written.
         self._told_high_watermark = 0
         # A leader whose address refuses connections: what others still believe of it is not believed.
@@ -71,6 +73,35 @@ class QuorumState:
                 return leader_id
             case _:
                 return NO_LEADER
+
+    @property
+    def led_from(self) -> int | None:
+        """The offset at which this node's own epoch begins; None where it does not lead."""
+        return self.role.epoch_start if isinstance(self.role, Leader) else None
+
+    @property
+    def has_no_leader(self) -> bool:
+        """True if this node neither leads nor follows, and has not just resigned."""
+        return isinstance(self.role, Unattached | Prospective | Candidate)
+
+    @property
+    def voter_set(self) -> VoterSet:
+        """The latest set of voters in the log, committed or not; the configured one where the log has none."""
+        return self.history.last
+
+    @property
+    def kraft_version(self) -> int:
+        """The latest level of kraft.version in the log, committed or not."""
+        return self.history.version
+
+    @property
+    def has_dynamic_voters(self) -> bool:
+        """True if the voters are in the log, and not in the configuration."""
+        return self.history.is_dynamic
+
+    def voters_at(self, offset: int) -> tuple[int, VoterSet | None]:
+        """The level of kraft.version and the set of voters that stand in the log up to `offset`."""
+        return self.history.at(offset)
 
     @property
     def voters(self) -> tuple[ReplicaKey, ...]:

@@ -183,8 +183,8 @@ class Machine:
             request.generation_id_or_member_epoch,
             asked,
             version,
-            now,
         )
+        self.shard.offset_requests.commit_accepted(request.group_id, request.member_id, now)
         changes, codes = self.shard.offset_requests.with_allowed_notes(asked)
         if request.retention_time_ms < 0:
             self.run(Outcome(commits=changes))

@@ -11,7 +11,7 @@ from strandline.base.moment import Moment
 from strandline.groups.classic.group import ClassicGroup
 from strandline.groups.consumer.group import ConsumerGroup
 from strandline.groups.members import Caller
-from strandline.groups.result import Outcome
+from strandline.groups.result import Change, Outcome
 from tests.group_requests import (
     assignment,
     consumer_heartbeat,
@@ -100,7 +100,7 @@ def downgrade_decided() -> tuple[Classic, Outcome]:
         request, Caller("new", "/127.0.0.1", 1), Token(), old.machine.now()
     )
     assert outcome.after is not None
-    assert outcome.after.what == "downgraded"
+    assert outcome.after.change == Change.DOWNGRADE
     return old, outcome
 
 

@@ -68,9 +68,10 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
         if changes is not None:
             commit = template.request
             try:
-                runtime.shard.offset_requests.check_commit(*commit.committer, changes, version, now)
+                runtime.shard.offset_requests.check_commit(*commit.committer, changes, version)
             except KafkaError as error:
                 return _refused(commit, None, error)
+            runtime.shard.offset_requests.commit_accepted(commit.group_id, commit.committer[1], now)
             return _write(commit, changes, None, runtime, now)
     request = decode(OffsetCommitRequest, version, body, position)
     load = services.groups.first_load(request.group_id)
@@ -89,9 +90,10 @@ def _handle(services: Services, context: RequestContext, request: OffsetCommitRe
         runtime = services.groups.loaded(group_id) or services.groups.shard_of(group_id)
         now = runtime.now()
         changes = [OffsetChanges.of(group_id, *topic, now.wall_ms) for topic in known]
-        runtime.shard.offset_requests.check_commit(*commit.committer, changes, commit.version, now)
+        runtime.shard.offset_requests.check_commit(*commit.committer, changes, commit.version)
     except KafkaError as error:
         return _refused(commit, codes, error)
+    runtime.shard.offset_requests.commit_accepted(group_id, commit.committer[1], now)
     changes, refused = runtime.shard.offset_requests.with_allowed_notes(changes)
     if refused is not None:
         following = iter(refused)

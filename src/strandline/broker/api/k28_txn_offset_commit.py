@@ -109,8 +109,8 @@ async def _commit(
         request.group_instance_id,
         request.generation_id,
         asked,
-        now,
     )
+    requests.create_group_if_absent(request.group_id, now)
     changes, codes = requests.with_allowed_notes(asked)
     if codes is not None:
         for place, code in zip(places, codes, strict=True):

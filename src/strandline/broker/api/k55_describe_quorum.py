@@ -55,7 +55,7 @@ async def handle(
                 node_id=voter.key.replica_id,
                 listeners=tuple(Listener(name=e.listener, host=e.host, port=e.port) for e in voter.endpoints),
             )
-            for voter in services.quorum.core.history.last.voters
+            for voter in services.quorum.core.voter_set.voters
         ),
     )
 

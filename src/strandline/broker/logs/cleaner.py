@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator
-from typing import Final
+from typing import Final, assert_never
 
 from strandline.base.errors import KafkaError
 from strandline.base.ids import TopicPartition
@@ -210,6 +210,8 @@ class Cleaner:
                         await self._swap(replica, done)
                     case Finished():
                         return done
+                    case _:
+                        assert_never(done)
         finally:
             walk.close()
         raise AssertionError("a cleaning ends by saying so")

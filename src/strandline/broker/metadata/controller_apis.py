@@ -93,8 +93,8 @@ async def _update_features(
     quorum = runtime.active_quorum()
     wanted = {update.feature: update.max_version_level for update in request.feature_updates}
     level = wanted.get(KRAFT_VERSION_FEATURE, 0)
-    if level > quorum.core.history.version:
-        checked = runtime.machine.plan_update_features(request, version, quorum.core.history.version)
+    if level > quorum.core.kraft_version:
+        checked = runtime.machine.plan_update_features(request, version, quorum.core.kraft_version)
         if checked.response.error_code != ErrorCode.NONE:
             return checked.response
         answer = await quorum.request(
@@ -103,7 +103,7 @@ async def _update_features(
         if answer.error:
             raise KafkaError(ErrorCode[answer.error], answer.message)
     return await runtime.commit(
-        lambda: runtime.machine.plan_update_features(request, version, quorum.core.history.version)
+        lambda: runtime.machine.plan_update_features(request, version, quorum.core.kraft_version)
     )
 
 

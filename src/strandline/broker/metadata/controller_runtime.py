@@ -25,7 +25,6 @@ from strandline.controller.directories import are_all_offline
 from strandline.controller.image import BrokerState
 from strandline.ports.clock import Clock
 from strandline.ports.network import Network
-from strandline.quorum.roles import Leader
 from strandline.telemetry.events import Events
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -83,9 +82,8 @@ class ControllerRuntime:
     def published(self, end_offset: int) -> None:
         self._applied = max(self._applied, end_offset)
         quorum = self.quorum
-        if quorum is None or self.is_active or not isinstance(quorum.core.role, Leader):
-            return
-        if end_offset > quorum.core.role.epoch_start:
+        led_from = None if quorum is None else quorum.core.led_from
+        if not self.is_active and led_from is not None and end_offset > led_from:
             self._activate()
 
     def snapshot_loaded(self, records: list[Message], end_offset: int) -> None:

@@ -22,7 +22,6 @@ from strandline.ports.random import Random
 from strandline.quorum import messages as m
 from strandline.quorum.core import NO_LEADER
 from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey
-from strandline.quorum.roles import Candidate, Prospective, Unattached
 from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import UNKNOWN_DIRECTORY
 from strandline.rpc.channel import ChannelClosed
@@ -148,14 +147,14 @@ class RaftClient:
         if answered is not None and (
             answered.epoch > self._shell.core.epoch or answered.leader_id != effect.to
         ):
-            self._shell.core.fetch_failed(effect.to, effect.epoch)
+            self._shell.step(m.FetchRequestFailed(leader_id=effect.to, epoch=effect.epoch))
             self._shell.addresses.learn_from(response.node_endpoints)
             self._shell.step(m.LeaderFound(leader_id=answered.leader_id, epoch=answered.epoch))
-        self._shell.core.fetch_failed(effect.to, effect.epoch)
+        self._shell.step(m.FetchRequestFailed(leader_id=effect.to, epoch=effect.epoch))
         if self._shell.is_stopped:
             return
         await asyncio.sleep(_FETCH_RETRY_S)
-        self._shell.fetch_again()
+        self._shell.step(m.FetchBackoffEnded())
 
     def read_fetch(self, effect: m.SendFetch, response: Any) -> m.FetchAnswered:
         if response.error_code or not response.responses:
@@ -184,16 +183,13 @@ class RaftClient:
         turn = self._random.below(1000)
         lost_s = 0.0
         while not self._shell.is_stopped:
-            lost_s = lost_s + _DISCOVERY_S if self._is_lost() else 0.0
+            lost_s = lost_s + _DISCOVERY_S if self._shell.core.has_no_leader else 0.0
             patience_s = self._settings.fetch_timeout_s if self._shell.core.may_stand else 0.0
             known = self._shell.addresses.to_ask()
             if lost_s > patience_s and known:
                 turn += 1
                 await self.ask_for_leader(*known[turn % len(known)])
             await asyncio.sleep(_DISCOVERY_S)
-
-    def _is_lost(self) -> bool:
-        return isinstance(self._shell.core.role, Unattached | Prospective | Candidate)
 
     async def ask_for_leader(self, node_id: int, address: Address) -> None:
         request = fetch_request(
@@ -211,7 +207,7 @@ class RaftClient:
         if response.responses:
             self.is_stranger = False
             current = response.responses[0].partitions[0].current_leader
-            if current is not None and current.leader_id != NO_LEADER and self._is_lost():
+            if current is not None and current.leader_id != NO_LEADER and self._shell.core.has_no_leader:
                 self._shell.addresses.learn_from(response.node_endpoints)
                 self._shell.step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))
 
@@ -240,7 +236,7 @@ class RaftClient:
         return None
 
     def _key_of(self, node_id: int) -> ReplicaKey:
-        voter = self._shell.core.history.last.by_id(node_id)
+        voter = self._shell.core.voter_set.by_id(node_id)
         return ReplicaKey(node_id, UNKNOWN_DIRECTORY) if voter is None else voter.key
 
     def peer(self, node_id: int) -> NodeClient:

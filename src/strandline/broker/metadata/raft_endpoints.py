@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from strandline.quorum.voters import Endpoint, Voter, VoterHistory
+from strandline.quorum.voters import Endpoint, Voter, VoterSet
 
 
 class Address(NamedTuple):
@@ -26,26 +26,39 @@ class NodeEndpoint(Protocol):
     port: int
 
 
+class VoterSource(Protocol):
+    """The core of the quorum, which knows the latest set of voters in the log."""
+
+    @property
+    def voter_set(self) -> VoterSet: ...
+
+    @property
+    def has_dynamic_voters(self) -> bool: ...
+
+
 class RaftEndpoints:
+    """The address of each node that this one may have to send quorum requests to."""
+
     def __init__(self, listener_name: str, bootstrap: tuple[Address, ...], own: Endpoint | None) -> None:
         self.listener_name = listener_name
         # This node's own, for others to reach it by; None on a broker.
         self.own = own
         self._bootstrap = bootstrap
-        self._history: VoterHistory
+        self._voters: VoterSource
         self._learned: dict[int, Address] = {}
         # Of nodes that were voters when this one last looked: a leader leads on for a while after its removal.
         self._former: dict[int, Address] = {}
 
-    def follow(self, history: VoterHistory) -> None:
-        self._history = history
+    def follow(self, voters: VoterSource) -> None:
+        """Begins to use the voters of this core."""
+        self._voters = voters
         self.voters_changed()
 
     def of(self, node_id: int) -> Address | None:
         """None if nobody has said where that node is."""
         learned = self._learned.get(node_id)
-        voter = self._history.last.by_id(node_id)
-        if learned is not None and (voter is None or self._history.is_dynamic):
+        voter = self._voters.voter_set.by_id(node_id)
+        if learned is not None and (voter is None or self._voters.has_dynamic_voters):
             return learned
         return self._former.get(node_id) if voter is None else self.of_voter(voter)
 
@@ -67,7 +80,7 @@ class RaftEndpoints:
 
     def voters_changed(self) -> None:
         """The log says better where its voters are."""
-        for voter in self._history.last.voters:
+        for voter in self._voters.voter_set.voters:
             self._learned.pop(voter.key.replica_id, None)
             address = self.of_voter(voter)
             if address is not None:
@@ -76,7 +89,7 @@ class RaftEndpoints:
     def to_ask(self) -> list[tuple[int, Address]]:
         """Whom to ask who leads, in order; a bootstrap server's id is not known: -1."""
         found = [(-1, address) for address in self._bootstrap]
-        for voter in self._history.last.voters:
+        for voter in self._voters.voter_set.voters:
             address = self.of(voter.key.replica_id)
             if address is not None and address not in self._bootstrap:
                 found.append((voter.key.replica_id, address))

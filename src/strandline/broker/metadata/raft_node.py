@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, assert_never
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.disks.disk_retry import DiskRetry
@@ -36,7 +36,7 @@ from strandline.ports.workers import Workers
 from strandline.quorum import messages as m
 from strandline.quorum.core import Quorum
 from strandline.quorum.messages import Effect, Event, OffsetAndEpoch
-from strandline.quorum.roles import Follower, Leader, Role
+from strandline.quorum.roles import Follower, Role
 from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import Voter, VoterSet
 from strandline.telemetry.events import Events
@@ -103,20 +103,19 @@ class RaftNode:
         self.cluster_id = cluster_id
         self._listener = listener
         self.tasks = TaskScope(self._failed)
-        history = store.voter_history(configured)
-        self.addresses = addresses
-        addresses.follow(history)
         self.core = Quorum(
             own=own,
-            history=history,
+            history=store.voter_history(configured),
             settings=settings,
             election=store.election,
             log=store.synced(),
             log_start=store.start_offset,
+            snapshot=store.snapshot,
             jitter=lambda: random.below(1000) / 1000,
             now=clock.monotonic(),
         )
-        self.core.latest_snapshot = store.snapshot
+        self.addresses = addresses
+        addresses.follow(self.core)
         self._peers = RaftClient(self, own.key, network, random, events, settings)
         self._upkeep = VoterUpkeep(
             self, self._peers, network, events, settings, joins_by_itself=joins_by_itself
@@ -135,15 +134,13 @@ class RaftNode:
     def start(self) -> None:
         if self.store.snapshot is not None:
             self._load_snapshot()
-        if self.core.is_voter and len(self.core.voters) == 1:
-            self._do(self.core._prospect(self._clock.monotonic()))
+        self.step(m.NodeStarted())
         self._discover_if_needed()
         self._upkeep.start()
-        self._arm()
 
     def _discover_if_needed(self) -> None:
         """Configured voters know one another; everybody else may have to look for the leader one day."""
-        if not self._is_discovering and (self.core.history.is_dynamic or not self.core.is_voter):
+        if not self._is_discovering and (self.core.has_dynamic_voters or not self.core.is_voter):
             self._is_discovering = True
             self.tasks.start(self._peers.discover())
 
@@ -156,7 +153,7 @@ class RaftNode:
         self._listener.snapshot_loaded(records, self._applied)
 
     async def stop(self) -> None:
-        if isinstance(self.core.role, Leader) and len(self.core.voters) > 1:
+        if self.is_leader and len(self.core.voters) > 1:
             self.step(m.ResignationWanted())
             await asyncio.sleep(0)
         self.is_stopped = True
@@ -181,7 +178,7 @@ class RaftNode:
 
     @property
     def is_leader(self) -> bool:
-        return isinstance(self.core.role, Leader)
+        return self.core.led_from is not None
 
     @property
     def leader_id(self) -> int:
@@ -203,7 +200,7 @@ class RaftNode:
     @property
     def kraft_version(self) -> int:
         """As far as it is committed."""
-        return self.core.history.at(self._applied - 1)[0]
+        return self.core.voters_at(self._applied - 1)[0]
 
     @property
     def end_offset(self) -> int:
@@ -216,7 +213,7 @@ class RaftNode:
     def append(self, records: tuple[Message, ...]) -> asyncio.Future[None]:
         """Appends in the leader's epoch; done when committed, NOT_CONTROLLER if leadership is lost before."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if not isinstance(self.core.role, Leader):
+        if not self.is_leader:
             future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER))
             return future
         now_ms = self._clock.wall_ms()
@@ -256,12 +253,10 @@ class RaftNode:
             self.addresses.voters_changed()
             self._discover_if_needed()
 
-    def fetch_again(self) -> None:
-        self._do(self.core.fetch_again())
-
     # Events and effects
 
     def step(self, event: Event) -> None:
+        """Hands the event to the core and carries out its effects; does nothing once the node is stopped."""
         if not self.is_stopped:
             self._do(self.core.step(event, self._clock.monotonic()))
             self._arm()
@@ -273,7 +268,8 @@ class RaftNode:
         return future
 
     def fetch_expired(self, token: object) -> None:
-        self._do(self.core.fetch_expired(token))
+        """Also of a node that has stopped: a fetch that waits is answered as soon as its time is up."""
+        self._do(self.core.step(m.FetchWaitExpired(token=token), self._clock.monotonic()))
 
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
@@ -312,6 +308,8 @@ class RaftNode:
                     self._listener.leader_changed(effect.leader_id, effect.epoch)
                 case m.ProbeLeader():
                     self.tasks.start(self._peers.probe(effect.leader_id))
+                case _:
+                    assert_never(effect)
 
     def _append_leader_change(self, effect: m.AppendLeaderChange) -> None:
         message = control.LeaderChangeMessage(
@@ -421,7 +419,7 @@ class RaftNode:
         if end_offset <= (0 if known is None else known.offset):
             return  # nothing is committed since
         snapshot = OffsetAndEpoch(end_offset, self.store.epoch_at(end_offset - 1))
-        voters = self.core.history.at(end_offset - 1)
+        voters = self.core.voters_at(end_offset - 1)
         write = self.store.render_and_write_snapshot
         await self._workers.run(write, snapshot, records, self._clock.wall_ms(), *voters)
         self._adopt(snapshot)
@@ -434,8 +432,7 @@ class RaftNode:
                 self.store.remove_snapshot(snapshot)
             return False
         self.store.adopt_snapshot(snapshot)
-        self.core.latest_snapshot = snapshot
-        self.core.log_start = self.store.start_offset
+        self.step(m.SnapshotWritten(snapshot=snapshot, log_start=self.store.start_offset))
         return True
 
     async def _fetch_snapshot(self, effect: m.FetchSnapshot, asker: Role) -> None:
@@ -451,8 +448,7 @@ class RaftNode:
         if contents is not None:
             self._write(_FetchedSnapshot(effect.snapshot, contents))
         else:
-            asker.is_writing = False
-            self._do(self.core.fetch_again())
+            self.step(m.SnapshotFetchFailed(leader_id=effect.leader_id, epoch=effect.epoch))
 
     def _snapshot_fetched(self, fetched: _FetchedSnapshot) -> None:
         """It is on the device; a node that stops meanwhile finds it at its next start."""

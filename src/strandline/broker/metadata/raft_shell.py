@@ -31,5 +31,3 @@ class RaftShell(Protocol):
 
     def step(self, event: Event) -> None:
         """Hands the event to the core and carries out its effects; does nothing once the node is stopped."""
-
-    def fetch_again(self) -> None: ...

@@ -84,13 +84,13 @@ class VoterUpkeep:
 
     async def _look(self) -> None:
         core = self._shell.core
-        if not isinstance(core.role, Follower) or not core.history.is_dynamic:
+        if not isinstance(core.role, Follower) or not core.has_dynamic_voters:
             return
         cluster_id, own = self._shell.cluster_id, core.own_voter
         if core.is_entry_stale:
             await self._ask(update_voter_request(cluster_id, own, core.epoch))
         elif self._joins_by_itself and not core.is_voter:
-            old = core.history.last.by_id(own.key.replica_id)
+            old = core.voter_set.by_id(own.key.replica_id)
             if old is not None:
                 await self._ask(remove_voter_request(cluster_id, old.key))
             else:

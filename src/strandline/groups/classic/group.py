@@ -225,6 +225,13 @@ class ClassicGroup:
             members=members,
         )
 
+    def apply_assignments(self, value: GroupMetadataValue) -> None:
+        """A generation is decided: its record has the assignment of each member."""
+        for saved in value.members:
+            member = self.members.get(saved.member_id)
+            if member is not None:
+                member.assignment = saved.assignment
+
     @classmethod
     def from_record(cls, group_id: str, value: GroupMetadataValue) -> ClassicGroup:
         group = cls(group_id=group_id)

@@ -36,7 +36,7 @@ from strandline.groups.classic.rebalance import (
     sync_refused,
 )
 from strandline.groups.members import Caller, member_id_for
-from strandline.groups.result import After, Entry, Outcome, Token
+from strandline.groups.result import After, Change, Entry, Outcome, Token
 from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, MemberResponse
@@ -249,10 +249,8 @@ class ClassicProtocol(ClassicRebalance):
         if group.leader != request.member_id:
             return outcome
         assignments = {a.member_id: a.assignment for a in request.assignments if a.member_id in group.members}
-        for m in group.members.values():
-            m.assignment = assignments.get(m.member_id, b"")
         outcome.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record(assignments)))
-        outcome.after = After(SYNC, group.group_id, member.member_id, group.generation)
+        outcome.after = After(Change.ASSIGNMENT, group.group_id, group.generation)
         return outcome
 
     def _check_sync(self, group: ClassicGroup, request: SyncGroupRequest) -> None:

@@ -153,8 +153,9 @@ class ConsumerProtocol(ConsumerChanges):
             heartbeat_interval_ms=times.heartbeat_interval_ms,
         )
         about = (group_id, member.member_id, member.assigned, reported)
-        if is_new or self._unconfirmed.must_tell_again(*about, now):
-            self._unconfirmed.told(*about, times.heartbeat_interval_ms, now)
+        self._unconfirmed.confirm(*about)
+        if is_new or self._unconfirmed.is_due(group_id, member.member_id, now):
+            self._unconfirmed.sent(*about, times.heartbeat_interval_ms, now)
             response.assignment = Assignment(
                 topic_partitions=tuple(
                     ResponseTopicPartitions(topic_id=topic_id, partitions=tuple(sorted(indexes)))

@@ -23,19 +23,17 @@ class Unconfirmed:
     def __init__(self) -> None:
         self._again_at: dict[tuple[str, str], float] = {}
 
-    def must_tell_again(
-        self, group_id: str, member_id: str, assigned: Owned, reported: Reported, now: Moment
-    ) -> bool:
-        """Whether the member could have reported by now what it was told."""
-        again_at = self._again_at.get((group_id, member_id))
-        if again_at is None:
-            return False
-        if _is_same(assigned, reported):
+    def confirm(self, group_id: str, member_id: str, assigned: Owned, reported: Reported) -> None:
+        """Forgets the assignment of a member that reports to have just that."""
+        if (group_id, member_id) in self._again_at and _is_same(assigned, reported):
             self.forget(group_id, member_id)
-            return False
-        return now.monotonic >= again_at
 
-    def told(
+    def is_due(self, group_id: str, member_id: str, now: Moment) -> bool:
+        """True if the member could have reported its assignment by now, and has not."""
+        again_at = self._again_at.get((group_id, member_id))
+        return again_at is not None and now.monotonic >= again_at
+
+    def sent(
         self,
         group_id: str,
         member_id: str,
@@ -44,6 +42,7 @@ class Unconfirmed:
         interval_ms: int,
         now: Moment,
     ) -> None:
+        """An assignment goes to the member with this response; it is due again unless the member has it already."""
         if not _is_same(assigned, reported):
             self._again_at[group_id, member_id] = now.after_ms(_HEARTBEATS * interval_ms)
 

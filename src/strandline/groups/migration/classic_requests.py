@@ -12,7 +12,7 @@ from strandline.groups.consumer.group import UNREVOKED, ConsumerGroup, ConsumerM
 from strandline.groups.consumer.protocol import ConsumerProtocol
 from strandline.groups.members import Caller
 from strandline.groups.migration.migration import Mixed
-from strandline.groups.result import After, Entry, Outcome, Token
+from strandline.groups.result import After, Change, Entry, Outcome, Token
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
@@ -134,14 +134,14 @@ class MixedRequests:
             self._consumer.forget_deadlines(group.group_id, member_id)
         if not self._mixed.can_downgrade(group, gone):
             outcome = Outcome(entries=self._consumer.plan_removal(group, gone))
-            outcome.after = After("removed", group.group_id)
+            outcome.after = After(Change.REMOVAL, group.group_id)
             return outcome
         classic = self._mixed.downgraded(group, gone, self._topics, now)
         self.downgraded[classic.group_id] = classic
         assignments = {member.member_id: member.assignment for member in classic.members.values()}
         entries = made.group_tombstones(group)
         entries.append(Entry(GroupMetadataKey(group=group.group_id), classic.to_record(assignments)))
-        return Outcome(entries=entries, after=After("downgraded", group.group_id))
+        return Outcome(entries=entries, after=After(Change.DOWNGRADE, group.group_id))
 
     def release_waiting(self, group: ClassicGroup, outcome: Outcome) -> None:
         """The group becomes a consumer group: whoever waits in the old one joins anew."""
