@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from strandline.base.planned import Planned
+from strandline.controller.brokers import plan_register, plan_unfence
+from strandline.controller.configs import plan_alter_configs, plan_incremental_alter_configs
+from strandline.controller.producer_ids import plan_allocate_producer_ids
+from strandline.controller.state import ControllerState
+from strandline.controller.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.wire.api.k19_create_topics import CreateTopicsRequest
 from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
 from strandline.wire.api.k33_alter_configs import AlterableConfig as Replacement
@@ -19,7 +26,7 @@ from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from strandline.wire.records.framing import decode_metadata_record, encode_metadata_record
-from tests.unit.controller.plans import Cluster, registration, state, topic
+from tests.unit.controller.plans import Cluster, contents, registration, topic
 
 from .effort import effort
 
@@ -35,10 +42,10 @@ class Histories(RuleBasedStateMachine):
         self.cluster = Cluster(*racks)
         self.brokers = len(racks)
 
-    def plan(self, plan: Any, request: Any) -> None:
-        before = state(self.cluster.controller)
-        planned = plan(request)
-        assert state(self.cluster.controller) == before, "planning changes nothing"
+    def plan(self, plan: Callable[[ControllerState], Planned[Any]]) -> None:
+        before = contents(self.cluster.state)
+        planned = plan(self.cluster.state)
+        assert contents(self.cluster.state) == before, "planning changes nothing"
         self.cluster.commit(planned)
 
     @rule(
@@ -53,56 +60,56 @@ class Histories(RuleBasedStateMachine):
     ) -> None:
         topics = tuple(topic(name, partitions, factor, **configs) for name in names)
         request = CreateTopicsRequest(topics=topics, timeout_ms=1, validate_only=validate)
-        self.plan(self.cluster.controller.plan_create_topics, request)
+        self.plan(lambda s: plan_create_topics(s.image, s.configs, request, s.random))
 
     @rule(names=st.lists(NAMES, max_size=2), by_id=st.booleans())
     def delete(self, names: list[str], by_id: bool) -> None:
-        ids = [t.topic_id for t in self.cluster.controller.image.topics.values()][:1] if by_id else []
+        ids = [t.topic_id for t in self.cluster.image.topics.values()][:1] if by_id else []
         request = DeleteTopicsRequest(
             topic_names=tuple(names),
             topics=tuple(DeleteTopicState(name=None, topic_id=topic_id) for topic_id in ids),
             timeout_ms=1,
         )
-        self.plan(lambda request: self.cluster.controller.plan_delete_topics(request, 6), request)
+        self.plan(lambda s: plan_delete_topics(s.image, s.configs, request, 6))
 
     @rule(name=NAMES, count=st.integers(-1, 6))
     def grow(self, name: str, count: int) -> None:
         asked = CreatePartitionsTopic(name=name, count=count, assignments=None)
         request = CreatePartitionsRequest(topics=(asked,), timeout_ms=1, validate_only=False)
-        self.plan(self.cluster.controller.plan_create_partitions, request)
+        self.plan(lambda s: plan_create_partitions(s.image, request, s.random))
 
     @rule(resource=RESOURCES, key=KEYS, operation=st.integers(-1, 4), value=VALUES)
     def alter(self, resource: tuple[int, str], key: str, operation: int, value: str | None) -> None:
         change = AlterableConfig(name=key, config_operation=operation, value=value)
         asked = AlterConfigsResource(resource_type=resource[0], resource_name=resource[1], configs=(change,))
         request = IncrementalAlterConfigsRequest(resources=(asked,), validate_only=False)
-        self.plan(self.cluster.controller.plan_incremental_alter_configs, request)
+        self.plan(lambda s: plan_incremental_alter_configs(s.image, s.configs, request))
 
     @rule(resource=RESOURCES, configs=st.dictionaries(KEYS, VALUES, max_size=2))
     def replace(self, resource: tuple[int, str], configs: dict[str, str | None]) -> None:
         given = tuple(Replacement(name=name, value=value) for name, value in configs.items())
         asked = ReplacedResource(resource_type=resource[0], resource_name=resource[1], configs=given)
         request = AlterConfigsRequest(resources=(asked,), validate_only=False)
-        self.plan(self.cluster.controller.plan_alter_configs, request)
+        self.plan(lambda s: plan_alter_configs(s.image, s.configs, request))
 
     @rule()
     def allocate(self) -> None:
-        self.plan(lambda _: self.cluster.controller.plan_allocate_producer_ids(1, 0), None)
+        self.plan(lambda s: plan_allocate_producer_ids(s.image, 1, 0))
 
     @rule(data=st.data(), incarnation=st.integers(1, 250))
     def register_again(self, data: st.DataObject, incarnation: int) -> None:
         node_id = data.draw(st.integers(1, self.brokers))
         again = registration(node_id, None, incarnation=incarnation)
-        self.plan(lambda asked: self.cluster.controller.plan_register(asked, len(self.cluster.log)), again)
-        self.plan(self.cluster.controller.plan_unfence, node_id)
+        self.plan(lambda s: plan_register(s.image, again, len(self.cluster.log), s.rules))
+        self.plan(lambda s: plan_unfence(s.image, node_id, s.rules))
 
     @invariant()
     def records_tell_everything(self) -> None:
-        assert state(self.cluster.rebuilt()) == state(self.cluster.controller)
+        assert contents(self.cluster.rebuilt()) == contents(self.cluster.state)
 
     @invariant()
     def names_and_ids_agree(self) -> None:
-        image = self.cluster.controller.image
+        image = self.cluster.image
         assert {t.topic_id: t for t in image.topics.values()} == image.topics_by_id
         for name, found in image.topics.items():
             assert (found.name, sorted(found.partitions)) == (name, list(range(len(found.partitions))))

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from strandline.base.planned import Planned
+from strandline.broker.metadata import controller_runtime
 from strandline.broker.metadata.raft_node import RaftNode
 from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.replicas import Replicas
 from strandline.controller.brokers import Registration
-from strandline.controller.controller import Controller
+from strandline.controller.image import ClusterImage
 from strandline.partition.producers import Producers
 from strandline.storage import indexes, log_loader
 from strandline.storage.flushing import FlushWork
@@ -80,12 +82,14 @@ def repeated_batches_are_appended(patch: Patch) -> None:
 
 
 def leader_epoch_stays_after_an_unclean_end(patch: Patch) -> None:
-    original = Controller.plan_register
+    original = controller_runtime.plan_register
 
-    def plan_register(self: Controller, registration: Registration, *more: Any, **keywords: Any) -> Any:
-        return original(self, replace(registration, was_clean_shutdown=True), *more, **keywords)
+    def plan_register(
+        image: ClusterImage, registration: Registration, *more: Any, **keywords: Any
+    ) -> Planned[int]:
+        return original(image, replace(registration, was_clean_shutdown=True), *more, **keywords)
 
-    patch.setattr(Controller, "plan_register", plan_register)
+    patch.setattr(controller_runtime, "plan_register", plan_register)
 
 
 def metadata_is_answered_before_its_sync(patch: Patch) -> None:

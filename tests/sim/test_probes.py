@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from strandline.broker.metadata import controller_runtime
 from strandline.quorum import messages as m
 from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import CONTROLLER_PORT, PORT, World, cluster_settings, host_name
@@ -48,7 +51,7 @@ def test_a_new_controller_does_not_ask_for_brokers_at_the_addresses_of_clients()
     scenarios.run(scenario, 3)
 
 
-def test_a_request_that_no_controller_can_decide_ends_none_of_them() -> None:
+def test_a_request_that_no_controller_can_decide_ends_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker that forwarded it would ask the next one, until none was left."""
 
     async def scenario(world: World) -> None:
@@ -64,10 +67,7 @@ def test_a_request_that_no_controller_can_decide_ends_none_of_them() -> None:
         )
         request = IncrementalAlterConfigsRequest(resources=(wanted,), validate_only=False)
         await client.request(request, IncrementalAlterConfigsResponse, version=1)
-        for node in nodes:
-            runtime = node.broker.controller_runtime
-            assert runtime is not None
-            runtime.machine.plan_fence = lambda broker_id: 1 / 0  # type: ignore[assignment,misc]
+        monkeypatch.setattr(controller_runtime, "plan_fence", lambda *_: 1 / 0)
         others = [node for node in nodes if not node.broker.quorum.is_leader]
         others[0].kill()
         await asyncio.sleep(3)

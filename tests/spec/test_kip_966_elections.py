@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from strandline.controller import brokers
+from strandline.controller.configs import plan_incremental_alter_configs
 from strandline.controller.features import ELIGIBLE_LEADERS_FEATURE, MIN_IN_SYNC_KEY
 from strandline.controller.image import BROKER_RESOURCE, NO_LEADER, TOPIC_RESOURCE, PartitionState
 from strandline.controller.partitions import ONLINE, UNCLEAN, PartitionChange
@@ -148,7 +150,9 @@ def set_minimum(cluster: Cluster, resource: tuple[int, str], value: str) -> None
         resources=(AlterConfigsResource(resource_type=kind, resource_name=name, configs=(asked,)),),
         validate_only=False,
     )
-    (result,) = cluster.commit(cluster.controller.plan_incremental_alter_configs(request)).responses
+    (result,) = cluster.commit(
+        plan_incremental_alter_configs(cluster.image, cluster.configs, request)
+    ).responses
     assert result.error_code == 0, result.error_message
 
 
@@ -157,18 +161,18 @@ def test_another_minimum_makes_nobody_eligible_that_was() -> None:
     for resource in ((TOPIC_RESOURCE, "t"), (BROKER_RESOURCE, "")):
         cluster = Cluster(None, None, None, min_insync_replicas="2")
         cluster.create(topic("t", assignments={0: (1, 2, 3)}))
-        partition = cluster.controller.image.topics["t"].partitions[0]
+        partition = cluster.image.topics["t"].partitions[0]
         for broker in (3, 2):
-            cluster.commit(cluster.controller.plan_fence(broker))
+            cluster.commit(brokers.plan_fence(cluster.image, broker, cluster.rules))
         assert (partition.in_sync, partition.eligible_leaders) == ((1,), (2,))
         set_minimum(cluster, resource, "1")
-        cluster.commit(cluster.controller.plan_fence(1))
-        cluster.commit(cluster.controller.plan_unfence(2))
+        cluster.commit(brokers.plan_fence(cluster.image, 1, cluster.rules))
+        cluster.commit(brokers.plan_unfence(cluster.image, 2, cluster.rules))
         assert (partition.leader, partition.eligible_leaders) == (NO_LEADER, (1,))
 
 
 def test_where_nobody_is_ever_eligible_a_new_minimum_forgets_nobody() -> None:
     cluster = Cluster()
-    cluster.controller.apply(FeatureLevelRecord(name=ELIGIBLE_LEADERS_FEATURE, feature_level=0))
+    cluster.state.apply(FeatureLevelRecord(name=ELIGIBLE_LEADERS_FEATURE, feature_level=0))
     set_minimum(cluster, (BROKER_RESOURCE, ""), "2")
     assert not any(isinstance(record, ClearElrRecord) for record in cluster.log)

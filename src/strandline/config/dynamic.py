@@ -109,6 +109,12 @@ class DynamicConfigs:
         """What holds for this broker."""
         return self._broker_values[name]
 
+    def broker_int(self, name: str) -> int:
+        """The value of a broker's key that is a number."""
+        value = self._broker_values[name]
+        assert isinstance(value, int), name
+        return value
+
     def group_value(self, group: str, name: str) -> ConfigValue:
         """The value of a group's key."""
         return group_value(self.broker_value, self.overrides(GROUP, group), name)

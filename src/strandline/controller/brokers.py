@@ -63,7 +63,7 @@ def plan_register(
     next_offset: int,
     rules: TopicRules,
     *,
-    is_old_alive: bool,
+    is_old_alive: bool = False,
 ) -> Planned[int]:
     """The broker's epoch is the offset of its registration's record."""
     old = image.brokers.get(registration.broker_id)

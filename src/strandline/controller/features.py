@@ -11,6 +11,7 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.planned import Planned
+from strandline.config import DynamicConfigs
 from strandline.controller.image import BROKER_RESOURCE, ClusterImage
 from strandline.wire.api.k57_update_features import (
     FeatureUpdateKey,
@@ -83,6 +84,11 @@ def one_minimum_records(image: ClusterImage, minimum: int) -> list[Message]:
     return records
 
 
+def first_records(image: ClusterImage, configs: DynamicConfigs) -> tuple[Message, ...]:
+    """The records with which a new metadata log begins."""
+    return (*one_minimum_records(image, configs.broker_int(MIN_IN_SYNC_KEY)), *bootstrap_records())
+
+
 def _minimum(broker: str, value: str | None) -> ConfigRecord:
     return ConfigRecord(
         resource_type=BROKER_RESOURCE, resource_name=broker, name=MIN_IN_SYNC_KEY, value=value
@@ -91,11 +97,11 @@ def _minimum(broker: str, value: str | None) -> ConfigRecord:
 
 def plan_update_features(
     image: ClusterImage,
+    configs: DynamicConfigs,
     request: UpdateFeaturesRequest,
     version: int,
     *,
     kraft_version: int,
-    static_minimum: int,
 ) -> Planned[UpdateFeaturesResponse]:
     """All or nothing: if one update is refused none is made."""
     records: list[Message] = []
@@ -116,7 +122,7 @@ def plan_update_features(
             code, message = error.code, error.message
         results.append(UpdatableFeatureResult(feature=update.feature, error_code=code, error_message=message))
     if proposed.get(ELIGIBLE_LEADERS_FEATURE, 0) and not uses_eligible_leaders(image):
-        records = [*one_minimum_records(image, static_minimum), *records]
+        records = [*one_minimum_records(image, configs.broker_int(MIN_IN_SYNC_KEY)), *records]
     if failed is not None or request.validate_only:
         records = []
     response = UpdateFeaturesResponse(

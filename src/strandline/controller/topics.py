@@ -7,18 +7,24 @@ request that asks for more than such a batch may hold is refused as a whole, bef
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID
 from strandline.base.planned import Planned
 from strandline.base.topics import colliding_name, invalid_topic_name
+from strandline.config import DynamicConfigs
 from strandline.controller.brokers import only_directory
 from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, TopicState
 from strandline.controller.observers import OBSERVERS, brokers_named, named_observers, without_observers
 from strandline.controller.placement import place
+from strandline.controller.topic_defaults import (
+    effective_configs,
+    partition_count,
+    replication_factor,
+    topic_overrides,
+)
 from strandline.ports.random import Random
 from strandline.wire.api.k19_create_topics import (
     CreatableTopic,
@@ -49,22 +55,12 @@ CONFIGS_PER_REQUEST_MAX: Final = 10_000
 _Named = tuple[str | None, bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicDefaults:
-    partition_count: int
-    replication_factor: int
-    # The overrides that these configs come to; raises KafkaError(INVALID_CONFIG) where no topic can have them.
-    overrides: Callable[[Sequence[tuple[str, str | None]]], Mapping[str, str]]
-    # The configs a topic with these overrides will have, for the answer.
-    effective_configs: Callable[[Mapping[str, str]], tuple[CreatableTopicConfigs, ...]]
-
-
 def plan_create_topics(
-    image: ClusterImage, request: CreateTopicsRequest, defaults: TopicDefaults, random: Random
+    image: ClusterImage, configs: DynamicConfigs, request: CreateTopicsRequest, random: Random
 ) -> Planned[CreateTopicsResponse]:
     asked = Counter(topic.name for topic in request.topics)
     excess = _excess(
-        partition_count=sum(_partition_count(topic, defaults) for topic in request.topics),
+        partition_count=sum(_partition_count(topic, configs) for topic in request.topics),
         config_count=sum(len(topic.configs) for topic in request.topics),
     )
     described: dict[Hashable, tuple[CreatableTopicConfigs, ...]] = {}
@@ -78,7 +74,7 @@ def plan_create_topics(
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
                 )
-            planned, result = _plan_topic(image, topic, defaults, random, described)
+            planned, result = _plan_topic(image, configs, topic, random, described)
         except KafkaError as error:
             planned = []
             result = CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
@@ -108,24 +104,24 @@ def _excess(*, partition_count: int, config_count: int) -> KafkaError | None:
     return None
 
 
-def _partition_count(topic: CreatableTopic, defaults: TopicDefaults) -> int:
+def _partition_count(topic: CreatableTopic, configs: DynamicConfigs) -> int:
     """How many partitions are asked for, whether or not they can be made."""
     if topic.assignments:
         return len(topic.assignments)
-    return defaults.partition_count if topic.num_partitions == -1 else max(topic.num_partitions, 0)
+    return partition_count(configs) if topic.num_partitions == -1 else max(topic.num_partitions, 0)
 
 
 def _plan_topic(
     image: ClusterImage,
+    configs: DynamicConfigs,
     topic: CreatableTopic,
-    defaults: TopicDefaults,
     random: Random,
     described: dict[Hashable, tuple[CreatableTopicConfigs, ...]],
 ) -> tuple[list[Message], CreatableTopicResult]:
     _check_new_name(image, topic.name)
-    overrides = defaults.overrides([(config.name, config.value) for config in topic.configs])
+    overrides = topic_overrides(configs, [(config.name, config.value) for config in topic.configs])
     observers = brokers_named(image, overrides.get(OBSERVERS, ""))
-    replicas = _replicas_of_new_topic(image, topic, defaults, random, observers)
+    replicas = _replicas_of_new_topic(image, configs, topic, random, observers)
     topic_id = random.uuid()
     records: list[Message] = [TopicRecord(name=topic.name, topic_id=topic_id)]
     records += [
@@ -136,7 +132,7 @@ def _plan_topic(
     # Topics of one request mostly have the same overrides, if any, and to describe them takes longer than the rest.
     kind = frozenset(overrides.items())
     if kind not in described:
-        described[kind] = defaults.effective_configs(overrides)
+        described[kind] = effective_configs(configs, overrides)
     result = CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,
@@ -168,8 +164,8 @@ def _check_new_name(image: ClusterImage, name: str) -> None:
 
 def _replicas_of_new_topic(
     image: ClusterImage,
+    configs: DynamicConfigs,
     topic: CreatableTopic,
-    defaults: TopicDefaults,
     random: Random,
     observers: frozenset[int],
 ) -> list[tuple[int, ...]]:
@@ -191,9 +187,9 @@ def _replicas_of_new_topic(
         )
     if topic.num_partitions < -1 or topic.num_partitions == 0:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, "The number of partitions must be positive, or -1.")
-    factor = defaults.replication_factor if topic.replication_factor == -1 else topic.replication_factor
+    factor = replication_factor(configs) if topic.replication_factor == -1 else topic.replication_factor
     brokers = _enough_brokers(image, factor, observers)
-    return place(brokers, _partition_count(topic, defaults), factor, random.below(1 << 16))
+    return place(brokers, _partition_count(topic, configs), factor, random.below(1 << 16))
 
 
 def _enough_brokers(
@@ -258,7 +254,7 @@ def _partition_records(
 
 
 def plan_delete_topics(
-    image: ClusterImage, request: DeleteTopicsRequest, version: int, *, enabled: bool
+    image: ClusterImage, configs: DynamicConfigs, request: DeleteTopicsRequest, version: int
 ) -> Planned[DeleteTopicsResponse]:
     """What is named more than once, in whatever way, is one error and is not deleted."""
     asked = Counter[_Named]((name, ZERO_UUID) for name in request.topic_names)
@@ -267,7 +263,7 @@ def plan_delete_topics(
     results = []
     for named in asked:
         try:
-            if not enabled:
+            if not configs.broker_value("delete.topic.enable"):
                 # Clients did not know the other code before version 3.
                 code = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
                 raise KafkaError(code, "delete.topic.enable is false.")

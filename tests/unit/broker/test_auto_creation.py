@@ -40,7 +40,7 @@ def test_the_broker_s_own_file_comes_before_the_controller_s_defaults(
     async def scenario(world: World) -> None:
         runtime = world.broker.controller_runtime
         assert runtime is not None
-        runtime.machine.configs = DynamicConfigs(started(num_partitions="5"))  # as if on another node
+        runtime.state.configs = DynamicConfigs(started(num_partitions="5"))  # as if on another node
         assert len((await asked(world, "t")).partitions) == partitions
 
     scenario(tmp_path)

@@ -39,7 +39,7 @@ def test_a_broker_s_settings_are_checked_against_its_own_file(broker: str, tmp_p
     async def scenario(world: World) -> None:
         runtime = world.broker.controller_runtime
         assert runtime is not None
-        runtime.machine.configs = DynamicConfigs(started(num_io_threads="40"))  # as if on another node
+        runtime.state.configs = DynamicConfigs(started(num_io_threads="40"))  # as if on another node
         for threads, code in (("40", ErrorCode.INVALID_REQUEST), ("16", ErrorCode.NONE)):
             incremental = k44.AlterConfigsResource(
                 resource_type=4,

@@ -53,15 +53,15 @@ async def test_a_broker_that_is_unregistered_while_it_is_unfenced_is_told_so(wor
 @in_world(disk=WatchedDisk)
 async def test_a_cluster_that_could_not_begin_begins_later(world: World) -> None:
     runtime = runtime_of(world)
-    runtime.machine = runtime._new_machine()
+    runtime.state = runtime._new_state()
     disk_of(world).room = 0
     runtime._activate()
     async with asyncio.timeout(60):
         while not world.said("the cluster has not begun"):
             await asyncio.sleep(0)
-        assert not runtime.machine.image.features
+        assert not runtime.state.image.features
         disk_of(world).room = None
-        while not runtime.machine.image.features:
+        while not runtime.state.image.features:
             await asyncio.sleep(0.01)
     runtime.resigned()  # and have all of the log again
     runtime.is_active = True
@@ -75,10 +75,10 @@ async def test_a_broker_that_could_not_be_fenced_is_fenced_later(world: World) -
     disk_of(world).room = 0
     await runtime._fence(2, heartbeat.broker_epoch)
     disk_of(world).room = None
-    assert not runtime.machine.image.brokers[2].fenced
+    assert not runtime.state.image.brokers[2].fenced
     world.clock.ms += 60_000
     runtime._armed_for = None
     runtime._check_sessions()
     async with asyncio.timeout(60):
-        while not runtime.machine.image.brokers[2].fenced:
+        while not runtime.state.image.brokers[2].fenced:
             await asyncio.sleep(0)

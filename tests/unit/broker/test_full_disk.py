@@ -122,7 +122,7 @@ async def test_changes_of_metadata_are_refused_and_the_node_stays(world: World) 
     assert await delete_topic(client) == ErrorCode.NONE
     assert (await client.call(CreateTopicsRequest(topics=(new,), timeout_ms=1), 7)).topics[0].error_code == 0
     assert set(world.broker.image.topics) == {"new"}
-    assert set(world.broker.controller_runtime.machine.image.topics) == {"new"}
+    assert set(world.broker.controller_runtime.state.image.topics) == {"new"}
 
 
 @in_world(disk=WatchedDisk)

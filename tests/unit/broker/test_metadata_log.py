@@ -15,7 +15,7 @@ from strandline.broker.metadata.raft_log import render_snapshot, snapshot_name
 from strandline.broker.metadata.raft_messages import fetch_snapshot_request
 from strandline.broker.server.connection import RequestContext
 from strandline.controller import image_records
-from strandline.controller.controller import Controller
+from strandline.controller.state import ControllerState
 from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey
 from strandline.quorum.roles import Leader, ReplicaProgress
 from strandline.wire.api.k03_metadata import MetadataRequest
@@ -38,12 +38,12 @@ from tests.unit.broker.test_hostile_requests import new_topics
 from tests.unit.broker.world import World, in_world
 
 
-def machine_of(world: World) -> Controller:
+def state_of(world: World) -> ControllerState:
     assert world.broker.controller_runtime is not None
-    return world.broker.controller_runtime.machine
+    return world.broker.controller_runtime.state
 
 
-def state(controller: Controller) -> object:
+def contents(controller: ControllerState) -> object:
     image = controller.image
     return (image.topics, image.brokers, image.configs, image.features, image.next_producer_id)
 
@@ -69,7 +69,7 @@ async def test_the_next_plan_sees_what_is_not_committed_yet_and_clients_do_not(w
     first.ask(new_topics("t"), 7)
     second.ask(new_topics("t"), 7)
     await turns()
-    assert "t" in machine_of(world).image.topics
+    assert "t" in state_of(world).image.topics
     assert "t" not in world.broker.image.topics
     answer = await third.call(MetadataRequest(topics=None), 9)
     assert answer.topics == ()
@@ -151,7 +151,7 @@ async def test_a_restart_arrives_at_the_same_image(world: World) -> None:
             n: t.topic_id for n, t in before[0].items()
         }
         assert world.broker.image.configs == before[1]
-        assert state(machine_of(world)) == (
+        assert contents(state_of(world)) == (
             world.broker.image.topics,
             world.broker.image.brokers,
             world.broker.image.configs,

@@ -375,7 +375,7 @@ async def test_unclean_election_that_comes_to_be_allowed_is_held(world: World) -
     await create(client, "t")
     runtime = world.broker.controller_runtime
     assert runtime is not None
-    topic = runtime.machine.image.topics["t"]
+    topic = runtime.state.image.topics["t"]
     elsewhere = PartitionChangeRecord(
         topic_id=topic.topic_id, partition_id=0, replicas=(2, 1), isr=(2,), leader=NO_LEADER
     )

@@ -8,8 +8,13 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.planned import Planned
 from strandline.config import DynamicConfigs
-from strandline.controller.brokers import Registration
-from strandline.controller.controller import Controller
+from strandline.controller import brokers
+from strandline.controller.brokers import Registration, TopicRules
+from strandline.controller.features import first_records
+from strandline.controller.image import ClusterImage
+from strandline.controller.in_sync import plan_alter_partition
+from strandline.controller.state import ControllerState
+from strandline.controller.topics import plan_create_topics
 from strandline.wire.api.k19_create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -34,24 +39,38 @@ class Cluster:
     def __init__(self, *racks: str | None, **settings: str) -> None:
         """One live broker, 1 and on, for each rack."""
         self.settings = settings
-        self.controller = self.new()
+        self.state = self.new()
         self.log: list[Message] = []
-        self.commit(Planned(records=self.controller.first_records(), response=None))
+        self.commit(Planned(records=first_records(self.image, self.configs), response=None))
         for number, rack in enumerate(racks or (None,), start=1):
-            self.commit(self.controller.plan_register(registration(number, rack), len(self.log)))
-            self.commit(self.controller.plan_unfence(number))
+            self.commit(
+                brokers.plan_register(self.image, registration(number, rack), len(self.log), self.rules)
+            )
+            self.commit(brokers.plan_unfence(self.image, number, self.rules))
 
-    def new(self) -> Controller:
-        return Controller(DynamicConfigs(started(**self.settings)), SeededRandom())
+    @property
+    def image(self) -> ClusterImage:
+        return self.state.image
+
+    @property
+    def configs(self) -> DynamicConfigs:
+        return self.state.configs
+
+    @property
+    def rules(self) -> TopicRules:
+        return self.state.rules
+
+    def new(self) -> ControllerState:
+        return ControllerState(DynamicConfigs(started(**self.settings)), SeededRandom())
 
     def commit(self, planned: Planned[Any]) -> Any:
         """Applies a plan's records, having checked that planning changed nothing; the response."""
         for record in planned.records:
-            self.controller.apply(record)
+            self.state.apply(record)
             self.log.append(record)
         return planned.response
 
-    def rebuilt(self) -> Controller:
+    def rebuilt(self) -> ControllerState:
         """A controller that has read the same records."""
         other = self.new()
         for record in self.log:
@@ -60,7 +79,7 @@ class Cluster:
 
     def create(self, *topics: CreatableTopic, validate_only: bool = False) -> Any:
         request = CreateTopicsRequest(topics=topics, timeout_ms=1, validate_only=validate_only)
-        return self.commit(self.controller.plan_create_topics(request))
+        return self.commit(plan_create_topics(self.image, self.configs, request, self.state.random))
 
     def error_of(self, topic: CreatableTopic) -> ErrorCode:
         (result,) = self.create(topic).topics
@@ -68,7 +87,7 @@ class Cluster:
 
     def ask_in_sync(self, name: str, *members: int) -> ResponsePartitionData:
         """The leader of the topic's first partition asks for another in-sync set; the answer."""
-        image = self.controller.image
+        image = self.image
         state = image.topics[name].partitions[0]
         asked = PartitionData(
             partition_index=0,
@@ -83,15 +102,15 @@ class Cluster:
             broker_epoch=image.brokers[state.leader].epoch,
             topics=(TopicData(topic_id=image.topics[name].topic_id, partitions=(asked,)),),
         )
-        response = self.commit(self.controller.plan_alter_partition(request, 3))
+        response = self.commit(plan_alter_partition(self.image, request, 3, self.rules))
         (answer,) = response.topics[0].partitions
         assert isinstance(answer, ResponsePartitionData)
         return answer
 
 
-def state(controller: Controller) -> object:
+def contents(state: ControllerState) -> object:
     """Everything a controller knows, as a value."""
-    image = controller.image
+    image = state.image
     return copy.deepcopy(
         (
             image.topics,
@@ -100,9 +119,9 @@ def state(controller: Controller) -> object:
             image.configs,
             image.features,
             image.next_producer_id,
-            {name: repr(controller.configs.topic(name)) for name in image.topics},
-            controller.configs.own_overrides,
-            controller.configs.shared_overrides,
+            {name: repr(state.configs.topic(name)) for name in image.topics},
+            state.configs.own_overrides,
+            state.configs.shared_overrides,
         )
     )
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.controller import brokers
+from strandline.controller.directories import plan_assign, plan_offline_directories
 from strandline.controller.image import LOST, PartitionState
 from strandline.wire.api.k73_assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -35,16 +37,16 @@ def come_back(cluster: Cluster, *directories: bytes, is_clean: bool = True) -> N
         log_dirs=directories,
         was_clean_shutdown=is_clean,
     )
-    cluster.commit(cluster.controller.plan_register(again, len(cluster.log)))
-    cluster.commit(cluster.controller.plan_unfence(1))
+    cluster.commit(brokers.plan_register(cluster.image, again, len(cluster.log), cluster.rules))
+    cluster.commit(brokers.plan_unfence(cluster.image, 1, cluster.rules))
 
 
 def partition(cluster: Cluster, index: int) -> PartitionState:
-    return cluster.controller.image.topics["t"].partitions[index]
+    return cluster.image.topics["t"].partitions[index]
 
 
 def assign(cluster: Cluster, directory: bytes, index: int, topic_id: bytes | None = None) -> int:
-    image = cluster.controller.image
+    image = cluster.image
     told = TopicData(
         topic_id=topic_id or image.topics["t"].topic_id, partitions=(PartitionData(partition_index=index),)
     )
@@ -53,12 +55,12 @@ def assign(cluster: Cluster, directory: bytes, index: int, topic_id: bytes | Non
         broker_epoch=image.brokers[1].epoch,
         directories=(DirectoryData(id=directory, topics=(told,)),),
     )
-    answer = cluster.commit(cluster.controller.plan_assign(request))
+    answer = cluster.commit(plan_assign(cluster.image, request, cluster.rules))
     return int(answer.directories[0].topics[0].partitions[0].error_code)
 
 
 def fail(cluster: Cluster, *directories: bytes) -> None:
-    cluster.commit(cluster.controller.plan_offline_directories(1, directories))
+    cluster.commit(plan_offline_directories(cluster.image, 1, directories, cluster.rules))
 
 
 def test_broker_with_several_directories_says_where_a_replica_is() -> None:
@@ -74,8 +76,8 @@ def test_leaders_in_a_failed_directory_move_and_the_others_stay() -> None:
     fail(cluster, ONE)
     assert (partition(cluster, 0).leader, partition(cluster, 0).in_sync) == (2, (2,))
     assert (partition(cluster, 1).leader, partition(cluster, 1).in_sync) == (1, (1, 2))
-    assert cluster.controller.image.brokers[1].log_dirs == (TWO,)
-    assert not cluster.controller.image.brokers[1].fenced
+    assert cluster.image.brokers[1].log_dirs == (TWO,)
+    assert not cluster.image.brokers[1].fenced
     epochs = [partition(cluster, index).partition_epoch for index in (0, 1)]
     fail(cluster, ONE)
     assert [partition(cluster, index).partition_epoch for index in (0, 1)] == epochs, "it is known already"
@@ -85,7 +87,7 @@ def test_replica_in_a_failed_directory_is_not_taken_in_sync_nor_elected() -> Non
     cluster = cluster_with_two_directories()
     fail(cluster, ONE)
     assert cluster.ask_in_sync("t", 1, 2).error_code == ErrorCode.INELIGIBLE_REPLICA
-    cluster.commit(cluster.controller.plan_fence(2))
+    cluster.commit(brokers.plan_fence(cluster.image, 2, cluster.rules))
     assert partition(cluster, 0).leader == -1, "broker 1 lives, its replica does not"
     assert partition(cluster, 1).leader == 1
 
@@ -104,13 +106,13 @@ def test_replica_that_is_said_to_be_in_a_failed_directory_leaves_too() -> None:
 def test_broker_without_a_directory_left_is_fenced() -> None:
     cluster = cluster_with_two_directories()
     fail(cluster, ONE, TWO)
-    assert cluster.controller.image.brokers[1].fenced
+    assert cluster.image.brokers[1].fenced
     assert [partition(cluster, index).leader for index in (0, 1)] == [2, 2]
 
 
 def test_replicas_of_a_directory_that_does_not_come_back_wait_for_it() -> None:
     cluster = cluster_with_two_directories(min_insync_replicas="2")
-    cluster.commit(cluster.controller.plan_fence(2))
+    cluster.commit(brokers.plan_fence(cluster.image, 2, cluster.rules))
     come_back(cluster, TWO)
     assert partition(cluster, 0).directory_of(1) == ONE
     assert partition(cluster, 0).leader == -1, "what it has cannot be read now"
@@ -122,13 +124,13 @@ def test_replicas_of_a_directory_that_does_not_come_back_wait_for_it() -> None:
 @pytest.mark.parametrize("is_clean", [True, False])
 def test_replica_that_begins_anew_in_another_directory_is_not_eligible(is_clean: bool) -> None:
     cluster = cluster_with_two_directories(min_insync_replicas="2")
-    cluster.commit(cluster.controller.plan_fence(2))
+    cluster.commit(brokers.plan_fence(cluster.image, 2, cluster.rules))
     come_back(cluster, TWO, OTHER, is_clean=is_clean)
     assert assign(cluster, OTHER, 0) == ErrorCode.NONE
     assert partition(cluster, 0).directory_of(1) == OTHER
     assert partition(cluster, 0).leader == -1, "it is empty, and broker 2 has what was committed"
     assert 1 not in (*partition(cluster, 0).in_sync, *partition(cluster, 0).eligible_leaders)
-    cluster.commit(cluster.controller.plan_unfence(2))
+    cluster.commit(brokers.plan_unfence(cluster.image, 2, cluster.rules))
     assert partition(cluster, 0).leader == 2
 
 
@@ -166,7 +168,7 @@ def test_replica_that_its_broker_calls_lost_leaves_and_cannot_be_elected() -> No
 
 def test_last_replica_in_sync_cannot_be_called_lost() -> None:
     cluster = cluster_with_two_directories()
-    cluster.commit(cluster.controller.plan_fence(2))
+    cluster.commit(brokers.plan_fence(cluster.image, 2, cluster.rules))
     assert partition(cluster, 0).in_sync == (1,)
     assert assign(cluster, LOST, 0) == ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
     assert partition(cluster, 0).leader == 1

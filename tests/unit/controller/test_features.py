@@ -21,6 +21,7 @@ from strandline.wire.api.k57_update_features import (
     UpdateFeaturesResponse,
 )
 from strandline.wire.records.metadata import ConfigRecord, FeatureLevelRecord, RegisterBrokerRecord
+from tests.unit.config.settings import running
 
 UPGRADE, SAFE_DOWNGRADE = 1, 2
 
@@ -42,7 +43,7 @@ def plan(
         for name, level in levels.items()
     )
     request = UpdateFeaturesRequest(timeout_ms=1000, feature_updates=updates, validate_only=False)
-    return plan_update_features(image, request, 2, kraft_version=recorded, static_minimum=2)
+    return plan_update_features(image, running(min_insync_replicas="2"), request, 2, kraft_version=recorded)
 
 
 def test_new_cluster_has_the_levels_of_kafka_4_3() -> None:

@@ -23,7 +23,7 @@ def test_records_of_unknown_kinds_go_into_the_next_snapshot_in_their_order() -> 
 def test_eligible_leaders_are_cleared_of_one_topic_or_of_all() -> None:
     cluster = Cluster(None, None)
     cluster.create(topic("a", assignments={0: (1, 2)}), topic("b", assignments={0: (1, 2)}))
-    image = cluster.controller.image
+    image = cluster.image
     partitions = [image.topics[name].partitions[0] for name in ("a", "b")]
     for partition in partitions:
         partition.eligible_leaders = partition.last_known_leaders = (2,)

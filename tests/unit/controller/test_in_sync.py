@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode
+from strandline.controller import brokers
 from strandline.controller.image import NO_LEADER_CHANGE
+from strandline.controller.in_sync import plan_alter_partition
 from strandline.controller.partitions import RECOVERED, RECOVERING
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, PartitionData, TopicData
 from strandline.wire.records.metadata import PartitionChangeRecord
@@ -20,12 +22,12 @@ def last_change(cluster: Cluster) -> PartitionChangeRecord:
 def test_recovery_state_is_written_when_it_changes() -> None:
     cluster = Cluster(None, None)
     cluster.create(topic(assignments={0: (1, 2)}, unclean_leader_election_enable="true"))
-    partition = cluster.controller.image.topics["t"].partitions[0]
+    partition = cluster.image.topics["t"].partitions[0]
     cluster.ask_in_sync("t", 1)
     assert last_change(cluster).leader_recovery_state == -1, "it is what it was"
-    cluster.commit(cluster.controller.plan_fence(1))
+    cluster.commit(brokers.plan_fence(cluster.image, 1, cluster.rules))
     assert (partition.leader, partition.recovery_state) == (2, RECOVERING)
-    cluster.commit(cluster.controller.plan_unfence(1))
+    cluster.commit(brokers.plan_unfence(cluster.image, 1, cluster.rules))
     assert cluster.ask_in_sync("t", 2, 1).error_code == ErrorCode.NONE
     assert last_change(cluster).leader_recovery_state == partition.recovery_state == RECOVERED
 
@@ -58,20 +60,20 @@ def test_leader_that_stays_when_a_reassignment_ends_hears_its_new_epoch_and_set(
 
 
 def errors_of(cluster: Cluster, version: int, *asked: PartitionData) -> list[ErrorCode]:
-    image = cluster.controller.image
+    image = cluster.image
     request = AlterPartitionRequest(
         broker_id=1,
         broker_epoch=image.brokers[1].epoch,
         topics=(TopicData(topic_id=image.topics["t"].topic_id, partitions=asked),),
     )
-    planned = cluster.controller.plan_alter_partition(request, version)
+    planned = plan_alter_partition(cluster.image, request, version, cluster.rules)
     return [ErrorCode(answer.error_code) for answer in planned.response.topics[0].partitions]
 
 
 def test_what_is_refused() -> None:
     cluster, _ = cluster_of(2, 1, 2)
     cluster.ask_in_sync("t", 1)
-    cluster.commit(cluster.controller.plan_fence(2))
+    cluster.commit(brokers.plan_fence(cluster.image, 2, cluster.rules))
     both = PartitionData(partition_index=0, leader_epoch=0, new_isr=(1, 2), partition_epoch=1)
     recovers = PartitionData(
         partition_index=0, leader_epoch=0, new_isr=(1,), leader_recovery_state=RECOVERING, partition_epoch=1

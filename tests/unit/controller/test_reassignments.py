@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode
+from strandline.controller import brokers
 from strandline.controller.image import PartitionState
+from strandline.controller.reassignments import plan_alter_reassignments
 from strandline.wire.api.k45_alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -15,7 +17,7 @@ from tests.unit.controller.plans import Cluster, topic
 def cluster_of(brokers: int, *replicas: int, **settings: str) -> tuple[Cluster, PartitionState]:
     cluster = Cluster(*[None] * brokers, **settings)
     cluster.create(topic(assignments={0: replicas}))
-    return cluster, cluster.controller.image.topics["t"].partitions[0]
+    return cluster, cluster.image.topics["t"].partitions[0]
 
 
 def reassign(cluster: Cluster, *replicas: int, other_factor: bool = True) -> int:
@@ -25,7 +27,7 @@ def reassign(cluster: Cluster, *replicas: int, other_factor: bool = True) -> int
         topics=(ReassignableTopic(name="t", partitions=(target,)),),
         allow_replication_factor_change=other_factor,
     )
-    response = cluster.commit(cluster.controller.plan_alter_reassignments(request))
+    response = cluster.commit(plan_alter_reassignments(cluster.image, request, cluster.rules))
     return int(response.responses[0].partitions[0].error_code)
 
 
@@ -34,7 +36,7 @@ def test_another_target_keeps_the_only_replica_that_is_in_sync_until_others_are(
     assert reassign(cluster, 4, 5, 6) == ErrorCode.NONE
     cluster.ask_in_sync("t", 1, 2, 3, 4)
     for broker in (1, 2, 3):
-        cluster.commit(cluster.controller.plan_fence(broker))
+        cluster.commit(brokers.plan_fence(cluster.image, broker, cluster.rules))
     assert (partition.leader, partition.in_sync) == (4, (4,))
     assert reassign(cluster, 5, 6, 7, other_factor=False) == ErrorCode.NONE
     assert (partition.leader, partition.in_sync) == (4, (4,))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.controller import brokers, topics
 from strandline.controller.image import TOPIC_RESOURCE
+from strandline.controller.producer_ids import plan_allocate_producer_ids
 from strandline.controller.topics import PARTITIONS_PER_REQUEST_MAX
 from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
 from strandline.wire.api.k37_create_partitions import (
@@ -14,7 +16,7 @@ from strandline.wire.api.k37_create_partitions import (
     CreatePartitionsTopic,
 )
 from strandline.wire.records.metadata import ConfigRecord, PartitionRecord, TopicRecord
-from tests.unit.controller.plans import DIRECTORY, Cluster, registration, state, topic
+from tests.unit.controller.plans import DIRECTORY, Cluster, contents, registration, topic
 
 
 def test_a_topic_is_its_record_its_configs_and_its_partitions() -> None:
@@ -24,13 +26,13 @@ def test_a_topic_is_its_record_its_configs_and_its_partitions() -> None:
     assert (result.error_code, result.num_partitions, result.replication_factor) == (ErrorCode.NONE, 2, 3)
     kinds = [type(record) for record in cluster.log[before:]]
     assert kinds == [TopicRecord, ConfigRecord, ConfigRecord, PartitionRecord, PartitionRecord]
-    partitions = cluster.controller.image.topics["t"].partitions
+    partitions = cluster.image.topics["t"].partitions
     for partition in partitions.values():
         assert sorted(partition.replicas) == [1, 2, 3]
         assert (partition.leader, partition.in_sync) == (partition.replicas[0], partition.replicas)
         assert (partition.leader_epoch, partition.partition_epoch) == (0, 0)
         assert partition.directories == (DIRECTORY,) * 3
-    assert cluster.controller.configs.topic("t").retention_ms == 5
+    assert cluster.configs.topic("t").retention_ms == 5
     assert {config.name for config in result.configs} >= {"retention.ms", "segment.bytes"}
 
 
@@ -42,10 +44,10 @@ def test_defaults_stand_for_what_is_not_given() -> None:
 
 def test_planning_changes_nothing_and_validating_records_nothing() -> None:
     cluster = Cluster()
-    before = state(cluster.controller)
+    before = contents(cluster.state)
     answer = cluster.create(topic("t", 1, 1), topic("bad name", 1, 1), validate_only=True)
     assert [result.error_code for result in answer.topics] == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
-    assert state(cluster.controller) == before
+    assert contents(cluster.state) == before
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "é", "a\x00", "x" * 250, "a\n"])
@@ -103,7 +105,7 @@ def test_a_request_for_too_many_partitions_is_refused_as_a_whole() -> None:
     answer = cluster.create(*asked)
     assert {result.error_code for result in answer.topics} == {ErrorCode.POLICY_VIOLATION}
     assert all("Excessively large number of partitions" in result.error_message for result in answer.topics)
-    assert not cluster.controller.image.topics
+    assert not cluster.image.topics
     answer = cluster.create(*asked[1:3], topic("large", half - 1, 1), validate_only=True)
     assert {result.error_code for result in answer.topics} == {ErrorCode.NONE}
 
@@ -126,7 +128,7 @@ def test_a_request_for_too_many_configs_is_refused_as_a_whole() -> None:
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_topic_that_cannot_be_is_refused_and_leaves_no_record(what: str) -> None:
     cluster = Cluster(None, None)
-    cluster.commit(cluster.controller.plan_register(registration(3), 9))
+    cluster.commit(brokers.plan_register(cluster.image, registration(3), 9, cluster.rules))
     before = len(cluster.log)
     asked, code = REFUSED[what]
     assert cluster.error_of(asked) == code
@@ -145,14 +147,14 @@ def test_topics_of_one_request_succeed_or_fail_by_themselves() -> None:
         "c": ErrorCode.NONE,
         "d": ErrorCode.INVALID_REQUEST,
     }
-    assert set(cluster.controller.image.topics) == {"a", "c"}
+    assert set(cluster.image.topics) == {"a", "c"}
 
 
 def test_a_fenced_replica_is_not_in_sync_and_does_not_lead() -> None:
     cluster = Cluster(None, None)
-    cluster.commit(cluster.controller.plan_register(registration(3), 9))
+    cluster.commit(brokers.plan_register(cluster.image, registration(3), 9, cluster.rules))
     cluster.create(topic("t", -1, -1, {0: (3, 2, 1)}))
-    partition = cluster.controller.image.topics["t"].partitions[0]
+    partition = cluster.image.topics["t"].partitions[0]
     assert (partition.replicas, partition.in_sync, partition.leader) == ((3, 2, 1), (2, 1), 2)
 
 
@@ -162,26 +164,26 @@ def delete(
     states = [DeleteTopicState(name=None, topic_id=topic_id) for topic_id in ids]
     states += [DeleteTopicState(name=name, topic_id=topic_id) for name, topic_id in both.items()]
     request = DeleteTopicsRequest(topic_names=names, topics=tuple(states), timeout_ms=1)
-    answer = cluster.commit(cluster.controller.plan_delete_topics(request, version))
+    answer = cluster.commit(topics.plan_delete_topics(cluster.image, cluster.configs, request, version))
     return [ErrorCode(result.error_code) for result in answer.responses]
 
 
 def test_topics_are_deleted_by_name_and_by_id_with_their_configs() -> None:
     cluster = Cluster()
     cluster.create(topic("a", 1, 1, retention_ms="5"), topic("b", 1, 1))
-    topic_id = cluster.controller.image.topics["b"].topic_id
+    topic_id = cluster.image.topics["b"].topic_id
     assert delete(cluster, "a", ids=(topic_id,)) == [ErrorCode.NONE] * 2
-    image = cluster.controller.image
+    image = cluster.image
     of_topics = {key: configs for key, configs in image.configs.items() if key[0] == TOPIC_RESOURCE}
     assert (image.topics, image.topics_by_id, of_topics) == ({}, {}, {})
     cluster.create(topic("a", 1, 1))
-    assert cluster.controller.configs.topic("a").retention_ms == 604_800_000
+    assert cluster.configs.topic("a").retention_ms == 604_800_000
 
 
 def test_what_cannot_be_deleted_is_refused() -> None:
     cluster = Cluster()
     cluster.create(topic("a", 1, 1))
-    a_id = cluster.controller.image.topics["a"].topic_id
+    a_id = cluster.image.topics["a"].topic_id
     assert delete(cluster, "none") == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert delete(cluster, ids=(b"\x07" * 16,)) == [ErrorCode.UNKNOWN_TOPIC_ID]
     assert delete(cluster, ids=(bytes(16),)) == [ErrorCode.INVALID_REQUEST]
@@ -191,12 +193,12 @@ def test_what_cannot_be_deleted_is_refused() -> None:
 def test_a_topic_that_is_named_twice_is_not_deleted_and_answered_once() -> None:
     cluster = Cluster()
     cluster.create(topic("a", 1, 1), topic("b", 1, 1))
-    a_id = cluster.controller.image.topics["a"].topic_id
+    a_id = cluster.image.topics["a"].topic_id
     assert delete(cluster, "a", "a") == [ErrorCode.INVALID_REQUEST]
     assert delete(cluster, ids=(a_id, a_id)) == [ErrorCode.INVALID_REQUEST]
     assert delete(cluster, "a", ids=(a_id,)) == [ErrorCode.INVALID_REQUEST]
     assert delete(cluster, "a", "b", "a") == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE]
-    assert list(cluster.controller.image.topics) == ["a"]
+    assert list(cluster.image.topics) == ["a"]
     assert delete(cluster, "a", "a", ids=(a_id,)) == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE], (
         "as in Kafka"
     )
@@ -207,12 +209,12 @@ def test_nothing_is_deleted_where_deletion_is_disabled() -> None:
     cluster.create(topic("a", 1, 1))
     assert delete(cluster, "a", version=3) == [ErrorCode.TOPIC_DELETION_DISABLED]
     assert delete(cluster, "a", version=2) == [ErrorCode.INVALID_REQUEST]
-    assert "a" in cluster.controller.image.topics
+    assert "a" in cluster.image.topics
 
 
 def grow(cluster: Cluster, *asked: CreatePartitionsTopic, validate_only: bool = False) -> list[ErrorCode]:
     request = CreatePartitionsRequest(topics=asked, timeout_ms=1, validate_only=validate_only)
-    answer = cluster.commit(cluster.controller.plan_create_partitions(request))
+    answer = cluster.commit(topics.plan_create_partitions(cluster.image, request, cluster.state.random))
     return [ErrorCode(result.error_code) for result in answer.results]
 
 
@@ -227,7 +229,7 @@ def test_a_topic_grows_behind_its_last_partition() -> None:
     assert grow(cluster, more(2), validate_only=True) == [ErrorCode.NONE]
     assert grow(cluster, more(3)) == [ErrorCode.NONE]
     assert grow(cluster, more(4, (2, 1))) == [ErrorCode.NONE]
-    partitions = cluster.controller.image.topics["t"].partitions
+    partitions = cluster.image.topics["t"].partitions
     assert sorted(partitions) == [0, 1, 2, 3]
     assert partitions[3].replicas == (2, 1)
     assert all(len(partition.replicas) == 2 for partition in partitions.values())
@@ -251,7 +253,7 @@ def test_growth_that_cannot_be_is_refused(asked: CreatePartitionsTopic, code: Er
     cluster = Cluster(None, None)
     cluster.create(topic("t", 2, 2))
     assert grow(cluster, asked) == [code]
-    assert len(cluster.controller.image.topics["t"].partitions) == 2
+    assert len(cluster.image.topics["t"].partitions) == 2
 
 
 def test_topics_that_together_grow_by_too_much_are_refused_as_a_whole() -> None:
@@ -275,6 +277,6 @@ def test_a_topic_named_twice_does_not_grow() -> None:
 
 def test_ids_of_a_block_are_never_in_another() -> None:
     cluster = Cluster()
-    blocks = [cluster.commit(cluster.controller.plan_allocate_producer_ids(1, 0)) for _ in range(3)]
+    blocks = [cluster.commit(plan_allocate_producer_ids(cluster.image, 1, 0)) for _ in range(3)]
     ranges = [range(block.first, block.first + block.size) for block in blocks]
     assert len({number for each in ranges for number in each}) == sum(len(each) for each in ranges)

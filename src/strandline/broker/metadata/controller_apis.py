@@ -1,4 +1,4 @@
-"""What the active controller answers, by request. Each is a plan of the machine, committed."""
+"""The APIs of the active controller: each request becomes a plan, and its response waits until that is committed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from typing import Any
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.broker.metadata.voter_apis import answer_add_voter, answer_remove_voter
-from strandline.controller.features import KRAFT_VERSION_FEATURE
+from strandline.controller import (
+    brokers,
+    configs,
+    directories,
+    elections,
+    features,
+    in_sync,
+    reassignments,
+    topics,
+)
+from strandline.controller.producer_ids import plan_allocate_producer_ids
 from strandline.quorum.messages import VersionUpgradeRequested
 from strandline.wire.api.k19_create_topics import (
     CreateTopicsRequest,
@@ -57,25 +67,39 @@ from strandline.wire.schema import Request
 
 async def decide(runtime: ControllerRuntime, request: Request, version: int) -> Any:
     """The response. Raises NOT_CONTROLLER if this is not the active controller, or no longer."""
-    machine = runtime.machine
+    state = runtime.state
     match request:
         case CreateTopicsRequest():
-            return await runtime.commit(lambda: machine.plan_create_topics(request))
+            return await runtime.commit(
+                lambda: topics.plan_create_topics(state.image, state.configs, request, state.random)
+            )
         case DeleteTopicsRequest():
-            return await runtime.commit(lambda: machine.plan_delete_topics(request, version))
+            return await runtime.commit(
+                lambda: topics.plan_delete_topics(state.image, state.configs, request, version)
+            )
         case CreatePartitionsRequest():
-            return await runtime.commit(lambda: machine.plan_create_partitions(request))
+            return await runtime.commit(
+                lambda: topics.plan_create_partitions(state.image, request, state.random)
+            )
         case AlterConfigsRequest():
-            return await runtime.commit(lambda: machine.plan_alter_configs(request))
+            return await runtime.commit(
+                lambda: configs.plan_alter_configs(state.image, state.configs, request)
+            )
         case IncrementalAlterConfigsRequest():
-            return await runtime.commit(lambda: machine.plan_incremental_alter_configs(request))
+            return await runtime.commit(
+                lambda: configs.plan_incremental_alter_configs(state.image, state.configs, request)
+            )
         case ElectLeadersRequest():
-            return await runtime.commit(lambda: machine.plan_elect_leaders(request))
+            return await runtime.commit(
+                lambda: elections.plan_elect_leaders(state.image, request, state.rules)
+            )
         case AlterPartitionReassignmentsRequest():
-            return await runtime.commit(lambda: machine.plan_alter_reassignments(request))
+            return await runtime.commit(
+                lambda: reassignments.plan_alter_reassignments(state.image, request, state.rules)
+            )
         case ListPartitionReassignmentsRequest():
             runtime.check_active()
-            return machine.list_reassignments(request)
+            return reassignments.list_reassignments(state.image, request)
         case UpdateFeaturesRequest():
             return await _update_features(runtime, request, version)
         case AddRaftVoterRequest():
@@ -89,12 +113,15 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int) -> 
 async def _update_features(
     runtime: ControllerRuntime, request: UpdateFeaturesRequest, version: int
 ) -> UpdateFeaturesResponse:
-    """The machine's levels are records; that of kraft.version is the quorum's, which says whether it can be raised."""
+    """Most levels are records of the controller; the quorum has that of kraft.version, and says if it can be raised."""
+    state = runtime.state
     quorum = runtime.active_quorum()
     wanted = {update.feature: update.max_version_level for update in request.feature_updates}
-    level = wanted.get(KRAFT_VERSION_FEATURE, 0)
+    level = wanted.get(features.KRAFT_VERSION_FEATURE, 0)
     if level > quorum.core.kraft_version:
-        checked = runtime.machine.plan_update_features(request, version, quorum.core.kraft_version)
+        checked = features.plan_update_features(
+            state.image, state.configs, request, version, kraft_version=quorum.core.kraft_version
+        )
         if checked.response.error_code != ErrorCode.NONE:
             return checked.response
         answer = await quorum.request(
@@ -103,12 +130,15 @@ async def _update_features(
         if answer.error:
             raise KafkaError(ErrorCode[answer.error], answer.message)
     return await runtime.commit(
-        lambda: runtime.machine.plan_update_features(request, version, quorum.core.kraft_version)
+        lambda: features.plan_update_features(
+            state.image, state.configs, request, version, kraft_version=quorum.core.kraft_version
+        )
     )
 
 
 async def _decide_for_broker(runtime: ControllerRuntime, request: Request, version: int) -> Any:
-    """What brokers ask for themselves: an error is the code of the whole response."""
+    """Requests that brokers make for themselves: an error is the code of the whole response."""
+    state = runtime.state
     try:
         match request:
             case BrokerRegistrationRequest():
@@ -116,19 +146,21 @@ async def _decide_for_broker(runtime: ControllerRuntime, request: Request, versi
             case BrokerHeartbeatRequest():
                 return await runtime.heartbeat(request)
             case AlterPartitionRequest():
-                return await runtime.commit(lambda: runtime.machine.plan_alter_partition(request, version))
+                return await runtime.commit(
+                    lambda: in_sync.plan_alter_partition(state.image, request, version, state.rules)
+                )
             case ControllerRegistrationRequest():
-                await runtime.commit(lambda: runtime.machine.plan_register_controller(request))
+                await runtime.commit(lambda: brokers.plan_register_controller(state.image, request))
                 return ControllerRegistrationResponse(
                     throttle_time_ms=0, error_code=ErrorCode.NONE, error_message=None
                 )
             case AssignReplicasToDirsRequest():
-                return await runtime.commit(lambda: runtime.machine.plan_assign(request))
+                return await runtime.commit(
+                    lambda: directories.plan_assign(state.image, request, state.rules)
+                )
             case AllocateProducerIdsRequest():
                 block = await runtime.commit(
-                    lambda: runtime.machine.plan_allocate_producer_ids(
-                        request.broker_id, request.broker_epoch
-                    )
+                    lambda: plan_allocate_producer_ids(state.image, request.broker_id, request.broker_epoch)
                 )
                 return AllocateProducerIdsResponse(
                     throttle_time_ms=0,
@@ -137,7 +169,9 @@ async def _decide_for_broker(runtime: ControllerRuntime, request: Request, versi
                     producer_id_len=block.size,
                 )
             case UnregisterBrokerRequest():
-                await runtime.commit(lambda: runtime.machine.plan_unregister(request.broker_id))
+                await runtime.commit(
+                    lambda: brokers.plan_unregister(state.image, request.broker_id, state.rules)
+                )
                 return UnregisterBrokerResponse(
                     throttle_time_ms=0, error_code=ErrorCode.NONE, error_message=None
                 )

@@ -1,4 +1,4 @@
-"""What a node does for the metadata every so often: snapshots of it and, on the active controller, elections."""
+"""Periodic work on the metadata: snapshots on every node, and elections on the active controller."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from strandline.base.planned import Planned
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.broker.metadata.raft_node import RaftNode
 from strandline.broker.node_context import NodeContext
-from strandline.controller.controller import Controller
+from strandline.controller.elections import plan_preferred_leaders, plan_unclean_leaders
 from strandline.controller.image_records import records_of
+from strandline.controller.state import ControllerState
 
 
 class ControllerJobs:
@@ -25,23 +26,25 @@ class ControllerJobs:
         config = self._node.config
         if config.flag("auto.leader.rebalance.enable"):
             percentage = config.int("leader.imbalance.per.broker.percentage")
-            moved = await self._elect(lambda machine: machine.plan_preferred_leaders(percentage))
+            moved = await self._elect(
+                lambda state: plan_preferred_leaders(state.image, state.rules, percentage)
+            )
             if moved:
                 self._node.events.info("preferred leaders elected", partitions=moved)
 
     async def elect_uncleanly(self) -> None:
         """Where nobody in sync is left and the topic has come to allow any leader (unclean.leader.election.enable)."""
-        elected = await self._elect(Controller.plan_unclean_leaders)
+        elected = await self._elect(lambda state: plan_unclean_leaders(state.image, state.rules))
         if elected:
             self._node.events.warn("leaders elected that may lack records", partitions=elected)
 
-    async def _elect(self, plan: Callable[[Controller], Planned[int]]) -> int:
+    async def _elect(self, plan: Callable[[ControllerState], Planned[int]]) -> int:
         """How many partitions got another leader; none where another node decides."""
         runtime = self._runtime
         if runtime is None or not runtime.is_active:
             return 0
         try:
-            return await runtime.commit(lambda: plan(runtime.machine))
+            return await runtime.commit(lambda: plan(runtime.state))
         except KafkaError:
             return 0
 

@@ -1,8 +1,8 @@
-"""Gives the controller's machine its log, and watches over brokers while this node leads the quorum.
+"""Gives the controller's state its log, and watches over brokers while this node leads the quorum.
 
-1. A node becomes the active controller when the first record of its epoch is committed: then its machine has all of it.
+1. A node becomes the active controller when the first record of its epoch is committed: then its state has all of it.
 2. A plan's records are applied when they are appended, so that the next plan sees them; the answer is given when they
-   are committed. If leadership is lost before that the machine is made anew from what is committed.
+   are committed. If leadership is lost before that the state is made again from what is committed.
 3. A broker is fenced when its heartbeats stop for `broker.session.timeout.ms`, or at once when its connection breaks
    and its address refuses a probe. A broker that answers is never fenced for a lost connection, and none for a time in
    which the controller itself stood still.
@@ -19,10 +19,18 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.planned import Planned
 from strandline.broker.nodes import is_gone
 from strandline.broker.tasks import TaskScope
-from strandline.controller.brokers import Registration, check_epoch
-from strandline.controller.controller import Controller
-from strandline.controller.directories import are_all_offline
+from strandline.controller.brokers import (
+    Registration,
+    check_epoch,
+    plan_controlled_shutdown,
+    plan_fence,
+    plan_register,
+    plan_unfence,
+)
+from strandline.controller.directories import are_all_offline, plan_offline_directories
+from strandline.controller.features import first_records
 from strandline.controller.image import BrokerState
+from strandline.controller.state import ControllerState
 from strandline.ports.clock import Clock
 from strandline.ports.network import Network
 from strandline.telemetry.events import Events
@@ -44,7 +52,7 @@ class ControllerRuntime:
     def __init__(
         self,
         *,
-        new_machine: Callable[[], Controller],
+        new_state: Callable[[], ControllerState],
         clock: Clock,
         network: Network,
         events: Events,
@@ -54,8 +62,8 @@ class ControllerRuntime:
         session_timeout_s: float,
         inter_broker_listener: str,
     ) -> None:
-        self._new_machine = new_machine
-        self.machine = new_machine()
+        self._new_state = new_state
+        self.state = new_state()
         self._clock = clock
         self._network = network
         self._events = events
@@ -66,7 +74,7 @@ class ControllerRuntime:
         self._inter_broker_listener = inter_broker_listener
         self.quorum: RaftNode | None = None
         self.is_active = False
-        # Everything before this offset is in the machine.
+        # Everything before this offset is in the state.
         self._applied = 0
         self._sessions: dict[int, float] = {}
         self._connections: dict[int, int] = {}  # broker to how many connections it has here
@@ -77,7 +85,7 @@ class ControllerRuntime:
 
     def committed(self, message: Message, end_offset: int) -> None:
         if end_offset > self._applied:
-            self.machine.apply(message)
+            self.state.apply(message)
 
     def published(self, end_offset: int) -> None:
         self._applied = max(self._applied, end_offset)
@@ -87,9 +95,9 @@ class ControllerRuntime:
             self._activate()
 
     def snapshot_loaded(self, records: list[Message], end_offset: int) -> None:
-        self.machine = self._new_machine()
+        self.state = self._new_state()
         for record in records:
-            self.machine.apply(record)
+            self.state.apply(record)
         self._applied = end_offset
 
     def resigned(self) -> None:
@@ -104,22 +112,22 @@ class ControllerRuntime:
         """Forgets what was applied and not committed."""
         from strandline.broker.metadata.raft_log import records_of_snapshot
 
-        self.machine = self._new_machine()
+        self.state = self._new_state()
         start = 0
         if quorum.store.snapshot is not None:
             start = quorum.store.snapshot.offset
             for record in records_of_snapshot(quorum.store.read_snapshot()):
-                self.machine.apply(record)
+                self.state.apply(record)
         self._applied = quorum.applied_offset
         for _, message in quorum.store.messages(start, self._applied):
             if message is not None:
-                self.machine.apply(message)
+                self.state.apply(message)
 
     def _activate(self) -> None:
         self.is_active = True
         now = self._clock.monotonic()
         # Whoever was alive a moment ago has a whole session to show it again.
-        for broker in self.machine.image.brokers.values():
+        for broker in self.state.image.brokers.values():
             if not broker.fenced and broker.node_id != self._node_id:
                 self._sessions[broker.node_id] = now + self._session_timeout_s
                 # It may have died together with the controller before this one.
@@ -127,14 +135,18 @@ class ControllerRuntime:
         self._events.info(
             "active controller", epoch=self.quorum.core.epoch if self.quorum is not None else -1
         )
-        if not self.machine.image.features:
+        if not self.state.image.features:
             self._tasks.start(self._begin_cluster())
         self._arm()
 
     async def _begin_cluster(self) -> None:
-        while self.is_active and not self.machine.image.features:
+        while self.is_active and not self.state.image.features:
             try:
-                await self.commit(lambda: Planned(records=self.machine.first_records(), response=None))
+                await self.commit(
+                    lambda: Planned(
+                        records=first_records(self.state.image, self.state.configs), response=None
+                    )
+                )
             except KafkaError as error:
                 # The disk is full, or the next controller begins the cluster.
                 self._events.warn("the cluster has not begun", error=error)
@@ -162,7 +174,7 @@ class ControllerRuntime:
             return planned.response
         committed = quorum.append(planned.records)
         for record in planned.records:
-            self.machine.apply(record)
+            self.state.apply(record)
         self._applied = quorum.end_offset
         await committed
         return planned.response
@@ -189,7 +201,7 @@ class ControllerRuntime:
                 ErrorCode.INCONSISTENT_CLUSTER_ID,
                 f"The broker expects cluster {request.cluster_id}; this is {self._cluster_id}.",
             )
-        old = self.machine.image.brokers.get(request.broker_id)
+        old = self.state.image.brokers.get(request.broker_id)
         was_clean = old is not None and request.previous_broker_epoch == old.epoch
         registration = Registration(
             broker_id=request.broker_id,
@@ -212,7 +224,9 @@ class ControllerRuntime:
         )
         is_old_alive = await self._is_alive_elsewhere(registration)
         epoch = await self.commit(
-            lambda: self.machine.plan_register(registration, self.next_offset, is_old_alive=is_old_alive)
+            lambda: plan_register(
+                self.state.image, registration, self.next_offset, self.state.rules, is_old_alive=is_old_alive
+            )
         )
         self._touch(request.broker_id)
         return BrokerRegistrationResponse(throttle_time_ms=0, error_code=ErrorCode.NONE, broker_epoch=epoch)
@@ -220,7 +234,7 @@ class ControllerRuntime:
     async def _is_alive_elsewhere(self, registration: Registration) -> bool:
         """Whether another process with this id is still there. One that took over its address is its successor."""
         broker_id = registration.broker_id
-        old = self.machine.image.brokers.get(broker_id)
+        old = self.state.image.brokers.get(broker_id)
         if (
             old is None
             or old.fenced
@@ -242,20 +256,22 @@ class ControllerRuntime:
         self._touch(request.broker_id)
         if request.offline_log_dirs:
             await self.commit(
-                lambda: self.machine.plan_offline_directories(request.broker_id, request.offline_log_dirs)
+                lambda: plan_offline_directories(
+                    self.state.image, request.broker_id, request.offline_log_dirs, self.state.rules
+                )
             )
         broker = self._sender_of(request)
-        is_usable = not are_all_offline(self.machine.image, request.broker_id, request.offline_log_dirs)
+        is_usable = not are_all_offline(self.state.image, request.broker_id, request.offline_log_dirs)
         is_caught_up = request.current_metadata_offset >= broker.epoch
         should_shut_down = False
         if request.want_shut_down:
             should_shut_down = await self.commit(
-                lambda: self.machine.plan_controlled_shutdown(request.broker_id)
+                lambda: plan_controlled_shutdown(self.state.image, request.broker_id, self.state.rules)
             )
         elif request.want_fence:
-            await self.commit(lambda: self.machine.plan_fence(request.broker_id))
+            await self._commit_fence(request.broker_id)
         elif broker.fenced and is_caught_up and is_usable:
-            await self.commit(lambda: self.machine.plan_unfence(request.broker_id))
+            await self.commit(lambda: plan_unfence(self.state.image, request.broker_id, self.state.rules))
         return BrokerHeartbeatResponse(
             throttle_time_ms=0,
             error_code=ErrorCode.NONE,
@@ -266,7 +282,7 @@ class ControllerRuntime:
 
     def _sender_of(self, request: BrokerHeartbeatRequest) -> BrokerState:
         """Asked for again after each wait, during which the broker may have been unregistered."""
-        return check_epoch(self.machine.image, request.broker_id, request.broker_epoch)
+        return check_epoch(self.state.image, request.broker_id, request.broker_epoch)
 
     def _touch(self, broker_id: int) -> None:
         if broker_id == self._node_id:
@@ -282,8 +298,11 @@ class ControllerRuntime:
         if self.is_active and not self._connections[broker_id]:
             self._tasks.start(self._probe(broker_id))
 
+    async def _commit_fence(self, broker_id: int) -> None:
+        await self.commit(lambda: plan_fence(self.state.image, broker_id, self.state.rules))
+
     async def _probe(self, broker_id: int) -> None:
-        broker = self.machine.image.brokers.get(broker_id)
+        broker = self.state.image.brokers.get(broker_id)
         if broker is None or broker.fenced or not broker.endpoints:
             return
         if not await self._is_gone(broker):
@@ -303,10 +322,10 @@ class ControllerRuntime:
 
     async def _fence(self, broker_id: int, epoch: int) -> None:
         try:
-            broker = self.machine.image.brokers.get(broker_id)
+            broker = self.state.image.brokers.get(broker_id)
             if broker is not None and broker.epoch == epoch:
                 self._sessions.pop(broker_id, None)
-                await self.commit(lambda: self.machine.plan_fence(broker_id))
+                await self._commit_fence(broker_id)
         except KafkaError:
             if self.is_active:
                 self._touch(broker_id)  # the disk is full: tried again after another session
@@ -334,7 +353,7 @@ class ControllerRuntime:
             self._sessions = dict.fromkeys(self._sessions, now + self._session_timeout_s)
         for broker_id in [b for b, deadline in self._sessions.items() if deadline <= now]:
             del self._sessions[broker_id]
-            broker = self.machine.image.brokers.get(broker_id)
+            broker = self.state.image.brokers.get(broker_id)
             if broker is not None and not broker.fenced:
                 self._events.warn("broker session expired", broker=broker_id)
                 self._tasks.start(self._fence(broker_id, broker.epoch))

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from strandline.config import DynamicConfigs
-from strandline.controller.controller import apply_to
 from strandline.controller.image import ClusterImage
 from strandline.controller.observers import OBSERVERS
+from strandline.controller.state import apply_to
 from strandline.wire.records.metadata import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,

@@ -18,8 +18,8 @@ from strandline.broker.metadata.raft_node import RaftNode
 from strandline.broker.node_context import NodeContext
 from strandline.config import BrokerConfig, DynamicConfigs, TopicConfig
 from strandline.config.addresses import parse_address, parse_voter
-from strandline.controller.controller import Controller
 from strandline.controller.features import bootstrap_records
+from strandline.controller.state import ControllerState
 from strandline.ports.process import Process
 from strandline.quorum.messages import OffsetAndEpoch
 from strandline.quorum.settings import QuorumSettings
@@ -35,7 +35,7 @@ def controller_runtime_of(node: NodeContext, cluster_id: str) -> ControllerRunti
     if not config.is_controller:
         return None
     return ControllerRuntime(
-        new_machine=lambda: Controller(DynamicConfigs(config), node.random),
+        new_state=lambda: ControllerState(DynamicConfigs(config), node.random),
         clock=node.clock,
         network=node.network,
         events=node.events,

@@ -1,0 +1,46 @@
+"""The settings of a new topic where its request does not say them: those of the controller's configs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.config import DynamicConfigs, Refused, create_topic
+from strandline.config.describe import created_topic_entries
+from strandline.wire.api.k19_create_topics import CreatableTopicConfigs
+
+
+def partition_count(configs: DynamicConfigs) -> int:
+    """The value of `num.partitions`."""
+    return configs.broker_int("num.partitions")
+
+
+def replication_factor(configs: DynamicConfigs) -> int:
+    """The value of `default.replication.factor`."""
+    return configs.broker_int("default.replication.factor")
+
+
+def topic_overrides(
+    configs: DynamicConfigs, requested: Sequence[tuple[str, str | None]]
+) -> Mapping[str, str]:
+    """The overrides that these configs come to; raises INVALID_CONFIG where no topic can have them."""
+    decided = create_topic(configs, requested)
+    if isinstance(decided, Refused):
+        raise KafkaError(ErrorCode[decided.error], decided.message)
+    return decided.overrides
+
+
+def effective_configs(
+    configs: DynamicConfigs, overrides: Mapping[str, str]
+) -> tuple[CreatableTopicConfigs, ...]:
+    """The configs that a topic with these overrides will have, for the response of CreateTopics."""
+    return tuple(
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=None if entry.is_sensitive else entry.value,
+            read_only=entry.is_read_only,
+            config_source=entry.source,
+            is_sensitive=entry.is_sensitive,
+        )
+        for entry in created_topic_entries(configs, overrides)
+    )
