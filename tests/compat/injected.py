@@ -13,7 +13,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.sync import Admin, Consumer, KafkaError, Producer
 from strandline.rpc.channel import response_class
 from strandline.sim.checks import history as checks
-from strandline.sim.history import COMMITTED, UNKNOWN, History, Send, Transaction
+from strandline.sim.history import COMMITTED, UNKNOWN, History, Send, TriedTransaction
 from strandline.testing.clusters import free_ports
 from strandline.wire.codec import decode_from
 from strandline.wire.headers import ResponseHeader, response_header_version
@@ -149,13 +149,13 @@ class Worker:
         self._application = self._make()
         self.lives += 1
 
-    def open(self) -> Transaction:
+    def open(self) -> TriedTransaction:
         """A transaction whose records are written."""
         mine = self._application
         assert mine is not None, "restart comes first"
         name = f"{self._count:04d}"
         self._count += 1
-        transaction = self.history.transactions[name] = Transaction(name=name)
+        transaction = self.history.transactions[name] = TriedTransaction(name=name)
         for partition in range(PARTITIONS):
             where = TopicPartition(self._topic, partition)
             self.history.sends.append(
@@ -167,7 +167,7 @@ class Worker:
         mine.flush()
         return transaction
 
-    def end(self, transaction: Transaction, *, is_commit: bool) -> None:
+    def end(self, transaction: TriedTransaction, *, is_commit: bool) -> None:
         mine = self._application
         assert mine is not None, "restart comes first"
         if not is_commit:

@@ -15,8 +15,8 @@ import pytest
 from strandline.config import (
     Altered,
     BrokerConfig,
-    ConfigChange,
-    ConfigEntry,
+    ConfigAlteration,
+    DescribedConfig,
     DynamicConfigs,
     InvalidConfig,
     alter_broker,
@@ -267,7 +267,7 @@ OVERLAYS = (
 )
 
 
-def shown(entries: tuple[ConfigEntry, ...]) -> dict[str, list[Any]]:
+def shown(entries: tuple[DescribedConfig, ...]) -> dict[str, list[Any]]:
     """Entries as ProbeConfigs writes them."""
     return {
         entry.name: [
@@ -353,7 +353,7 @@ def test_broker_configs_can_be_altered_exactly_where_apache_kafka_allows_it(
 ) -> None:
     overlay = Overlay()
     there = ask(apache, "alter own" if broker else "alter shared", **overlay.question(), planned=planned)
-    changes = [ConfigChange(name, SET, value) for name, value in planned.items()]
+    changes = [ConfigAlteration(name, SET, value) for name, value in planned.items()]
     incremental = alter_broker(overlay.configs(), broker, changes)
     replaced = replace_broker(overlay.configs(), broker, list(planned.items()))
     assert incremental == replaced
@@ -396,7 +396,7 @@ def test_topic_configs_can_be_altered_exactly_where_apache_kafka_allows_it(
 ) -> None:
     overlay = Overlay()
     there = ask(apache, "alter topic", **overlay.question(), planned=planned)
-    changes = [ConfigChange(name, SET, value) for name, value in planned.items()]
+    changes = [ConfigAlteration(name, SET, value) for name, value in planned.items()]
     altered = alter_topic(overlay.configs(), "t", changes)
     if isinstance(altered, Altered):
         assert there == {}

@@ -23,7 +23,7 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.sim.history import COMMITTED, Send, Transaction, Violation
+from strandline.sim.history import COMMITTED, Send, TriedTransaction, Violation
 from strandline.wire.api.k26_end_txn import EndTxnRequest
 from tests.client.features import set_transaction_version
 from tests.client.reading import create, run
@@ -196,7 +196,7 @@ def test_java_s_transactions_survive_all_of_it(
     assert not missing
     for each in transactions:
         name = str(each["value"])
-        told = worker.history.transactions[name] = Transaction(name=name)
+        told = worker.history.transactions[name] = TriedTransaction(name=name)
         if each["commit"]:
             told.fate, told.commit_began_at = COMMITTED, 0.0
         for partition in range(PARTITIONS):

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.groups.classic.group import EMPTY, STABLE, ClassicGroup
-from strandline.groups.result import Outcome
+from strandline.groups.result import CoordinatorResult
 from tests.group_requests import (
     assignment,
     commit,
@@ -194,13 +194,13 @@ class Histories(RuleBasedStateMachine):
     @rule(group=GROUPS, topic=st.sampled_from(("orders", "other")))
     def delete_offsets(self, group: str, topic: str) -> None:
         with suppress(KafkaError):
-            outcome, _ = self.machine.shard.offset_requests.delete(group, [(topic, 0), (topic, 1)])
-            self.machine.run(outcome)
+            result, _ = self.machine.shard.offset_requests.delete(group, [(topic, 0), (topic, 1)])
+            self.machine.run(result)
 
     @rule(group=GROUPS)
     def delete_group(self, group: str) -> None:
-        outcome, _ = self.machine.shard.delete_group(group)
-        self.machine.run(outcome)
+        result, _ = self.machine.shard.delete_group(group)
+        self.machine.run(result)
 
     @rule(ms=st.sampled_from((0, 1000, 9000, 25_000, 50_000, 4_000_000)))
     def time_passes(self, ms: int) -> None:
@@ -214,7 +214,7 @@ class Histories(RuleBasedStateMachine):
             if not count:
                 for group_id in self.machine.shard.offsets.groups():
                     entries = self.machine.shard.offsets.tombstones(group_id, [name])
-                    self.machine.run(Outcome(entries=entries))
+                    self.machine.run(CoordinatorResult(entries=entries))
 
     @rule()
     def fail_over(self) -> None:

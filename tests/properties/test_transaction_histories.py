@@ -11,7 +11,7 @@ from strandline.base.errors import KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.moment import Moment
 from strandline.base.planned import Planned
-from strandline.transactions.planned import Identity, NeedsProducerId, TxnResponse
+from strandline.transactions.planned import NeedsProducerId, ProducerIdAndEpoch, TxnResponse
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 from strandline.transactions.transaction import EPOCH_MAX, NO_EPOCH, PREPARED, Transaction
 from strandline.wire.records.transaction_log import decode_entry, encode_key, encode_value
@@ -27,7 +27,7 @@ class History:
     def __init__(self) -> None:
         self.shard = TransactionShard(SETTINGS)
         self.records: list[tuple[bytes, bytes | None]] = []
-        self.known: dict[str, Identity] = {}
+        self.known: dict[str, ProducerIdAndEpoch] = {}
         self.given: set[tuple[int, int]] = set()
         self.now_ms = 1_000_000
         self.next_id = 1000
@@ -60,7 +60,7 @@ class History:
 
     def _act(self, name: str, act: str, flag: bool, version: int, fresh_id: int | None) -> None:
         shard, now = self.shard, self.now()
-        identity = self.known.get(name, Identity(7, 0))
+        identity = self.known.get(name, ProducerIdAndEpoch(7, 0))
         transaction = shard.transactions.get(name)
         if act in ("init", "init again"):
             expected = identity if act == "init again" else None
@@ -98,7 +98,7 @@ def test_machine_rebuilt_from_its_records_equals_the_live_one(
         history.act("a", "init", False, 2)
         nearly = replace(history.shard.transactions["a"], epoch=first_epoch)
         history.write(nearly)
-        history.known["a"] = Identity(nearly.producer_id, first_epoch)
+        history.known["a"] = ProducerIdAndEpoch(nearly.producer_id, first_epoch)
     for name, act, flag, version in steps:
         history.now_ms += 10
         history.act(name, act, flag, version)
@@ -117,7 +117,7 @@ def test_machine_rebuilt_from_its_records_equals_the_live_one(
 @given(steps=steps)
 def test_no_identity_is_given_to_two_beginners(steps: list[tuple[str, str, bool, int]]) -> None:
     history = History()
-    given: list[Identity] = []
+    given: list[ProducerIdAndEpoch] = []
     for name, act, flag, version in steps:
         history.now_ms += 10
         history.known.pop(name, None) if act == "init" else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from strandline.sim.search.faults import FaultPlan
-from strandline.sim.search.plans import Plan, shipped
+from strandline.sim.search.faults import FaultMix
+from strandline.sim.search.scenario import Scenario, shipped
 
 _ONE_NODE = {
     "default.replication.factor": "1",
@@ -14,7 +14,7 @@ _ONE_NODE = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
 }
-_FAULTS = FaultPlan(
+_FAULTS = FaultMix(
     kinds=("kill", "kill-in-disk-operation", "stop", "pause", "break-connections", "break-connections"),
     count=4,
     every_s=1.5,
@@ -22,7 +22,7 @@ _FAULTS = FaultPlan(
 )
 
 
-def plans() -> list[Plan]:
+def plans() -> list[Scenario]:
     return [
         replace(
             shipped()[name],

@@ -14,16 +14,16 @@ from strandline.base.ids import TopicPartition
 from strandline.partition.producers import Producers
 from strandline.sim.disk import SimulatedDisk
 from strandline.sim.engine.disk_faults import DiskFaults
-from strandline.sim.engine.page_cache import Volume
-from strandline.sim.engine.process_life import Life, NodeHalted
+from strandline.sim.engine.page_cache import PageCache
+from strandline.sim.engine.process_life import NodeHalted, ProcessLife
 from strandline.sim.engine.trace import Trace
 from strandline.sim.random import generator
 from strandline.storage import retention
-from strandline.storage.compaction.cleaning import Cleaned, Finished, compact
+from strandline.storage.compaction.cleaning import CleanedSegments, CleaningFinished, compact
 from strandline.storage.compaction.planning import extent_of, plan_of
 from strandline.storage.files import FileTable
 from strandline.storage.log import Log
-from strandline.storage.log_loader import Opening, open_log
+from strandline.storage.log_loader import LoadRequest, load_log
 from strandline.wire.record_batch import Record, build_batch, read_header, records_in
 from tests.batches import NOW_MS
 from tests.unit.storage.logs import append, topic_config
@@ -38,7 +38,7 @@ class CompactedLog:
         self._chance = generator(seed, "history")
         self._seed = seed
         self._lives = 0
-        self.volume = Volume(generator(seed, "volume"))
+        self.volume = PageCache(generator(seed, "volume"))
         self.faults = DiskFaults()
         self.config = topic_config(
             cleanup_policy="compact",
@@ -64,13 +64,13 @@ class CompactedLog:
 
     def _boot(self) -> None:
         self._lives += 1
-        self._life = Life(f"life {self._lives}")
+        self._life = ProcessLife(f"life {self._lives}")
         chance = generator(self._seed, "disk", self._lives)
         self.disk = SimulatedDisk(self.volume, self._life, self.faults, chance, Trace())
 
     def _open(self) -> None:
         self.files = FileTable(self.disk, 20)
-        opening = Opening(
+        opening = LoadRequest(
             directory=DIRECTORY,
             is_clean=False,
             recovery_point=self.recovery_point,
@@ -79,7 +79,7 @@ class CompactedLog:
             new_producers=Producers,
             gaps_below=self.recovery_point,
         )
-        opened = open_log(self.disk, opening)
+        opened = load_log(self.disk, opening)
         partition = TopicPartition("t", 0)
         self.log = Log(
             self.disk, self.files, DIRECTORY, partition, self.config, opened, self.recovery_point, NOW_MS
@@ -154,14 +154,14 @@ class CompactedLog:
         memory = self._chance.choice((400, 1 << 20))
         plan = plan_of(self.log, extent, now_ms=self.now_ms, key_bytes_max=memory, read_bytes=256)
         for done in compact(self.disk, plan):
-            if isinstance(done, Cleaned):
+            if isinstance(done, CleanedSegments):
                 if self._chance.random() < 0.3:
                     self.faults.kill_amid_operation(self._chance.randrange(16))
                 for path in self.log.replace_segments(done.bases, done.size):
                     if self._chance.random() < 0.5:
                         self.disk.remove(path)  # otherwise it waits for its delay, which a crash ends
                 self.disk.sync_directory(DIRECTORY)
-            elif isinstance(done, Finished):
+            elif isinstance(done, CleaningFinished):
                 self.cleaned_to = done.cleaned_to
                 self.cleanings += 1
 

@@ -28,8 +28,8 @@ from tests.sim.led_partition import Batch, LedPartition
 def delete_group(runtime: GroupRuntime, call: Call) -> None:
     """As the handler of DeleteGroups does for one group."""
     (group_id,) = call.request.groups_names
-    outcome, code = runtime.shard.delete_group(group_id)
-    runtime.run(outcome.answer(call, DeletableGroupResult(group_id=group_id, error_code=code)))
+    result, code = runtime.shard.delete_group(group_id)
+    runtime.run(result.respond_to(call, DeletableGroupResult(group_id=group_id, error_code=code)))
 
 
 def delete_offset(runtime: GroupRuntime, call: Call) -> None:
@@ -37,12 +37,12 @@ def delete_offset(runtime: GroupRuntime, call: Call) -> None:
     (topic,) = call.request.topics
     index = topic.partitions[0].partition_index
     try:
-        outcome, codes = runtime.shard.offset_requests.delete(call.request.group_id, [(topic.name, index)])
+        result, codes = runtime.shard.offset_requests.delete(call.request.group_id, [(topic.name, index)])
     except KafkaError as error:
         call.respond(OffsetDeleteResponse(error_code=error.code, throttle_time_ms=0, topics=()))
         return
     runtime.run(
-        outcome.answer(call, OffsetDeleteResponse(error_code=codes[0], throttle_time_ms=0, topics=()))
+        result.respond_to(call, OffsetDeleteResponse(error_code=codes[0], throttle_time_ms=0, topics=()))
     )
 
 

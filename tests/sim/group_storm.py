@@ -21,7 +21,7 @@ from strandline.groups.classic.rebalance import join_refused, sync_refused
 from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.groups.members import Caller
-from strandline.groups.result import Outcome
+from strandline.groups.result import CoordinatorResult
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.sim.random import Generator, SimulatedRandom, generator
@@ -247,7 +247,7 @@ class GroupStorm:
                 runtime.run(shard.sync(request, call, now))
             case HeartbeatRequest():
                 response = shard.heartbeat(request, now)
-                runtime.run(Outcome())
+                runtime.run(CoordinatorResult())
                 call.respond(response)
             case LeaveGroupRequest():
                 runtime.run(shard.leave(request, call.version, call, now))
@@ -297,8 +297,8 @@ class GroupStorm:
         guard = runtime.replica.producers.transactions.begin_check(
             call.producer_id, 0, -1, begins_with_zero=False
         )
-        outcome = Outcome(answers=[(call, Committed())], commits=asked)
-        runtime.commit_in_transaction(outcome, call.producer_id, 0, guard)
+        result = CoordinatorResult(responses=[(call, Committed())], commits=asked)
+        runtime.commit_in_transaction(result, call.producer_id, 0, guard)
 
     def end_transaction(self, producer_id: int, is_commit: bool) -> None:
         if self.runtime is not None:

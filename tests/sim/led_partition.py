@@ -14,8 +14,8 @@ from typing import Any
 from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.ids import TopicPartition
 from strandline.broker.replication.replica import Replica
-from strandline.partition.follower import Follower
-from strandline.partition.leader import Leader
+from strandline.partition.follower import PartitionFollower
+from strandline.partition.leader import PartitionLeader
 from strandline.partition.producers import Producers
 from strandline.wire.record_batch import BatchHeader
 from tests.unit.storage.logs import topic_config
@@ -89,7 +89,7 @@ class LedPartition:
 
     def _lead(self, batches: list[Batch], high_watermark: int) -> Replica:
         log: Any = MemoryLog(batches, self._seen)
-        role = Leader(
+        role = PartitionLeader(
             node_id=LEADER,
             epoch=self._epoch,
             replicas=(LEADER, FOLLOWER),
@@ -122,7 +122,7 @@ class LedPartition:
         self._partition_epoch += 1
         kept = [each for each in self.batches if each[0].last_offset < kept_end]
         self.replica = self._lead(kept, min(known_high_watermark, self.committed_end))
-        old.take(Follower(node_id=LEADER, leader_id=FOLLOWER, epoch=self._epoch, high_watermark=0))
+        old.take(PartitionFollower(node_id=LEADER, leader_id=FOLLOWER, epoch=self._epoch, high_watermark=0))
 
     def ends_above_committed(self) -> list[int]:
         """Where a follower's copy can end: after any batch that is not committed, or before them all."""

@@ -6,7 +6,7 @@ import asyncio
 
 from strandline.sim.checks.partition import ReadPartition, check_files, check_history, read_partition
 from strandline.sim.wire_client import WireClient
-from strandline.sim.workloads.producer import PAUSE_SECONDS_MAX, Producer, create_topic
+from strandline.sim.workloads.producer import PAUSE_SECONDS_MAX, SequencedProducer, create_topic
 from strandline.sim.world import DATA, SimulatedNode, World
 
 # Small, so that a second of writing rolls segments and fills index pages.
@@ -32,7 +32,7 @@ class Load:
         self.partitions = partitions
         chance = world.generator("load", topic)
         self.producers = [
-            Producer(
+            SequencedProducer(
                 world,
                 node,
                 f"{topic}-p{number}",

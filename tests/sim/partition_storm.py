@@ -44,7 +44,7 @@ class Broker:
         self.epoch = 0
         self.life = 0
         self.is_running = False
-        self.role: leader.Leader | follower.Follower | None = None
+        self.role: leader.PartitionLeader | follower.PartitionFollower | None = None
         self.version = -1  # how much of the metadata it knows, which is on its device too
         self._min_in_sync = 2
 
@@ -85,7 +85,7 @@ class Broker:
         if not self.is_running:
             return
         self.is_running = False
-        if isinstance(self.role, leader.Leader | follower.Follower):
+        if isinstance(self.role, leader.PartitionLeader | follower.PartitionFollower):
             self.high_watermark = self._storm.chance.randint(self.high_watermark, self.role.high_watermark)
         if power_cut:
             del self.log[self._storm.chance.randint(self.synced, len(self.log)) :]
@@ -122,7 +122,7 @@ class Broker:
             self._drop()
             return
         role = self.role
-        if isinstance(role, leader.Leader) and (state.leader, state.leader_epoch) == (
+        if isinstance(role, leader.PartitionLeader) and (state.leader, state.leader_epoch) == (
             self.node_id,
             role.epoch,
         ):
@@ -135,7 +135,7 @@ class Broker:
 
     def _take_role(self, state: PartitionState, high_watermark: int) -> None:
         if state.leader != self.node_id:
-            self.role = follower.Follower(
+            self.role = follower.PartitionFollower(
                 node_id=self.node_id,
                 leader_id=state.leader,
                 epoch=state.leader_epoch,
@@ -143,7 +143,7 @@ class Broker:
             )
             return
         self._storm.became_leader(self)
-        self.role = leader.Leader(
+        self.role = leader.PartitionLeader(
             node_id=self.node_id,
             epoch=state.leader_epoch,
             replicas=state.replicas,
@@ -168,7 +168,7 @@ class Broker:
 
     def _write(self) -> None:
         role = self.role
-        if not isinstance(role, leader.Leader) or self._storm.is_quiet:
+        if not isinstance(role, leader.PartitionLeader) or self._storm.is_quiet:
             return
         if self._storm.chance.random() < 0.8:
             try:
@@ -184,22 +184,22 @@ class Broker:
         if self._storm.chance.random() < 0.2:
             self.synced = len(self.log)
         role = self.role
-        if isinstance(role, leader.Leader) and role.remove_lagging(
+        if isinstance(role, leader.PartitionLeader) and role.remove_lagging(
             lambda replica: role.is_lagging(replica, _LAG_S, self._storm.now), self._min_in_sync
         ):
             self._storm.visible(self, role.high_watermark)
-        if isinstance(role, leader.Leader) and not role.is_proposing:
+        if isinstance(role, leader.PartitionLeader) and not role.is_proposing:
             late = role.lagging(_LAG_S, self._storm.now)
             if late:
                 self._propose(role, tuple(each for each in role.in_sync if each not in late))
         self._later(0.2, self._care)
 
-    def _propose(self, role: leader.Leader, in_sync: tuple[int, ...]) -> None:
+    def _propose(self, role: leader.PartitionLeader, in_sync: tuple[int, ...]) -> None:
         role.propose(in_sync)
         self._ask(role, in_sync)
         self._storm.proposed(self, [each for each in in_sync if each not in role.in_sync])
 
-    def _ask(self, role: leader.Leader, in_sync: tuple[int, ...]) -> None:
+    def _ask(self, role: leader.PartitionLeader, in_sync: tuple[int, ...]) -> None:
         """Until an answer comes: it may have been taken."""
         if self.role is not role or role.proposed != in_sync:
             return
@@ -215,7 +215,7 @@ class Broker:
         self._later(0.5, self._ask, role, in_sync)
 
     def _answered(
-        self, role: leader.Leader, in_sync: tuple[int, ...], answer: ResponsePartitionData | None
+        self, role: leader.PartitionLeader, in_sync: tuple[int, ...], answer: ResponsePartitionData | None
     ) -> None:
         if self.role is not role or role.proposed != in_sync or answer is None:
             return
@@ -230,16 +230,16 @@ class Broker:
 
     def _fetch(self) -> None:
         role = self.role
-        if isinstance(role, follower.Follower) and role.leader_id != NO_LEADER:
+        if isinstance(role, follower.PartitionFollower) and role.leader_id != NO_LEADER:
             leading = self._storm.brokers[role.leader_id]
             asked = (role.epoch, len(self.log), last_epoch(epochs_of(self.log)), self.epoch)
             self._storm.carry(self.node_id, role.leader_id, leading._alive(leading._serve, self, role, asked))
         self._later(3 * DELAY_S, self._fetch)
 
-    def _serve(self, by: Broker, whose: follower.Follower, asked: tuple[int, int, int, int]) -> None:
+    def _serve(self, by: Broker, whose: follower.PartitionFollower, asked: tuple[int, int, int, int]) -> None:
         role = self.role
         epoch, offset, last, broker_epoch = asked
-        if not isinstance(role, leader.Leader) or role.epoch != epoch:
+        if not isinstance(role, leader.PartitionLeader) or role.epoch != epoch:
             return
         point = end_of(epochs_of(self.log), len(self.log), last) if offset else None
         is_apart = offset > 0 and (point is None or point.epoch != last or point.offset < offset)
@@ -262,7 +262,7 @@ class Broker:
 
     def _take(
         self,
-        role: follower.Follower,
+        role: follower.PartitionFollower,
         offset: int,
         records: list[Entry],
         cut: tuple[int, int] | None,

@@ -84,7 +84,7 @@ class Weather:
                 self._storm.heal()
             case "resign":
                 if member.core is not None:
-                    member.step(m.ResignationWanted())
+                    member.step(m.ResignationRequested())
             case "replace-disk":
                 self._replace_disk(member)
 

@@ -180,7 +180,7 @@ class Member:
                 self.append(Entry(effect.epoch, storm.number(), effect.voters, effect.version))
             case m.CheckVoter():
                 storm.check_voter(self, effect.voter)
-            case m.AnswerVote() | m.AnswerEpoch() | m.AnswerFetch():
+            case m.RespondToVote() | m.RespondToEpoch() | m.RespondToFetch():
                 effect.token(effect)  # type: ignore[operator]
             case m.SendVote():
                 storm.judge.asks_for_vote(self, effect)
@@ -213,9 +213,9 @@ class Member:
         def answer(found: Any) -> None:
             if found.granted and not sent.is_pre_vote:
                 self._storm.judge.voted(other.device.key, sent.epoch, self.device.key)
-            told = m.VoteAnswered(
+            told = m.VoteResponseReceived(
                 voter_id=sent.to,
-                asked_epoch=sent.epoch,
+                request_epoch=sent.epoch,
                 is_pre_vote=sent.is_pre_vote,
                 granted=found.granted,
                 epoch=found.epoch,
@@ -229,24 +229,24 @@ class Member:
             epoch=sent.epoch,
             last=sent.last,
             is_pre_vote=sent.is_pre_vote,
-            asked=self._key_of(sent.to),
+            addressee=self._key_of(sent.to),
             token=answer,
         )
         self._storm.send(self, sent.to, other.step, asked)
         if other.core is None:
-            self.later(DELAY_S, self.step, m.VoteUnanswered(voter_id=sent.to, asked_epoch=sent.epoch))
+            self.later(DELAY_S, self.step, m.VoteRequestFailed(voter_id=sent.to, request_epoch=sent.epoch))
 
     def _send_begin(self, sent: m.SendBeginEpoch) -> None:
         other, life = self._storm.members[sent.to], self.life
 
         def answer(found: Any) -> None:
-            told = m.BeginEpochAnswered(
+            told = m.BeginEpochResponseReceived(
                 voter_id=sent.to, epoch=found.epoch, leader_id=found.leader_id, accepted=not found.error
             )
             self._storm.reply(other, self, life, told)
 
         asked = m.BeginEpochRequested(
-            leader_id=self.node_id, epoch=sent.epoch, asked=self._key_of(sent.to), token=answer
+            leader_id=self.node_id, epoch=sent.epoch, addressee=self._key_of(sent.to), token=answer
         )
         self._storm.send(self, sent.to, other.step, asked)
 
@@ -260,11 +260,11 @@ class Member:
         other, life = self._storm.members[sent.to], self.life
         is_answered = False
 
-        def answer(found: m.AnswerFetch) -> None:
+        def answer(found: m.RespondToFetch) -> None:
             records: Any = ()
             if found.offset >= 0 and other.core is not None and not found.diverging:
                 records = tuple(other.device.log[found.offset : other.core.log_end])
-            told = m.FetchAnswered(
+            told = m.FetchResponseReceived(
                 leader_id=found.leader_id,
                 epoch=found.epoch,
                 offset=sent.offset,
@@ -275,7 +275,7 @@ class Member:
             )
             self._storm.reply(other, self, life, told, fetched)
 
-        def fetched(told: m.FetchAnswered) -> None:
+        def fetched(told: m.FetchResponseReceived) -> None:
             nonlocal is_answered
             if is_answered:
                 return  # it was given up

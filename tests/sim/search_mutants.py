@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from strandline.sim.search.plans import Plan, shipped
 from strandline.sim.search.run import run
+from strandline.sim.search.scenario import Scenario, shipped
 from tests.sim import (
     alone,
     group_stories,
@@ -81,7 +81,7 @@ def noticed(run_story: Callable[[int], object], seed: int) -> str | None:
     return None
 
 
-def tried(plan: Plan, seed: int) -> str | None:
+def tried(plan: Scenario, seed: int) -> str | None:
     try:
         outcome = run(plan, seed)
     except Exception as error:  # a node that cannot go on is noticed too
@@ -89,7 +89,7 @@ def tried(plan: Plan, seed: int) -> str | None:
     return None if outcome.is_ok else outcome.verdict
 
 
-def _turns(plans: list[Plan]) -> Iterator[tuple[Plan, int]]:
+def _turns(plans: list[Scenario]) -> Iterator[tuple[Scenario, int]]:
     return ((plan, seed) for seed in itertools.count() for plan in plans)
 
 

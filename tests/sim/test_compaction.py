@@ -13,7 +13,7 @@ import pytest
 from strandline.storage import log_loader, segment_swap
 from strandline.storage.compaction import cleaning
 from strandline.storage.log import Log
-from strandline.storage.log_loader import Opening
+from strandline.storage.log_loader import LoadRequest
 from strandline.wire.record_batch import CorruptBatch
 from tests.sim.compacted_logs import CompactedLog, run_histories
 from tests.sim.seeds import seeds
@@ -69,8 +69,8 @@ def with_old_files_gone_first(patch: pytest.MonkeyPatch) -> None:
 def without_gaps(patch: pytest.MonkeyPatch) -> None:
     """Recovery takes every gap between segments for a tail that was lost, also below the recovery point."""
     patch.setattr(
-        "tests.sim.compacted_logs.Opening",
-        lambda **given: Opening(**{**given, "gaps_below": 0, "recovery_point": 0}),
+        "tests.sim.compacted_logs.LoadRequest",
+        lambda **given: LoadRequest(**{**given, "gaps_below": 0, "recovery_point": 0}),
     )
 
 

@@ -13,8 +13,8 @@ from strandline.sim.checks.partition import fetch_one
 from strandline.sim.random import Generator
 from strandline.sim.search import run as trial
 from strandline.sim.search.damage import flip_bit, flip_some_bit, segments_of
-from strandline.sim.search.plans import shipped
 from strandline.sim.search.run import run
+from strandline.sim.search.scenario import shipped
 from strandline.sim.wire_client import Disconnected
 from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World

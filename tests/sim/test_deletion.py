@@ -10,7 +10,7 @@ from strandline.sim.checks.partition import check_files, fetch_one
 from strandline.sim.clock import EPOCH_MS
 from strandline.sim.random import Generator
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workloads.producer import Refused, batch_of, create_topic, produce
+from strandline.sim.workloads.producer import ProduceRefused, batch_of, create_topic, produce
 from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.storage import names
 from strandline.wire.api.k00_produce import (
@@ -84,7 +84,7 @@ class Visitor:
         }
         try:
             await create_topic(client, topic, partitions=self._chance.randint(1, PARTITIONS), configs=configs)
-        except Refused as error:
+        except ProduceRefused as error:
             if "TOPIC_ALREADY_EXISTS" not in str(error):
                 raise
 
@@ -213,7 +213,7 @@ def test_a_topic_deleted_while_its_flush_runs_does_not_take_the_directory_offlin
         for _ in range(40):
             try:
                 await produce(client, "t", 0, [b"x"])
-            except Refused as error:
+            except ProduceRefused as error:
                 if "UNKNOWN_TOPIC_OR_PARTITION" not in str(error):
                     raise
         await deleting

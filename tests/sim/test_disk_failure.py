@@ -12,7 +12,7 @@ from strandline.base.errors import ErrorCode
 from strandline.config import BrokerConfig
 from strandline.sim.checks.partition import fetch_one, read_partition
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workloads.producer import Refused, create_topic, produce
+from strandline.sim.workloads.producer import ProduceRefused, create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from tests.sim import cluster, scenarios
 from tests.sim.load import Load
@@ -42,12 +42,12 @@ def test_a_failing_directory_goes_offline_and_the_other_one_goes_on(operation: s
         node.faults.fail(operation, "/one/t-0/*.log", errno.EIO)
         if operation == "read":
             assert (await fetch_one(client, "t", 0, 0)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+        with pytest.raises(ProduceRefused, match="KAFKA_STORAGE_ERROR"):
             await produce(client, "t", 0, [b"refused"])
         assert is_said_offline(node, "/one")
         assert not is_said_offline(node, "/two")
         node.faults.heal()
-        with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):  # a restart is needed
+        with pytest.raises(ProduceRefused, match="KAFKA_STORAGE_ERROR"):  # a restart is needed
             await produce(client, "t", 0, [b"refused"])
         assert (await fetch_one(client, "t", 0, 0)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert await produce(client, "t", 1, [b"goes on"]) == 1
@@ -79,7 +79,7 @@ def test_pages_of_a_failed_sync_are_not_trusted_after_a_later_one() -> None:
         await produce(client, "t", 0, [b"before"])
         node.faults.fail("sync", "/data/t-0/*.log", errno.EIO, times=1)
         for _ in range(2):
-            with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+            with pytest.raises(ProduceRefused, match="KAFKA_STORAGE_ERROR"):
                 await produce(client, "t", 0, [b"never acknowledged"])
         node.cut_power()
         await node.start()
@@ -142,7 +142,7 @@ def test_a_sync_beside_the_one_that_failed_vouches_for_nothing(seed: int) -> Non
 
         async def write(client: WireClient, value: bytes) -> None:
             await asyncio.sleep(world.chance.uniform(0.0, 0.05))
-            with suppress(Refused):
+            with suppress(ProduceRefused):
                 acknowledged[value] = await produce(client, "t", 0, [value])
 
         for writing in [

@@ -11,7 +11,7 @@ from strandline.base.errors import ErrorCode
 from strandline.sim.checks.partition import check_files, fetch_one, read_partition
 from strandline.sim.clock import EPOCH_MS
 from strandline.sim.workloads.producer import (
-    Refused,
+    ProduceRefused,
     batch_of,
     create_topic,
     new_producer_id,
@@ -41,7 +41,7 @@ def test_a_batch_that_did_not_fit_leaves_the_log_as_it_was() -> None:
         await produce(client, "t", 0, [b"before"])
         for room in (0, 1, 60, 100, 999):
             leave_room(node, room)
-            with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+            with pytest.raises(ProduceRefused, match="KAFKA_STORAGE_ERROR"):
                 await produce(client, "t", 0, [b"x" * 1000])
             assert [record.value for record in (await read_partition(client, "t", 0)).records] == [b"before"]
         leave_room(node, 2000)
@@ -63,7 +63,7 @@ def test_an_index_without_room_refuses_the_batch_and_not_half_of_it() -> None:
         for room in range(size, size + ENTRIES * 12, 40):
             # Every batch but the first has an entry; now those of the time index, 12 bytes each, are to be written.
             leave_room(node, room)
-            with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+            with pytest.raises(ProduceRefused, match="KAFKA_STORAGE_ERROR"):
                 await produce(client, "t", 0, [b"value"], timestamp_ms=EPOCH_MS + ENTRIES)
         leave_room(node, 1 << 20)
         assert await produce(client, "t", 0, [b"value"], timestamp_ms=EPOCH_MS + ENTRIES) == ENTRIES
@@ -90,7 +90,7 @@ def test_a_segment_that_cannot_be_rolled_stays_the_active_one(preallocate: str) 
         values = [b"a" * 600, b"b" * 600, b"c" * 10]
         assert await produce(client, "t", 0, values[:1]) == 0
         leave_room(node, 20 if preallocate == "true" else 5)
-        with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+        with pytest.raises(ProduceRefused, match="KAFKA_STORAGE_ERROR"):
             await produce(client, "t", 0, values[1:2])  # needs a new segment
         leave_room(node, 150)
         assert await produce(client, "t", 0, values[2:]) == 1  # has room in the old one
@@ -144,7 +144,7 @@ def test_a_partition_whose_directory_could_not_be_made_is_made_when_there_is_roo
         client = await world.connect(node)
         await create_topic(client, "t")
         leave_room(node, 10)
-        with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+        with pytest.raises(ProduceRefused, match="KAFKA_STORAGE_ERROR"):
             await produce(client, "t", 0, [b"x"])
         assert (await fetch_one(client, "t", 0, 0)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
         leave_room(node, 10_000)

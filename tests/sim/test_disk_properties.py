@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from strandline.sim.disk import SimulatedDisk
 from strandline.sim.engine.disk_faults import DiskFaults
-from strandline.sim.engine.page_cache import PAGE_BYTES, Volume
-from strandline.sim.engine.process_life import Life
+from strandline.sim.engine.page_cache import PAGE_BYTES, PageCache
+from strandline.sim.engine.process_life import ProcessLife
 from strandline.sim.engine.trace import Trace
 from strandline.sim.random import generator
 
@@ -23,12 +23,12 @@ class Machine:
 
     def __init__(self, seed: int, *, capacity_bytes: int = 1 << 30) -> None:
         self._seed = seed
-        self.volume = Volume(generator(seed, "volume"), capacity_bytes=capacity_bytes)
+        self.volume = PageCache(generator(seed, "volume"), capacity_bytes=capacity_bytes)
         self.faults = DiskFaults()
         self._boot()
 
     def _boot(self) -> None:
-        self._life = Life("machine")
+        self._life = ProcessLife("machine")
         self.disk = SimulatedDisk(
             self.volume, self._life, self.faults, generator(self._seed, "disk"), Trace()
         )
@@ -238,7 +238,7 @@ def test_a_removed_file_can_be_read_while_it_is_open_and_takes_room_until_it_is_
 def test_a_lock_is_held_until_its_process_ends() -> None:
     machine = Machine(1)
     assert machine.disk.lock("/lock")
-    other = SimulatedDisk(machine.volume, Life("other"), DiskFaults(), generator(1), Trace())
+    other = SimulatedDisk(machine.volume, ProcessLife("other"), DiskFaults(), generator(1), Trace())
     assert not other.lock("/lock")
     machine.crash(power_cut=False)
     assert other.lock("/lock")

@@ -12,7 +12,7 @@ import pytest
 
 from strandline.sim.clock import EPOCH_MS, SimulatedClock
 from strandline.sim.engine.loop import StuckWorld, simulated_loop
-from strandline.sim.engine.process_life import Life, NodeHalted
+from strandline.sim.engine.process_life import NodeHalted, ProcessLife
 from strandline.sim.engine.trace import Trace
 from strandline.sim.workers import SimulatedWorkers
 from strandline.sim.world import World
@@ -109,7 +109,7 @@ def test_an_exception_that_nobody_handles_ends_the_run() -> None:
 def test_nothing_of_a_life_that_has_ended_runs_not_even_a_finally() -> None:
     loop = simulated_loop(Trace())
     ran: list[str] = []
-    life = Life("one")
+    life = ProcessLife("one")
 
     async def work() -> None:
         loop.call_later(5, ran.append, "its timer")
@@ -152,7 +152,7 @@ def test_work_happens_before_it_is_reported_and_its_exceptions_are_passed_on() -
 
 def test_a_paused_life_holds_what_falls_due_and_goes_on_in_order() -> None:
     loop = simulated_loop(Trace())
-    life = Life("paused")
+    life = ProcessLife("paused")
     seen: list[tuple[str, float]] = []
 
     async def main() -> None:
@@ -171,7 +171,7 @@ def test_a_paused_life_holds_what_falls_due_and_goes_on_in_order() -> None:
 
 def test_a_life_s_timers_run_at_the_rate_of_its_clock() -> None:
     loop = simulated_loop(Trace())
-    life = Life("fast")
+    life = ProcessLife("fast")
     life.clock_rate = 2.0
     seen: list[float] = []
 
@@ -209,7 +209,7 @@ def test_a_task_of_a_dead_life_that_never_began_leaves_nothing_unawaited_behind(
         await work
 
     async def scenario(world: World) -> None:
-        life = Life("killed before it did anything")
+        life = ProcessLife("killed before it did anything")
         world.loop.create_task(wait_for(asyncio.sleep(1)), context=life.context)
         life.end("killed")
 

@@ -12,8 +12,8 @@ from strandline.ports.network import Connection
 from strandline.sim.disk import SimulatedDisk
 from strandline.sim.engine.connection import SOCKET_BYTES
 from strandline.sim.engine.disk_faults import DiskFaults
-from strandline.sim.engine.page_cache import Volume
-from strandline.sim.engine.process_life import Life
+from strandline.sim.engine.page_cache import PageCache
+from strandline.sim.engine.process_life import ProcessLife
 from strandline.sim.network import HostNetwork
 from strandline.sim.wire_client import Disconnected, WireClient
 from strandline.sim.workloads.producer import create_topic, produce
@@ -53,13 +53,13 @@ class Listening:
 class Pair:
     """A connection between the hosts a and b."""
 
-    def __init__(self, world: World, life: Life | None = None) -> None:
+    def __init__(self, world: World, life: ProcessLife | None = None) -> None:
         self._world = world
         self.near = Listening()
         self.far = Listening()
         self._a = HostNetwork(world.network, "a", None)
         self._b = HostNetwork(world.network, "b", life)
-        self._life = life or Life("b")
+        self._life = life or ProcessLife("b")
 
     async def open(self) -> None:
         listener = await self._life.run(self._b.listen("b", 0, lambda: self.far))
@@ -152,7 +152,7 @@ def test_close_sends_what_was_handed_over_and_abort_does_not() -> None:
 
 def test_what_the_operating_system_had_taken_arrives_after_its_process_was_killed() -> None:
     async def scenario(world: World) -> None:
-        life = Life("b")
+        life = ProcessLife("b")
         pair = Pair(world, life)
         await pair.open()
         pair.far.connection.send(pattern(2 * SOCKET_BYTES))
@@ -168,7 +168,7 @@ def test_what_the_operating_system_had_taken_arrives_after_its_process_was_kille
 
 def test_a_host_without_power_is_silent_until_it_is_back() -> None:
     async def scenario(world: World) -> None:
-        life = Life("b")
+        life = ProcessLife("b")
         pair = Pair(world, life)
         await pair.open()
         life.end("power cut", power_cut=True)
@@ -240,7 +240,11 @@ def test_a_region_of_a_file_is_read_when_its_turn_comes() -> None:
         pair = Pair(world)
         await pair.open()
         disk = SimulatedDisk(
-            Volume(world.generator("volume")), Life("b"), DiskFaults(), world.generator("disk"), world.trace
+            PageCache(world.generator("volume")),
+            ProcessLife("b"),
+            DiskFaults(),
+            world.generator("disk"),
+            world.trace,
         )
         file = disk.open("/file", create=True)
         file.write_at(0, (bytes(200_000),))

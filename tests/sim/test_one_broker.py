@@ -21,8 +21,8 @@ from strandline.sim.checks.partition import (
 from strandline.sim.clock import EPOCH_MS
 from strandline.sim.wire_client import Disconnected
 from strandline.sim.workloads.producer import (
-    Producer,
-    Refused,
+    ProduceRefused,
+    SequencedProducer,
     batch_of,
     create_topic,
     new_producer_id,
@@ -43,7 +43,7 @@ def test_everything_acknowledged_is_there_after_a_clean_restart(seed: int) -> No
         client = await world.connect(node)
         await create_topic(client, "t", partitions=2, configs={"internal.segment.bytes": "60000"})
         producers = [
-            Producer(world, node, f"p{number}", "t", number % 2, is_idempotent=number < 2)
+            SequencedProducer(world, node, f"p{number}", "t", number % 2, is_idempotent=number < 2)
             for number in range(4)
         ]
         for running in [world.start_task(producer.run(batches_max=25)) for producer in producers]:
@@ -163,7 +163,7 @@ def test_requests_to_topics_that_do_not_exist_are_refused() -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
         await node.start()
         client = await world.connect(node)
-        with pytest.raises(Refused, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        with pytest.raises(ProduceRefused, match="UNKNOWN_TOPIC_OR_PARTITION"):
             await produce(client, "nowhere", 0, [b"x"])
         assert (await fetch_one(client, "nowhere", 0, 0)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

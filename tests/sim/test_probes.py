@@ -42,7 +42,7 @@ def test_a_new_controller_does_not_ask_for_brokers_at_the_addresses_of_clients()
         await create_topic(await world.connect(nodes[0]), "t", partitions=6, replication_factor=3)
         await cluster.until(lambda: all("t" in node.broker.image.topics for node in nodes))
         leader = next(node for node in nodes if node.broker.quorum.is_leader)
-        leader.life.context.run(leader.broker.quorum.step, m.ResignationWanted())
+        leader.life.context.run(leader.broker.quorum.step, m.ResignationRequested())
         await asyncio.sleep(5)
         assert not [line for node in nodes for line in node.said if "broker is gone" in line]
         partitions = nodes[0].broker.image.topics["t"].partitions.values()

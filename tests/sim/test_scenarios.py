@@ -11,8 +11,8 @@ from strandline.sim.checks.groups import ConsumerGroups
 from strandline.sim.checks.leaders import Leaders
 from strandline.sim.checks.quorum import QuorumSafety
 from strandline.sim.history import Violation
-from strandline.sim.search.plans import shipped
 from strandline.sim.search.run import run
+from strandline.sim.search.scenario import shipped
 from strandline.sim.world import World
 
 SOAK_FACTOR = 50

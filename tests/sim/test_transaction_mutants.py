@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from strandline.groups.committed_offset import OffsetChanges
-from strandline.groups.offsets import Offsets
+from strandline.groups.offsets import GroupOffsets
 from strandline.partition.open_transactions import OpenTransactions
-from strandline.sim.search.plans import shipped
 from strandline.sim.search.run import run
+from strandline.sim.search.scenario import shipped
 from strandline.storage.log import Log
 
 SEEDS_MAX = 6
@@ -26,10 +26,10 @@ def readers_are_not_told_what_was_aborted(patch: Patch) -> None:
 
 
 def offsets_count_before_the_commit(patch: Patch) -> None:
-    def put_pending(self: Offsets, producer_id: int, changes: OffsetChanges) -> None:
+    def put_pending(self: GroupOffsets, producer_id: int, changes: OffsetChanges) -> None:
         self.put(changes)
 
-    patch.setattr(Offsets, "put_pending", put_pending)
+    patch.setattr(GroupOffsets, "put_pending", put_pending)
 
 
 # Each with the scenario that notices, and the verdicts that it may come to.

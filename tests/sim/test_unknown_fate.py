@@ -11,7 +11,12 @@ from strandline.broker.replication.isr import IsrUpdater
 from strandline.broker.replication.replica import Replica
 from strandline.sim.checks.partition import read_partition
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workloads.producer import CreateTopicsRequest, CreateTopicsResponse, Refused, produce
+from strandline.sim.workloads.producer import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    ProduceRefused,
+    produce,
+)
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k19_create_topics import CreatableReplicaAssignment, CreatableTopic
 from strandline.wire.api.k56_alter_partition import (
@@ -65,7 +70,7 @@ class Story:
     async def write_for_a_while(self) -> None:
         """A write that is not acknowledged, however long it waits."""
         committed = self.replica.high_watermark
-        with pytest.raises((Disconnected, Refused)):
+        with pytest.raises((Disconnected, ProduceRefused)):
             await produce(self.client, "t", 0, [b"in doubt"])
         await asyncio.sleep(SECONDS)
         assert self.replica.log.log_end_offset > committed

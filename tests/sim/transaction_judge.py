@@ -23,7 +23,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.sim.history import Violation
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k26_end_txn import EndTxnRequest
 from strandline.wire.record_batch import BatchHeader, records_in
@@ -52,7 +52,7 @@ class Batch:
     """One record on its way to a partition."""
 
     name: str | None  # the transactional id
-    identity: Identity
+    identity: ProducerIdAndEpoch
     index: int
     number: int
     header: BatchHeader
@@ -66,7 +66,7 @@ class TransactionJudge:
         self._log = log
         self._count = 0
         self._said: dict[str, list[TransactionLogValue]] = {}  # committed, by transactional id
-        self._owner: dict[Identity, str] = {}
+        self._owner: dict[ProducerIdAndEpoch, str] = {}
         self._began: dict[str, tuple[float, list[str]]] = {}  # when the last process did, and all so far
         self._names: dict[int, str] = {}  # of producer ids
         self._last: dict[
@@ -95,7 +95,7 @@ class TransactionJudge:
                     self._said.setdefault(entry[0], []).append(entry[1])
             self._count += 1
 
-    def _has_said(self, name: str, identity: Identity, states: tuple[int, ...]) -> bool:
+    def _has_said(self, name: str, identity: ProducerIdAndEpoch, states: tuple[int, ...]) -> bool:
         self._read()
         return any(
             (value.producer_id, value.producer_epoch) == identity and value.transaction_status in states
@@ -110,12 +110,17 @@ class TransactionJudge:
                 self._begun(process, request.transactional_id, answer, request.producer_id < 0)
             return
         if isinstance(request, EndTxnRequest):
-            name, identity = request.transactional_id, Identity(request.producer_id, request.producer_epoch)
+            name, identity = (
+                request.transactional_id,
+                ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
+            )
             if answer.error_code == ErrorCode.NONE:
                 self._ended(process, name, identity, request.committed, answer)
         else:
             name = request.v3_and_below_transactional_id
-            identity = Identity(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
+            identity = ProducerIdAndEpoch(
+                request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
+            )
             codes = [
                 each.partition_error_code
                 for topic in answer.results_by_topic_v3_and_below
@@ -133,14 +138,14 @@ class TransactionJudge:
                 "zombie-answered", f"{process} is told that all is well, after {processes[-1]} has begun"
             )
 
-    def _own(self, process: str, name: str, identity: Identity) -> None:
+    def _own(self, process: str, name: str, identity: ProducerIdAndEpoch) -> None:
         owner = self._owner.setdefault(identity, process)
         self._names[identity.producer_id] = name
         if owner != process:
             self.fail("identity-twice", f"{process} is {identity}, as {owner} was")
 
     def _begun(self, process: str, name: str, answer: Any, is_anew: bool) -> None:
-        identity = Identity(answer.producer_id, answer.producer_epoch)
+        identity = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
         self._own(process, name, identity)
         if not self._has_said(name, identity, tuple(range(8))):
             self.fail("told-uncommitted", f"{process} is told to be {identity}")
@@ -148,8 +153,10 @@ class TransactionJudge:
         if is_anew:
             self._began[name] = (asyncio.get_running_loop().time(), [*processes, process])
 
-    def _ended(self, process: str, name: str, identity: Identity, is_commit: bool, answer: Any) -> None:
-        new = Identity(answer.producer_id, answer.producer_epoch)
+    def _ended(
+        self, process: str, name: str, identity: ProducerIdAndEpoch, is_commit: bool, answer: Any
+    ) -> None:
+        new = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
         if new.producer_id >= 0:
             if new == identity:
                 self.fail("epoch-not-bumped", f"{process} stays {identity} after a transaction")
@@ -165,7 +172,7 @@ class TransactionJudge:
 
     def _appended(self, index: int, header: BatchHeader, batch: bytes) -> None:
         place = (index, header.producer_id)
-        identity = Identity(header.producer_id, header.producer_epoch)
+        identity = ProducerIdAndEpoch(header.producer_id, header.producer_epoch)
         epoch, sequence = self._last.get(place, (-1, -1))
         if header.producer_epoch < epoch:
             self.fail("epoch-went-back", f"{identity} writes after epoch {epoch}")
@@ -185,14 +192,14 @@ class TransactionJudge:
             self.fail("out-of-order", f"{identity} writes {header.base_sequence} after {epoch, sequence}")
         self._last[place] = (header.producer_epoch, header.last_sequence)
 
-    def _check_zombie(self, identity: Identity) -> None:
+    def _check_zombie(self, identity: ProducerIdAndEpoch) -> None:
         name = self._names[identity.producer_id]
         _, processes = self._began[name]
         owner = self._owner.get(identity)
         if owner is not None and owner != processes[-1]:
             self.fail("zombie-write", f"{owner} writes as {identity}, after {processes[-1]} has begun")
 
-    def _marked(self, index: int, identity: Identity, batch: bytes) -> None:
+    def _marked(self, index: int, identity: ProducerIdAndEpoch, batch: bytes) -> None:
         marker = read_marker(batch)
         assert marker is not None
         name = self._names[identity.producer_id]

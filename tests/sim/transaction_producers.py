@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -48,7 +48,7 @@ class Producer:
         self.name = name
         self.process = f"{name or 'plain'}-{storm.number()}"
         self.is_alive = True
-        self.identity = Identity(-1, -1)
+        self.identity = ProducerIdAndEpoch(-1, -1)
         self._next: dict[int, int] = {}  # the next sequence, by partition
         self.version_two = storm.level >= 2 and self.chance.random() < 0.8
 
@@ -78,7 +78,7 @@ class Producer:
         if answer is None or answer.error_code:
             self.die()
             return False
-        self.identity = Identity(answer.producer_id, answer.producer_epoch)
+        self.identity = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
         self._next = {}
         return True
 
@@ -204,7 +204,7 @@ class TransactionalProducer(Producer):
             self.die()
             return False
         if self.version_two:
-            self.identity = Identity(answer.producer_id, answer.producer_epoch)
+            self.identity = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
             self._next = {}
         return True
 

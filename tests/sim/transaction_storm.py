@@ -26,7 +26,7 @@ from strandline.broker.replication.delayed_produce import PendingAppend, committ
 from strandline.broker.replication.replica import Replica
 from strandline.partition.leader import ACKS_ALL
 from strandline.sim.random import Generator, generator
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -213,7 +213,7 @@ class TransactionStorm:
         return not self.is_calm and self.chance.random() < _LOST
 
     async def _ask(
-        self, name: str, identity: Identity, partitions: list[TopicPartition], version: int
+        self, name: str, identity: ProducerIdAndEpoch, partitions: list[TopicPartition], version: int
     ) -> list[int]:
         """The leader of a partition asks the coordinator."""
         try:

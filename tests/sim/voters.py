@@ -16,7 +16,7 @@ from strandline.quorum.voters import VoterSet
 from strandline.sim.checks.log import log_of
 from strandline.sim.search.faults import start_again
 from strandline.sim.wire_client import Disconnected, WireClient
-from strandline.sim.workloads.producer import Refused, create_topic
+from strandline.sim.workloads.producer import ProduceRefused, create_topic
 from strandline.sim.world import CONTROLLER_PORT, DATA, SimulatedNode, World
 from strandline.storage import names
 from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
@@ -40,7 +40,7 @@ class Topics:
         number = 0
         while not self._is_over:
             number += 1
-            with suppress(Disconnected, Refused):
+            with suppress(Disconnected, ProduceRefused):
                 await create_topic(await self._world.connect_any(), f"t{number}", replication_factor=1)
                 self.acknowledged.append(f"t{number}")
             await asyncio.sleep(self._world.chance_of_clients.uniform(0.0, 0.5))

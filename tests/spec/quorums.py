@@ -104,9 +104,9 @@ class Node:
     ) -> list[Effect]:
         known = self.core.epoch
         return self.step(
-            m.VoteAnswered(
+            m.VoteResponseReceived(
                 voter_id=voter,
-                asked_epoch=known,
+                request_epoch=known,
                 is_pre_vote=pre,
                 granted=granted,
                 epoch=known if epoch is None else epoch,
@@ -125,7 +125,7 @@ class Node:
     ) -> list[Effect]:
         """A fetch from the end of its log, or from another offset, is answered."""
         return self.step(
-            m.FetchAnswered(
+            m.FetchResponseReceived(
                 leader_id=leader,
                 epoch=epoch,
                 offset=self.core.log_end if offset is None else offset,
@@ -206,4 +206,4 @@ def of(effects: Sequence[Effect], kind: type[Any]) -> list[Any]:
 
 
 def is_granted(effects: Sequence[Effect]) -> bool:
-    return any(answer.granted for answer in of(effects, m.AnswerVote))
+    return any(answer.granted for answer in of(effects, m.RespondToVote))

@@ -10,7 +10,7 @@ import pytest
 from strandline.controller import configs, partitions
 from strandline.controller.partitions import UNCLEAN, PartitionChange
 from strandline.partition import follower, leader
-from strandline.partition.leader import Leader
+from strandline.partition.leader import PartitionLeader
 from strandline.quorum import elections, fetching, state
 from strandline.quorum.changes import VoterChanges
 from strandline.quorum.elections import Elections
@@ -83,12 +83,12 @@ def high_watermark_is_the_leader_s_end(patch: Patch) -> Test:
 
 
 def proposed_members_do_not_count(patch: Patch) -> Test:
-    patch.setattr(Leader, "maximal_in_sync", property(lambda self: self.in_sync))
+    patch.setattr(PartitionLeader, "maximal_in_sync", property(lambda self: self.in_sync))
     return replication.test_a_replica_that_is_being_taken_in_holds_the_high_watermark_already
 
 
 def high_watermark_advances_below_the_minimum(patch: Patch) -> Test:
-    patch.setattr(Leader, "is_below_minimum", lambda self, minimum: False)
+    patch.setattr(PartitionLeader, "is_below_minimum", lambda self, minimum: False)
     return replication.test_high_watermark_stands_while_the_in_sync_set_is_below_the_minimum
 
 
@@ -210,7 +210,7 @@ def observers_stand(patch: Patch) -> Test:
 
 
 def new_disks_vote_for_old_ones(patch: Patch) -> Test:
-    patch.setattr(Elections, "_is_meant", lambda self, asked: True)
+    patch.setattr(Elections, "_is_addressed", lambda self, addressee: True)
     return kip_853.test_853_vote_for_another_disk_of_this_id_is_not_given
 
 

@@ -12,16 +12,16 @@ from strandline.groups import offset_requests
 from strandline.groups.classic.group import ClassicGroup
 from strandline.groups.classic.protocol import ClassicProtocol
 from strandline.groups.classic.rebalance import ClassicRebalance
-from strandline.groups.committed_offset import CommittedOffset
+from strandline.groups.committed_offset import GroupOffset
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.consumer import changes, protocol, reconciliation
 from strandline.groups.consumer.protocol import ConsumerProtocol
 from strandline.groups.migration import migration
-from strandline.groups.migration.classic_requests import MixedRequests
-from strandline.groups.migration.migration import Mixed
+from strandline.groups.migration.classic_requests import ClassicMemberRequests
+from strandline.groups.migration.migration import GroupMigration
 from strandline.groups.offset_requests import OffsetRequests
-from strandline.groups.offsets import Offsets
-from strandline.groups.result import Entry, Outcome
+from strandline.groups.offsets import GroupOffsets
+from strandline.groups.result import CoordinatorResult, Entry
 from strandline.groups.shard import GroupShard
 from tests.spec import test_kip_62_heartbeats_and_rebalance_timeout as kip_62
 from tests.spec import test_kip_345_static_membership as kip_345
@@ -37,12 +37,12 @@ Test = Callable[[], None]
 
 
 def silent_members_stay(patch: Patch) -> Test:
-    patch.setattr(ClassicProtocol, "session_expired", lambda *_: Outcome())
+    patch.setattr(ClassicProtocol, "session_expired", lambda *_: CoordinatorResult())
     return kip_62.test_a_member_that_is_silent_for_its_session_is_removed_and_the_others_rebalance
 
 
 def rebalances_wait_for_ever(patch: Patch) -> Test:
-    patch.setattr(ClassicRebalance, "join_expired", lambda *_: Outcome())
+    patch.setattr(ClassicRebalance, "join_expired", lambda *_: CoordinatorResult())
     return (
         kip_62.test_whoever_does_not_rejoin_within_the_rebalance_timeout_is_removed_though_it_sends_heartbeats
     )
@@ -55,7 +55,7 @@ def rebalances_wait_for_the_quickest(patch: Patch) -> Test:
 
 
 def syncs_are_waited_for_for_ever(patch: Patch) -> Test:
-    patch.setattr(ClassicRebalance, "sync_expired", lambda *_: Outcome())
+    patch.setattr(ClassicRebalance, "sync_expired", lambda *_: CoordinatorResult())
     return kip_62.test_a_member_that_joined_and_never_syncs_is_removed_after_the_rebalance_timeout
 
 
@@ -73,10 +73,10 @@ def waiting_twins_are_forgotten(patch: Patch) -> Test:
 def restarted_leaders_assign(patch: Patch) -> Test:
     original = ClassicProtocol._return_static
 
-    def return_static(self: Any, *arguments: Any) -> Outcome:
-        outcome = original(self, *arguments)
-        outcome.answers[-1][1].skip_assignment = False  # type: ignore[attr-defined]
-        return outcome
+    def return_static(self: Any, *arguments: Any) -> CoordinatorResult:
+        result = original(self, *arguments)
+        result.responses[-1][1].skip_assignment = False  # type: ignore[attr-defined]
+        return result
 
     patch.setattr(ClassicProtocol, "_return_static", return_static)
     return kip_345.test_a_leader_that_restarts_is_told_not_to_assign_anew
@@ -110,12 +110,12 @@ def the_choice_of_the_last_wins(patch: Patch) -> Test:
 def assignments_are_told_before_they_are_written(patch: Patch) -> Test:
     original = GroupShard.sync
 
-    def sync(self: GroupShard, *arguments: Any) -> Outcome:
-        outcome = original(self, *arguments)
-        if outcome.after is not None:
-            told = self.written(outcome.after, arguments[-1])
-            outcome.answers += told.answers
-        return outcome
+    def sync(self: GroupShard, *arguments: Any) -> CoordinatorResult:
+        result = original(self, *arguments)
+        if result.on_written is not None:
+            told = self.written(result.on_written, arguments[-1])
+            result.responses += told.responses
+        return result
 
     patch.setattr(GroupShard, "sync", sync)
     return written_first.test_nobody_is_told_an_assignment_that_is_not_written
@@ -138,7 +138,7 @@ def stuck_consumers_stay(patch: Patch) -> Test:
 
 
 def silent_consumers_stay(patch: Patch) -> Test:
-    patch.setattr(MixedRequests, "removal", lambda *_: Outcome())
+    patch.setattr(ClassicMemberRequests, "removal", lambda *_: CoordinatorResult())
     return kip_848.test_a_silent_member_is_removed_after_the_session_timeout
 
 
@@ -182,12 +182,12 @@ def members_that_go_away_are_removed(patch: Patch) -> Test:
 
 
 def classic_members_are_not_told_to_rejoin(patch: Patch) -> Test:
-    patch.setattr(Mixed, "must_rejoin", lambda *_: False)
+    patch.setattr(GroupMigration, "must_rejoin", lambda *_: False)
     return kip_848.test_a_classic_group_becomes_a_consumer_group_when_the_first_consumer_joins
 
 
 def upgrades_forget_what_members_own(patch: Patch) -> Test:
-    original = Mixed.upgraded
+    original = GroupMigration.upgraded
 
     def upgraded(self: Any, *arguments: Any) -> Any:
         group = original(self, *arguments)
@@ -195,7 +195,7 @@ def upgrades_forget_what_members_own(patch: Patch) -> Test:
         group.owners = {}
         return group
 
-    patch.setattr(Mixed, "upgraded", upgraded)
+    patch.setattr(GroupMigration, "upgraded", upgraded)
     return kip_848.test_a_classic_group_becomes_a_consumer_group_when_the_first_consumer_joins
 
 
@@ -210,7 +210,7 @@ def uncommitted_offsets_are_shown(patch: Patch) -> Test:
 
 
 def offsets_belong_to_names(patch: Patch) -> Test:
-    patch.setattr(CommittedOffset, "is_of", lambda *_: True)
+    patch.setattr(GroupOffset, "is_of", lambda *_: True)
     return former_topics.test_an_offset_of_a_topic_that_was_deleted_is_not_shown_for_the_next_one_of_its_name
 
 
@@ -225,12 +225,12 @@ def subscriptions_keep_no_offsets(patch: Patch) -> Test:
 
 
 def offsets_expire_by_their_commit_alone(patch: Patch) -> Test:
-    original = Offsets.expired
+    original = GroupOffsets.expired
 
-    def expired(self: Offsets, group_id: str, **how: Any) -> list[Entry]:
+    def expired(self: GroupOffsets, group_id: str, **how: Any) -> list[Entry]:
         return original(self, group_id, **{**how, "since_ms": lambda committed: committed.commit_ms})
 
-    patch.setattr(Offsets, "expired", expired)
+    patch.setattr(GroupOffsets, "expired", expired)
     return kept.test_when_everyone_has_left_offsets_are_kept_for_their_time_from_then_on
 
 

@@ -6,14 +6,16 @@ import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.partition import follower
-from strandline.partition.leader import Leader
+from strandline.partition.leader import PartitionLeader
 
 
-def leader(*, in_sync: tuple[int, ...] = (1, 2, 3), end: int = 0) -> Leader:
-    return Leader(node_id=1, epoch=5, replicas=(1, 2, 3), in_sync=in_sync, end_offset=end, high_watermark=0)
+def leader(*, in_sync: tuple[int, ...] = (1, 2, 3), end: int = 0) -> PartitionLeader:
+    return PartitionLeader(
+        node_id=1, epoch=5, replicas=(1, 2, 3), in_sync=in_sync, end_offset=end, high_watermark=0
+    )
 
 
-def fetched(role: Leader, replica: int, offset: int, minimum: int = 2) -> bool:
+def fetched(role: PartitionLeader, replica: int, offset: int, minimum: int = 2) -> bool:
     return role.fetched(replica, offset, 0, 7, minimum, 0.0)
 
 
@@ -83,14 +85,16 @@ def test_high_watermark_stands_while_the_in_sync_set_is_below_the_minimum() -> N
 
 
 def test_minimum_is_never_more_than_the_replicas() -> None:
-    role = Leader(node_id=1, epoch=0, replicas=(1,), in_sync=(1,), end_offset=0, high_watermark=0)
+    role = PartitionLeader(node_id=1, epoch=0, replicas=(1,), in_sync=(1,), end_offset=0, high_watermark=0)
     role.check_acks_all(2)
     assert role.appended(3, 2)
 
 
 def test_follower_joins_only_from_the_start_of_the_leader_s_epoch() -> None:
     """KIP-101: one that has reached the high watermark of the past may lack what the new leader has."""
-    role = Leader(node_id=1, epoch=5, replicas=(1, 2, 3), in_sync=(1, 3), end_offset=8, high_watermark=4)
+    role = PartitionLeader(
+        node_id=1, epoch=5, replicas=(1, 2, 3), in_sync=(1, 3), end_offset=8, high_watermark=4
+    )
     fetched(role, 2, 6)
     assert not role.may_join(2, is_alive=True)
     fetched(role, 2, 8)

@@ -13,7 +13,7 @@ def test_595_new_leader_tells_every_voter() -> None:
     voter = Node()
     voter.lead()
     assert {begin.to for begin in of(voter.effects, m.SendBeginEpoch)} == {2, 3}
-    voter.step(m.BeginEpochAnswered(voter_id=2, epoch=voter.core.epoch, leader_id=1, accepted=True))
+    voter.step(m.BeginEpochResponseReceived(voter_id=2, epoch=voter.core.epoch, leader_id=1, accepted=True))
     again = voter.step(m.TimePassed(), after_s=SETTINGS.begin_interval_s)
     assert [begin.to for begin in of(again, m.SendBeginEpoch)] == [3]
 
@@ -44,7 +44,7 @@ def test_595_resignation_names_the_successor_that_has_most() -> None:
     voter.append(5)
     voter.fetched(2, 2)
     voter.fetched(3, 6)
-    ends = of(voter.step(m.ResignationWanted()), m.SendEndEpoch)
+    ends = of(voter.step(m.ResignationRequested()), m.SendEndEpoch)
     assert {end.successors for end in ends} == {(3, 2)}
 
 
@@ -53,7 +53,7 @@ def test_595_waiting_fetches_are_refused_when_leadership_ends() -> None:
     voter.lead()
     voter.fetched(2, 1)
     voter.fetched(2, 1)
-    answers = of(voter.step(m.ResignationWanted()), m.AnswerFetch)
+    answers = of(voter.step(m.ResignationRequested()), m.RespondToFetch)
     assert answers
     assert all(answer.error == "NOT_LEADER_OR_FOLLOWER" for answer in answers)
 
@@ -125,4 +125,4 @@ def test_1166_replica_that_does_not_know_the_high_watermark_is_told_at_once() ->
                 token=object(),
             )
         )
-        assert bool(of(effects, m.AnswerFetch)) is is_answered
+        assert bool(of(effects, m.RespondToFetch)) is is_answered

@@ -27,7 +27,7 @@ def with_observer(node: Node, node_id: int) -> Node:
 
 
 def answers(effects: list[Effect]) -> list[tuple[object, str]]:
-    return [(answer.token, answer.error) for answer in of(effects, m.AnswerVoterChange)]
+    return [(answer.token, answer.error) for answer in of(effects, m.RespondToVoterChange)]
 
 
 def test_853_first_leader_records_the_voters_that_the_quorum_was_formatted_with() -> None:
@@ -197,12 +197,12 @@ def test_853_vote_for_another_disk_of_this_id_is_not_given() -> None:
             epoch=1,
             last=OffsetAndEpoch(0, 0),
             is_pre_vote=False,
-            asked=OTHER_DISK,
+            addressee=OTHER_DISK,
             token=object(),
         )
     )
     assert not is_granted([*effects, *node.sync()])
-    assert of(effects, m.AnswerVote)[0].error == "INVALID_VOTER_KEY"
+    assert of(effects, m.RespondToVote)[0].error == "INVALID_VOTER_KEY"
 
 
 def test_853_fetches_of_another_disk_of_this_id_do_not_count() -> None:

@@ -67,7 +67,7 @@ def test_a_leader_offers_the_snapshot_that_was_written_to_whoever_is_before_the_
     leader = Node(epochs=((1, 0),), end=20)
     leader.lead()
     leader.step(m.SnapshotWritten(snapshot=SNAPSHOT, log_start=10))
-    (response,) = of(leader.fetched(2, 4, last_epoch=1), m.AnswerFetch)
+    (response,) = of(leader.fetched(2, 4, last_epoch=1), m.RespondToFetch)
     assert response.snapshot == SNAPSHOT
 
 
@@ -83,7 +83,7 @@ def test_a_fetch_whose_wait_has_expired_gets_its_response_once() -> None:
         last_fetched_epoch=leader.core.epoch,
         token=token,
     )
-    assert of(leader.step(request), m.AnswerFetch) == []
-    (response,) = of(leader.step(m.FetchWaitExpired(token=token)), m.AnswerFetch)
+    assert of(leader.step(request), m.RespondToFetch) == []
+    (response,) = of(leader.step(m.FetchWaitExpired(token=token)), m.RespondToFetch)
     assert response.token is token
     assert leader.step(m.FetchWaitExpired(token=token)) == []

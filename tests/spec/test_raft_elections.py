@@ -22,9 +22,9 @@ def test_5_1_request_of_a_past_epoch_is_refused() -> None:
     voter = Node(election=Election(7))
     assert not is_granted(voter.vote(2, 6))
     assert voter.core.epoch == 7
-    answer = of(voter.step(m.BeginEpochRequested(leader_id=2, epoch=6, token=object())), m.AnswerEpoch)[0]
+    answer = of(voter.step(m.BeginEpochRequested(leader_id=2, epoch=6, token=object())), m.RespondToEpoch)[0]
     assert answer.error == "FENCED_LEADER_EPOCH"
-    assert of(voter.fetched(2, 0, epoch=6), m.AnswerFetch)[0].error == "FENCED_LEADER_EPOCH"
+    assert of(voter.fetched(2, 0, epoch=6), m.RespondToFetch)[0].error == "FENCED_LEADER_EPOCH"
 
 
 def test_5_2_one_vote_in_an_epoch() -> None:
@@ -45,15 +45,15 @@ def test_5_2_a_vote_survives_a_restart() -> None:
 def test_5_2_a_vote_is_answered_only_after_it_is_on_the_device() -> None:
     """Figure 2: persistent state is updated before responding to requests."""
     voter = Node()
-    assert of(voter.vote(2, 1), m.AnswerVote) == []
+    assert of(voter.vote(2, 1), m.RespondToVote) == []
     assert is_granted(voter.sync())
 
 
 def test_5_2_a_repeated_request_is_answered_only_after_the_vote_is_on_the_device() -> None:
     voter = Node()
     voter.vote(2, 1)
-    assert of(voter.vote(2, 1), m.AnswerVote) == []
-    assert [answer.granted for answer in of(voter.sync(), m.AnswerVote)] == [True, True]
+    assert of(voter.vote(2, 1), m.RespondToVote) == []
+    assert [answer.granted for answer in of(voter.sync(), m.RespondToVote)] == [True, True]
 
 
 def test_5_2_candidate_asks_only_after_its_own_vote_is_on_the_device() -> None:
@@ -114,7 +114,7 @@ def test_5_2_second_leader_of_an_epoch_is_not_believed() -> None:
             m.BeginEpochRequested(leader_id=3, epoch=voter.core.epoch, token=object()),
             m.LeaderFound(leader_id=3, epoch=voter.core.epoch),
         ):
-            answers = of(voter.step(event), m.AnswerEpoch)
+            answers = of(voter.step(event), m.RespondToEpoch)
             assert all(answer.error == "INVALID_REQUEST" for answer in answers)
             assert voter.core.role is role
 
@@ -125,5 +125,5 @@ def test_nobody_votes_for_a_replica_without_an_id() -> None:
     asked = m.VoteRequested(
         candidate=ReplicaKey(-1, bytes(16)), epoch=1, last=OffsetAndEpoch(0, 0), is_pre_vote=False, token=0
     )
-    (answer,) = of(voter.step(asked), m.AnswerVote)
+    (answer,) = of(voter.step(asked), m.RespondToVote)
     assert (answer.granted, answer.error, voter.core.epoch) == (False, "INVALID_REQUEST", 0)

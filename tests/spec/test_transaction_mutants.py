@@ -19,11 +19,11 @@ from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.broker.coordinator.txn_runtime import TxnRuntime
 from strandline.broker.replication import delayed_produce
 from strandline.broker.replication.delayed_produce import PendingAppend
-from strandline.groups.result import Outcome
+from strandline.groups.result import CoordinatorResult
 from strandline.partition import producers
 from strandline.partition.producers import Producers
 from strandline.transactions import ending, shard
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.transactions.shard import TransactionShard
 from strandline.transactions.transaction import EMPTY, ONGOING, Transaction
 from strandline.wire.record_batch import BatchHeader
@@ -113,7 +113,7 @@ def beginners_share_an_epoch(patch: Patch) -> Test:
 def fenced_producers_go_on(patch: Patch) -> Test:
     original = TransactionShard._known
 
-    def known(self: TransactionShard, name: str, identity: Identity) -> Transaction:
+    def known(self: TransactionShard, name: str, identity: ProducerIdAndEpoch) -> Transaction:
         return original(self, name, identity._replace(epoch=self.transactions[name].epoch))
 
     patch.setattr(TransactionShard, "_known", known)
@@ -190,8 +190,8 @@ def producers_are_told_before_the_decision(patch: Patch) -> Test:
 
 
 def members_are_told_what_may_be_taken_back(patch: Patch) -> Test:
-    def respond_at_once(self: GroupRuntime, outcome: Outcome) -> None:
-        group_runtime._respond(outcome.answers)
+    def respond_at_once(self: GroupRuntime, result: CoordinatorResult) -> None:
+        group_runtime._respond(result.responses)
 
     patch.setattr(GroupRuntime, "_respond_when_settled", respond_at_once)
     return group_coordinator.test_an_answer_that_rests_on_what_is_not_committed_waits_for_it

@@ -1,4 +1,4 @@
-"""What counts as bytes: anything that offers a contiguous buffer."""
+"""The type of everything that counts as bytes: any object that offers a contiguous buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What modules of kernels share: functions in the part of Python that numba compiles.
+"""The common base of modules of kernels, which are functions in the part of Python that numba compiles.
 
 A module of kernels is compiled as a second copy: compiled kernels call each other through their module, and the plain
 ones stay as they are for installations without numba, and for tests.

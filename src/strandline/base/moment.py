@@ -1,4 +1,4 @@
-"""What time it is, for machines that have no clock of their own."""
+"""A moment on both clocks, for machines that have no clock of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of one producer of a partition: the row of a snapshot, which storage keeps and `partition` fills."""
+"""The state of one producer of a partition: the row of a snapshot, which storage keeps and `partition` fills."""
 
 from __future__ import annotations
 

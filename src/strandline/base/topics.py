@@ -1,4 +1,4 @@
-"""What a topic may be called."""
+"""The rules for names of topics."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ from strandline.config import BrokerConfig, DynamicConfigs, Listener
 from strandline.controller.image import ClusterImage
 from strandline.ports.clock import Clock
 from strandline.ports.disk import Disk
-from strandline.ports.network import Listener as OpenListener
+from strandline.ports.network import ListeningSocket as OpenListener
 from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from strandline.cli.arguments import seconds
 
 if TYPE_CHECKING:
-    from strandline.sim.search.plans import Plan
-    from strandline.sim.search.run import Outcome
+    from strandline.sim.search.run import RunResult
+    from strandline.sim.search.scenario import Scenario
 
 # How often a search tries the scenarios of each speed: one of how many seeds.
 _EVERY = {"fast": 1, "slow": 3, "rare": 5}
@@ -77,7 +77,7 @@ def _count(text: str) -> int:
 
 def sim(options: argparse.Namespace) -> int:
     from strandline.config import InvalidConfig
-    from strandline.sim.search.plans import InvalidPlan, load, shipped
+    from strandline.sim.search.scenario import InvalidScenario, load, shipped
 
     try:
         if options.action == "list":
@@ -90,25 +90,25 @@ def sim(options: argparse.Namespace) -> int:
         if options.scenario is not None:
             return _replay(load(options.scenario), options)
         if options.faults:
-            raise InvalidPlan("--faults are those of a scenario: name it with --scenario")
+            raise InvalidScenario("--faults are those of a scenario: name it with --scenario")
         tried = _tried_with(options.seed, list(shipped().values()))
         return next((1 for plan in tried if _replay(plan, options)), 0)
-    except (InvalidPlan, InvalidConfig) as error:
+    except (InvalidScenario, InvalidConfig) as error:
         print(f"strandline: {error}", file=sys.stderr)
         return 2
 
 
-def _as_line(plan: Plan) -> str:
+def _as_line(plan: Scenario) -> str:
     return f"{plan.name:<14} {plan.speed:<5} {', '.join(plan.workloads):<26} {plan.about}"
 
 
-def _as_json(plan: Plan) -> str:
+def _as_json(plan: Scenario) -> str:
     return json.dumps(
         {"name": plan.name, "speed": plan.speed, "workloads": plan.workloads, "about": plan.about}
     )
 
 
-def _jobs(plans: list[Plan], options: argparse.Namespace) -> Iterator[tuple[Plan, int]]:
+def _jobs(plans: list[Scenario], options: argparse.Namespace) -> Iterator[tuple[Scenario, int]]:
     """Scenarios that were asked for by name run with every seed; of all of them, slow ones run less often."""
     deadline = time.monotonic() + options.seconds if options.seconds is not None else float("inf")
     for seed in range(options.first, options.first + options.seeds):
@@ -118,17 +118,17 @@ def _jobs(plans: list[Plan], options: argparse.Namespace) -> Iterator[tuple[Plan
             yield plan, seed
 
 
-def _tried_with(seed: int, plans: list[Plan]) -> list[Plan]:
+def _tried_with(seed: int, plans: list[Scenario]) -> list[Scenario]:
     return [plan for number, plan in enumerate(plans) if not (seed + number) % _EVERY[plan.speed]]
 
 
-def _one(job: tuple[Plan, int]) -> Outcome:
+def _one(job: tuple[Scenario, int]) -> RunResult:
     from strandline.sim.search.run import run
 
     return run(*job)
 
 
-def _outcomes(plans: list[Plan], options: argparse.Namespace) -> Iterator[Outcome]:
+def _outcomes(plans: list[Scenario], options: argparse.Namespace) -> Iterator[RunResult]:
     jobs = _jobs(plans, options)
     if options.workers == 1:
         yield from map(_one, jobs)
@@ -139,14 +139,14 @@ def _outcomes(plans: list[Plan], options: argparse.Namespace) -> Iterator[Outcom
             yield from pool.map(_one, batch)
 
 
-def _run(plans: list[Plan], options: argparse.Namespace) -> int:
+def _run(plans: list[Scenario], options: argparse.Namespace) -> int:
     from strandline.sim.search.run import as_json
 
     begun_s = time.monotonic()
     count, virtual_s, cpu_s, acknowledged = 0, 0.0, 0.0, 0
     faults: Counter[str] = Counter()
     times: dict[str, tuple[float, float]] = {}  # of each scenario: virtual seconds, and seconds of CPU time
-    failed: list[Outcome] = []
+    failed: list[RunResult] = []
     for outcome in _outcomes(plans, options):
         count += 1
         virtual_s += outcome.virtual_s
@@ -185,10 +185,10 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
     return 1 if failed or not count else 0
 
 
-def _replay(plan: Plan, options: argparse.Namespace) -> int:
-    from strandline.sim.search.faults import Event
-    from strandline.sim.search.plans import load_events
+def _replay(plan: Scenario, options: argparse.Namespace) -> int:
+    from strandline.sim.search.faults import FaultEvent
     from strandline.sim.search.run import as_json, run
+    from strandline.sim.search.scenario import load_events
     from strandline.sim.search.shrinking import shrink
 
     given = load_events(options.faults, plan) if options.faults else None
@@ -212,5 +212,5 @@ def _replay(plan: Plan, options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found))
     else:
-        print("\n".join(map(Event.as_toml, events)))
+        print("\n".join(map(FaultEvent.as_toml, events)))
     return 0 if outcome.is_ok else 1

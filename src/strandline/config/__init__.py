@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from strandline.config.alter import (
     Altered,
-    ConfigChange,
-    Refused,
+    ConfigAlteration,
+    RefusedAlteration,
     alter_broker,
     alter_group,
     alter_topic,
@@ -22,7 +22,7 @@ from strandline.config.alter import (
     replace_topic,
 )
 from strandline.config.broker_config import BrokerConfig, ConfigWarning
-from strandline.config.describe import ConfigEntry, ConfigSynonym
+from strandline.config.describe import ConfigSynonym, DescribedConfig
 from strandline.config.dynamic import DynamicConfigs
 from strandline.config.listeners import Listener
 from strandline.config.properties import MalformedProperties, Property, parse_properties, render_properties
@@ -32,16 +32,16 @@ from strandline.config.values import InvalidConfig
 __all__ = [
     "Altered",
     "BrokerConfig",
-    "ConfigChange",
-    "ConfigEntry",
+    "ConfigAlteration",
     "ConfigSynonym",
     "ConfigWarning",
+    "DescribedConfig",
     "DynamicConfigs",
     "InvalidConfig",
     "Listener",
     "MalformedProperties",
     "Property",
-    "Refused",
+    "RefusedAlteration",
     "TopicConfig",
     "alter_broker",
     "alter_group",

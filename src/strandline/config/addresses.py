@@ -46,7 +46,7 @@ def parse_voter(entry: str) -> tuple[int, str, int] | None:
 
 
 def voter_flaw(name: str, entry: str) -> str | None:
-    """What is wrong with one entry of controller.quorum.voters, in Kafka's words."""
+    """The error in one entry of controller.quorum.voters, in Kafka's words, or None."""
     form = "Each entry should be in the form `{id}@{host}:{port}`."
     number, at, address = entry.partition("@")
     if not at or not address or "@" in address:
@@ -59,7 +59,7 @@ def voter_flaw(name: str, entry: str) -> str | None:
 
 
 def server_flaw(name: str, entry: str) -> str | None:
-    """What is wrong with one entry of controller.quorum.bootstrap.servers, in Kafka's words."""
+    """The error in one entry of controller.quorum.bootstrap.servers, in Kafka's words, or None."""
     if parse_address(entry) is not None:
         return None
     form = 'Each entry should be in the form "{host}:{port}"'

@@ -54,7 +54,7 @@ _POOL_KEYS: Final = (
 )
 
 
-class ConfigChange(NamedTuple):
+class ConfigAlteration(NamedTuple):
     """One operation on one key."""
 
     name: str
@@ -62,7 +62,7 @@ class ConfigChange(NamedTuple):
     value: str | None
 
 
-class Refused(NamedTuple):
+class RefusedAlteration(NamedTuple):
     """Why nothing changes: the name of Kafka's error and the sentence that goes with it."""
 
     error: str
@@ -76,7 +76,9 @@ class Altered(NamedTuple):
     records: tuple[tuple[str, str | None], ...]
 
 
-def alter_topic(configs: DynamicConfigs, topic: str, changes: Sequence[ConfigChange]) -> Altered | Refused:
+def alter_topic(
+    configs: DynamicConfigs, topic: str, changes: Sequence[ConfigAlteration]
+) -> Altered | RefusedAlteration:
     """IncrementalAlterConfigs of a topic. That the topic exists is for the caller to know."""
     flaw = _request_flaw(changes)
     return flaw or _alter_topic(configs, configs.overrides(TOPIC, topic), changes)
@@ -84,56 +86,66 @@ def alter_topic(configs: DynamicConfigs, topic: str, changes: Sequence[ConfigCha
 
 def replace_topic(
     configs: DynamicConfigs, topic: str, given: Sequence[tuple[str, str | None]]
-) -> Altered | Refused:
+) -> Altered | RefusedAlteration:
     """AlterConfigs of a topic: what is not given is removed."""
-    changes = [ConfigChange(name, SET, value) for name, value in given]
+    changes = [ConfigAlteration(name, SET, value) for name, value in given]
     current = configs.overrides(TOPIC, topic)
-    removals = [ConfigChange(name, DELETE, None) for name in current if name not in dict(given)]
+    removals = [ConfigAlteration(name, DELETE, None) for name in current if name not in dict(given)]
     return _request_flaw(changes) or _alter_topic(configs, current, [*changes, *removals])
 
 
-def create_topic(configs: DynamicConfigs, given: Sequence[tuple[str, str | None]]) -> Altered | Refused:
+def create_topic(
+    configs: DynamicConfigs, given: Sequence[tuple[str, str | None]]
+) -> Altered | RefusedAlteration:
     """The configs of a topic that CreateTopics asks for. Of a key given twice, the last counts."""
     nulls = [name for name, value in given if value is None]
     if nulls:
-        return Refused("INVALID_CONFIG", "Null value not supported for topic configs: " + ",".join(nulls))
-    changes = [ConfigChange(name, SET, value) for name, value in dict(given).items()]
+        return RefusedAlteration(
+            "INVALID_CONFIG", "Null value not supported for topic configs: " + ",".join(nulls)
+        )
+    changes = [ConfigAlteration(name, SET, value) for name, value in dict(given).items()]
     return _alter_topic(configs, {}, changes)
 
 
-def alter_group(configs: DynamicConfigs, group: str, changes: Sequence[ConfigChange]) -> Altered | Refused:
+def alter_group(
+    configs: DynamicConfigs, group: str, changes: Sequence[ConfigAlteration]
+) -> Altered | RefusedAlteration:
     """IncrementalAlterConfigs of a group, which need not exist."""
     return _request_flaw(changes) or _alter_group(configs, group, changes)
 
 
 def replace_group(
     configs: DynamicConfigs, group: str, given: Sequence[tuple[str, str | None]]
-) -> Altered | Refused:
+) -> Altered | RefusedAlteration:
     """AlterConfigs of a group: what is not given is removed."""
-    changes = [ConfigChange(name, SET, value) for name, value in given]
+    changes = [ConfigAlteration(name, SET, value) for name, value in given]
     removals = [
-        ConfigChange(n, DELETE, None) for n in configs.overrides(GROUP, group) if n not in dict(given)
+        ConfigAlteration(n, DELETE, None) for n in configs.overrides(GROUP, group) if n not in dict(given)
     ]
     return _request_flaw(changes) or _alter_group(configs, group, [*changes, *removals])
 
 
-def alter_broker(configs: DynamicConfigs, broker: str, changes: Sequence[ConfigChange]) -> Altered | Refused:
+def alter_broker(
+    configs: DynamicConfigs, broker: str, changes: Sequence[ConfigAlteration]
+) -> Altered | RefusedAlteration:
     """IncrementalAlterConfigs of this broker, or of all brokers where `broker` is empty, as this broker sees it."""
     flaw = _request_flaw(changes) or _broker_flaw(broker)
     if flaw is not None:
         return flaw
     kept = usable_overrides(configs.overrides(BROKER, broker), shared=not broker)
     planned = _apply_at_broker(kept, changes)
-    if isinstance(planned, Refused):
+    if isinstance(planned, RefusedAlteration):
         return planned
     return _broker_overrides_flaw(configs, broker, planned) or keep_broker_changes(configs, broker, changes)
 
 
 def replace_broker(
     configs: DynamicConfigs, broker: str, given: Sequence[tuple[str, str | None]]
-) -> Altered | Refused:
+) -> Altered | RefusedAlteration:
     """AlterConfigs of this broker, or of all where `broker` is empty: what is not given is removed."""
-    flaw = _request_flaw([ConfigChange(name, SET, value) for name, value in given]) or _broker_flaw(broker)
+    flaw = _request_flaw([ConfigAlteration(name, SET, value) for name, value in given]) or _broker_flaw(
+        broker
+    )
     if flaw is not None:
         return flaw
     planned = {name: value for name, value in given if value is not None}
@@ -141,71 +153,73 @@ def replace_broker(
 
 
 def keep_broker_changes(
-    configs: DynamicConfigs, broker: str, changes: Sequence[ConfigChange]
-) -> Altered | Refused:
-    """What the controller writes down of `alter_broker`: only the broker itself can say what goes with its file."""
+    configs: DynamicConfigs, broker: str, changes: Sequence[ConfigAlteration]
+) -> Altered | RefusedAlteration:
+    """The records that the controller writes for `alter_broker`, which the broker itself has checked."""
     flaw = _request_flaw(changes) or _broker_flaw(broker)
     return flaw or _apply(BROKER_KEYS, configs.overrides(BROKER, broker), changes, always=True)
 
 
 def keep_broker_replacement(
     configs: DynamicConfigs, broker: str, given: Sequence[tuple[str, str | None]]
-) -> Altered | Refused:
+) -> Altered | RefusedAlteration:
     """The same of `replace_broker`."""
-    changes = [ConfigChange(name, SET, value) for name, value in given]
+    changes = [ConfigAlteration(name, SET, value) for name, value in given]
     current = configs.overrides(BROKER, broker)
-    removals = [ConfigChange(name, DELETE, None) for name in current if name not in dict(given)]
+    removals = [ConfigAlteration(name, DELETE, None) for name in current if name not in dict(given)]
     return _request_flaw(changes) or keep_broker_changes(configs, broker, [*changes, *removals])
 
 
-def _request_flaw(changes: Sequence[ConfigChange]) -> Refused | None:
-    """What is wrong with a request whatever it is about."""
+def _request_flaw(changes: Sequence[ConfigAlteration]) -> RefusedAlteration | None:
+    """The error of a request, whatever resource it is about, or None."""
     names = [change.name for change in changes]
     if len(set(names)) < len(names):
-        return Refused("INVALID_REQUEST", "Error due to duplicate config keys")
+        return RefusedAlteration("INVALID_REQUEST", "Error due to duplicate config keys")
     nulls = [change.name for change in changes if change.value is None and change.operation != DELETE]
     if nulls:
-        return Refused("INVALID_REQUEST", "Null value not supported for : " + ", ".join(nulls))
+        return RefusedAlteration("INVALID_REQUEST", "Null value not supported for : " + ", ".join(nulls))
     for change in changes:
         if change.operation not in _OPERATION_NAMES:
-            return Refused("INVALID_REQUEST", f"Unknown operations type {change.operation}")
+            return RefusedAlteration("INVALID_REQUEST", f"Unknown operations type {change.operation}")
     return None
 
 
 def _alter_topic(
-    configs: DynamicConfigs, current: Mapping[str, str], changes: Sequence[ConfigChange]
-) -> Altered | Refused:
+    configs: DynamicConfigs, current: Mapping[str, str], changes: Sequence[ConfigAlteration]
+) -> Altered | RefusedAlteration:
     altered = _apply(TOPIC_KEYS, current, changes, always=False)
-    if isinstance(altered, Refused):
+    if isinstance(altered, RefusedAlteration):
         return altered
     try:
         check_topic(configs, altered.overrides, current)
     except InvalidConfig as invalid:
-        return Refused("INVALID_CONFIG", invalid.message)
+        return RefusedAlteration("INVALID_CONFIG", invalid.message)
     return altered
 
 
-def _alter_group(configs: DynamicConfigs, group: str, changes: Sequence[ConfigChange]) -> Altered | Refused:
+def _alter_group(
+    configs: DynamicConfigs, group: str, changes: Sequence[ConfigAlteration]
+) -> Altered | RefusedAlteration:
     if not group:
-        return Refused("INVALID_REQUEST", "Default group resources are not allowed.")
+        return RefusedAlteration("INVALID_REQUEST", "Default group resources are not allowed.")
     altered = _apply(GROUP_KEYS, configs.overrides(GROUP, group), changes, always=False)
-    if isinstance(altered, Refused):
+    if isinstance(altered, RefusedAlteration):
         return altered
     try:
         check_group(configs.broker_value, altered.overrides)
     except InvalidConfig as invalid:
-        return Refused("INVALID_CONFIG", invalid.message)
+        return RefusedAlteration("INVALID_CONFIG", invalid.message)
     return altered
 
 
 def _apply(
     keys: Mapping[str, ConfigKey],
     current: Mapping[str, str],
-    changes: Iterable[ConfigChange],
+    changes: Iterable[ConfigAlteration],
     *,
     always: bool,
-) -> Altered | Refused:
-    """What the controller makes of the changes. `always`: a record also where the value stays the same."""
+) -> Altered | RefusedAlteration:
+    """The overrides and the records of these changes. `always`: a record also where the value stays the same."""
     overrides = dict(current)
     records: list[tuple[str, str | None]] = []
     for change in changes:
@@ -216,11 +230,11 @@ def _apply(
             if name not in keys or keys[name].type != LIST:
                 verb = _OPERATION_NAMES[change.operation]
                 message = f"Can't {verb} to key {name} because its type is not LIST."
-                return Refused("INVALID_CONFIG", message)
+                return RefusedAlteration("INVALID_CONFIG", message)
             value = _edited_list(keys[name], current.get(name), change)
         if value is not None and len(value) > VALUE_LENGTH_MAX:
             message = "The configuration value cannot be added because it exceeds the maximum value size of "
-            return Refused("INVALID_CONFIG", f"{message}{VALUE_LENGTH_MAX} bytes.")
+            return RefusedAlteration("INVALID_CONFIG", f"{message}{VALUE_LENGTH_MAX} bytes.")
         if value is None:
             overrides.pop(name, None)
         else:
@@ -230,7 +244,7 @@ def _apply(
     return Altered(overrides, tuple(records))
 
 
-def _edited_list(key: ConfigKey, current: str | None, change: ConfigChange) -> str:
+def _edited_list(key: ConfigKey, current: str | None, change: ConfigAlteration) -> str:
     """The list after an APPEND or SUBTRACT; where nothing is set, the edit begins with the default."""
     assert change.value is not None, "checked with the request"
     default = None if isinstance(key.default, Required) else render(key.default)
@@ -243,22 +257,26 @@ def _edited_list(key: ConfigKey, current: str | None, change: ConfigChange) -> s
     return ",".join(entries)
 
 
-def _broker_flaw(broker: str) -> Refused | None:
+def _broker_flaw(broker: str) -> RefusedAlteration | None:
     if broker != ALL_BROKERS and parse_integer(broker, INT_MIN, INT_MAX) is None:
-        return Refused("INVALID_REQUEST", f"Node id must be an integer, but it is: {broker}")
+        return RefusedAlteration("INVALID_REQUEST", f"Node id must be an integer, but it is: {broker}")
     return None
 
 
-def misdirected(node_id: int, broker: str) -> Refused | None:
+def misdirected(node_id: int, broker: str) -> RefusedAlteration | None:
     """A broker's settings are altered through that broker, which passes them on to the controller."""
     number = parse_integer(broker, INT_MIN, INT_MAX)
     if broker == ALL_BROKERS or number is None or number == node_id:
         return None
-    return Refused("INVALID_REQUEST", f"Unexpected broker id, expected {node_id}, but received {broker}")
+    return RefusedAlteration(
+        "INVALID_REQUEST", f"Unexpected broker id, expected {node_id}, but received {broker}"
+    )
 
 
-def _apply_at_broker(current: Mapping[str, str], changes: Iterable[ConfigChange]) -> dict[str, str] | Refused:
-    """What the broker makes of the changes, to check them before it passes them on."""
+def _apply_at_broker(
+    current: Mapping[str, str], changes: Iterable[ConfigAlteration]
+) -> dict[str, str] | RefusedAlteration:
+    """The overrides after the changes, as the broker checks them before it passes them on."""
     planned = dict(current)
     for change in changes:
         if change.operation == DELETE:
@@ -267,11 +285,11 @@ def _apply_at_broker(current: Mapping[str, str], changes: Iterable[ConfigChange]
             assert change.value is not None, "checked with the request"
             planned[change.name] = change.value
         elif change.name not in BROKER_KEYS:
-            return Refused("INVALID_CONFIG", f"Unknown config name: {change.name}")
+            return RefusedAlteration("INVALID_CONFIG", f"Unknown config name: {change.name}")
         elif BROKER_KEYS[change.name].type != LIST:
             verb = _OPERATION_NAMES[change.operation].lower()
             message = f"Config value {verb} is not allowed for config key: {change.name}"
-            return Refused("INVALID_CONFIG", message)
+            return RefusedAlteration("INVALID_CONFIG", message)
         else:
             key = BROKER_KEYS[change.name]
             planned[change.name] = _edited_list(key, current.get(change.name), change)
@@ -280,18 +298,20 @@ def _apply_at_broker(current: Mapping[str, str], changes: Iterable[ConfigChange]
 
 def _broker_overrides_flaw(
     configs: DynamicConfigs, broker: str, planned: Mapping[str, str]
-) -> Refused | None:
+) -> RefusedAlteration | None:
     """Why a broker cannot take these overrides, or None."""
     shared = broker == ALL_BROKERS
     fixed = [name for name in planned if is_fixed(name)]
     if fixed:
-        return Refused("INVALID_REQUEST", f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+        return RefusedAlteration(
+            "INVALID_REQUEST", f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
+        )
     bare = [name for name in planned if is_for_listeners_only(name)]
     if bare:
         message = (
             "These security configs can be dynamically updated only per-listener using the listener prefix"
         )
-        return Refused("INVALID_REQUEST", f"{message}: [{', '.join(bare)}]")
+        return RefusedAlteration("INVALID_REQUEST", f"{message}: [{', '.join(bare)}]")
     try:
         for name, text in planned.items():
             key = find_key(name)
@@ -300,16 +320,20 @@ def _broker_overrides_flaw(
         alone = [name for name in planned if is_for_one_broker_only(name)]
         if shared and alone:
             message = "Cannot update these configs at default cluster level, broker id must be specified"
-            return Refused("INVALID_REQUEST", f"{message}: [{', '.join(alone)}]")
+            return RefusedAlteration("INVALID_REQUEST", f"{message}: [{', '.join(alone)}]")
         merged = BrokerConfig.from_strings(_merged(configs, planned, shared))
     except InvalidConfig as invalid:
-        return Refused("INVALID_REQUEST", invalid.message)
+        return RefusedAlteration("INVALID_REQUEST", invalid.message)
     flaw = _pool_flaw(configs, merged) or _local_retention_flaw(merged)
-    return None if flaw is None else Refused("INVALID_REQUEST", f"Invalid dynamic configuration: {flaw}")
+    return (
+        None
+        if flaw is None
+        else RefusedAlteration("INVALID_REQUEST", f"Invalid dynamic configuration: {flaw}")
+    )
 
 
 def _merged(configs: DynamicConfigs, planned: Mapping[str, str], shared: bool) -> dict[str, str]:
-    """What the broker would be configured with. An override pushes out its synonyms in other units."""
+    """The settings that the broker would have. An override pushes out its synonyms in other units."""
     merged = dict(configs.static.static)
     levels = (planned, configs.own_overrides) if shared else (configs.shared_overrides, planned)
     for level in levels:
@@ -331,7 +355,7 @@ def _pool_flaw(configs: DynamicConfigs, merged: BrokerConfig) -> str | None:
 
 
 def _local_retention_flaw(merged: BrokerConfig) -> str | None:
-    """What stays on disk cannot outlast what is kept at all."""
+    """The error where local retention would outlast retention, or None."""
     kept = DynamicConfigs(merged).topic_defaults
     pairs = (
         ("ms", kept.local_retention_ms, kept.retention_ms),

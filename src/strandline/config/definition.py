@@ -58,7 +58,7 @@ CLUSTER_WIDE: Final = "cluster-wide"
 PER_TOPIC: Final = "per-topic"
 PER_GROUP: Final = "per-group"
 
-Effect = Literal["active", "accepted"]
+KeyEffect = Literal["active", "accepted"]
 ACTIVE: Final = "active"
 ACCEPTED: Final = "accepted"
 
@@ -263,7 +263,7 @@ class ConfigKey(NamedTuple):
     validator: Validator | None
     importance: Importance
     update_mode: UpdateMode
-    effect: Effect
+    effect: KeyEffect
     doc: str
     # Kafka keeps some keys out of its documentation and shows them only where somebody set them.
     internal: bool = False
@@ -283,7 +283,7 @@ class ConfigKey(NamedTuple):
         return TYPE_CODES[self.type]
 
     def allowed(self) -> str:
-        """What a value may be, in words."""
+        """The allowed values, in words."""
         if self.validator is not None:
             return self.validator.allowed()
         return _ALLOWED_BY_TYPE[self.type]
@@ -315,7 +315,7 @@ class _Declaration:
         validator: Validator | None,
         importance: Importance,
         update_mode: UpdateMode,
-        effect: Effect,
+        effect: KeyEffect,
     ) -> None:
         self._fields = (name, type, default, validator, importance, update_mode, effect)
 

@@ -35,7 +35,7 @@ class ConfigSynonym(NamedTuple):
     source: int
 
 
-class ConfigEntry(NamedTuple):
+class DescribedConfig(NamedTuple):
     """One setting of a resource, as DescribeConfigs describes it."""
 
     name: str
@@ -55,7 +55,7 @@ class ConfigEntry(NamedTuple):
 
 def describe_topic(
     configs: DynamicConfigs, name: str, keys: Collection[str] | None = None
-) -> tuple[ConfigEntry, ...]:
+) -> tuple[DescribedConfig, ...]:
     """DescribeConfigs of a topic: these keys, or all where none are given, in the order of their names."""
     overrides = configs.overrides(TOPIC, name)
     values = configs.topic_values(overrides)
@@ -72,7 +72,7 @@ def describe_topic(
 
 def describe_group(
     configs: DynamicConfigs, name: str, keys: Collection[str] | None = None
-) -> tuple[ConfigEntry, ...]:
+) -> tuple[DescribedConfig, ...]:
     """DescribeConfigs of a group, in the order of names."""
     overrides = configs.overrides(GROUP, name)
     entries = []
@@ -91,7 +91,7 @@ def describe_group(
 
 def describe_broker(
     configs: DynamicConfigs, node_id: int | None, keys: Collection[str] | None = None
-) -> tuple[ConfigEntry, ...]:
+) -> tuple[DescribedConfig, ...]:
     """DescribeConfigs of this broker or, where `node_id` is None, of the settings of all brokers together."""
     if node_id is None:
         return _shared_entries(configs, keys)
@@ -99,7 +99,7 @@ def describe_broker(
     return _broker_entries(configs, keys)
 
 
-def _broker_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tuple[ConfigEntry, ...]:
+def _broker_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tuple[DescribedConfig, ...]:
     """Every key that Kafka documents, and every other key that is set."""
     overrides = {**configs.shared_overrides, **configs.own_overrides}
     given = {**configs.static.static, **overrides}
@@ -121,7 +121,7 @@ def _broker_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tu
     return tuple(entries)
 
 
-def _shared_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tuple[ConfigEntry, ...]:
+def _shared_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tuple[DescribedConfig, ...]:
     """Only the settings that are set for all brokers, without static values and defaults."""
     return tuple(
         _broker_entry(
@@ -133,7 +133,9 @@ def _shared_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tu
     )
 
 
-def created_topic_entries(configs: DynamicConfigs, overrides: Mapping[str, str]) -> tuple[ConfigEntry, ...]:
+def created_topic_entries(
+    configs: DynamicConfigs, overrides: Mapping[str, str]
+) -> tuple[DescribedConfig, ...]:
     """The settings of a new topic with these overrides, in the order of names, without synonyms.
 
     Values are texts as they were written.
@@ -202,8 +204,8 @@ def _is_sensitive(name: str) -> bool:
     return key is None or key.sensitive
 
 
-def _entry(key: ConfigKey, value: str | None, found: tuple[ConfigSynonym, ...]) -> ConfigEntry:
-    return ConfigEntry(
+def _entry(key: ConfigKey, value: str | None, found: tuple[ConfigSynonym, ...]) -> DescribedConfig:
+    return DescribedConfig(
         name=key.name,
         value=value,
         source=found[0].source if found else DEFAULT_CONFIG,
@@ -215,10 +217,10 @@ def _entry(key: ConfigKey, value: str | None, found: tuple[ConfigSynonym, ...]) 
     )
 
 
-def _broker_entry(name: str, value: str | None, found: tuple[ConfigSynonym, ...]) -> ConfigEntry:
+def _broker_entry(name: str, value: str | None, found: tuple[ConfigSynonym, ...]) -> DescribedConfig:
     known = BROKER_KEYS.get(name) or DYNAMIC_ONLY_KEYS.get(name)
     key = find_key(name)
-    return ConfigEntry(
+    return DescribedConfig(
         name=name,
         value=None if _is_sensitive(name) else value,
         source=found[0].source if found else DEFAULT_CONFIG,

@@ -77,11 +77,11 @@ class DynamicConfigs:
             self._resolve_broker()
 
     def overrides(self, resource_type: int, name: str) -> Mapping[str, str]:
-        """What is set for a resource, as it was written."""
+        """The overrides of a resource, as they were written."""
         return self._overrides.get((resource_type, name), _NOTHING)
 
     def topic(self, name: str) -> TopicConfig:
-        """What holds for a topic: the same object until something changes."""
+        """The configuration of a topic: the same object until something changes."""
         resolved = self._resolved.get(name)
         if resolved is not None:
             return resolved
@@ -93,7 +93,7 @@ class DynamicConfigs:
 
     @property
     def topic_defaults(self) -> TopicConfig:
-        """What holds for a topic without overrides."""
+        """The configuration of a topic without overrides."""
         return self._topic_defaults
 
     def topic_values(self, overrides: Mapping[str, str]) -> dict[str, ConfigValue]:
@@ -106,7 +106,7 @@ class DynamicConfigs:
         return values
 
     def broker_value(self, name: str) -> ConfigValue:
-        """What holds for this broker."""
+        """The value of a broker's key on this broker."""
         return self._broker_values[name]
 
     def broker_int(self, name: str) -> int:
@@ -164,7 +164,7 @@ def _can_stand(key: ConfigKey, text: str) -> bool:
 
 
 def _topic_default(key: ConfigKey, broker_values: Mapping[str, ConfigValue]) -> ConfigValue:
-    """What a topic key is where the topic has no override: the first of its synonyms that has a value."""
+    """The value of a topic key without an override: that of the first of its synonyms that has one."""
     for synonym in SYNONYMS.get(key.name, ()):
         value = broker_values[synonym.name]
         if value is None:

@@ -52,7 +52,7 @@ def parse_duration_ms(text: str) -> int | None:
 
 
 def parse_double(text: str) -> float | None:
-    """What Double.parseDouble reads: suffixes d and f are allowed, NaN and Infinity are spelled so."""
+    """The number that Double.parseDouble reads: suffixes d and f are allowed, NaN and Infinity are spelled so."""
     body = trim(text)
     unsigned = body[1:] if body[:1] in ("+", "-") else body
     if unsigned in ("NaN", "Infinity"):
@@ -97,7 +97,7 @@ def print_double(number: float) -> str:
 
 
 def print_value(value: object) -> str:
-    """What Java's string concatenation makes of a parsed value inside an error message."""
+    """The text of a parsed value as Java's string concatenation puts it into an error message."""
     if value is None:
         return "null"
     if value is True or value is False:

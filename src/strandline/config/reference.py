@@ -1,4 +1,4 @@
-"""The configuration reference as Markdown, made from the keys so that it cannot fall behind them."""
+"""The configuration reference as Markdown, made from the keys so that it never differs from them."""
 
 from __future__ import annotations
 

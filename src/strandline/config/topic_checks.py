@@ -1,4 +1,4 @@
-"""What must hold between the settings of a topic, beyond what holds for each alone (LogConfig's rules)."""
+"""Rules between the settings of a topic, beyond those for each alone (LogConfig's rules)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _check_remote_storage(settings: TopicConfig, *, offered: bool) -> None:
 
 
 def _check_local(local_name: str, name: str, local: int, total: int, copy_disabled: bool) -> None:
-    """What stays on disk cannot outlast what is kept at all, and is all of it where nothing is copied."""
+    """Raises InvalidConfig where local retention would outlast retention, or differ from it where nothing is copied."""
     if local == _FROM_RETENTION:
         return
     if total > _UNLIMITED and not _UNLIMITED < local <= total:

@@ -10,7 +10,7 @@ from strandline.config.keys.topic import TOPIC_KEYS
 
 
 class TopicConfig:
-    """What holds for a topic once overrides, broker settings and defaults are put together. Never changes.
+    """The configuration of a topic: overrides, broker settings and defaults put together. It never changes.
 
     Topics without overrides share one object, so `is` tells whether anything has to be done about a change.
     """

@@ -10,7 +10,7 @@ _float = float
 
 
 class TypedValues:
-    """Whoever keeps values by key name in `_values`."""
+    """The base of classes that keep values by key name in `_values`."""
 
     __slots__ = ("_values",)
 

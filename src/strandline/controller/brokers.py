@@ -50,7 +50,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRules:
-    """What elections need to know of topics' configurations."""
+    """The configuration of topics as far as elections need it."""
 
     min_in_sync: Callable[[str], int]
     allows_unclean: Callable[[str], bool]
@@ -73,7 +73,7 @@ def plan_register(
             f"Another broker is registered with id {registration.broker_id}, and it is alive.",
         )
     if old is not None and old.incarnation == registration.incarnation:
-        return Planned(records=(), response=old.epoch)  # the answer was lost
+        return Planned(records=(), response=old.epoch)  # the response was lost
     records: list[Message] = [
         RegisterBrokerRecord(
             broker_id=registration.broker_id,
@@ -95,7 +95,7 @@ def plan_register(
 def _come_back(
     image: ClusterImage, registration: Registration, rules: TopicRules, old: BrokerState
 ) -> list[PartitionChangeRecord]:
-    """What becomes of the replicas of a broker that registers anew, perhaps with other disks."""
+    """The changes of the replicas of a broker that registers again, perhaps with other disks."""
     broker_id, log_dirs = registration.broker_id, registration.log_dirs
     unclean = frozenset() if registration.was_clean_shutdown else frozenset({broker_id})
     has_no_old_disk = not set(old.log_dirs) & set(log_dirs)
@@ -275,7 +275,7 @@ def plan_register_controller(image: ClusterImage, request: ControllerRegistratio
     """Where a controller is and what it supports (KIP-919), for those who ask the controllers themselves."""
     known = image.controllers.get(request.controller_id)
     if known is not None and known.incarnation_id == request.incarnation_id:
-        return Planned(records=(), response=None)  # the answer was lost
+        return Planned(records=(), response=None)  # the response was lost
     record = RegisterControllerRecord(
         controller_id=request.controller_id,
         incarnation_id=request.incarnation_id,

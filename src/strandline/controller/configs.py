@@ -10,9 +10,9 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.planned import Planned
 from strandline.config import (
     Altered,
-    ConfigChange,
+    ConfigAlteration,
     DynamicConfigs,
-    Refused,
+    RefusedAlteration,
     alter_group,
     alter_topic,
     keep_broker_changes,
@@ -38,16 +38,18 @@ from strandline.wire.api.k44_incremental_alter_configs import (
 from strandline.wire.records.metadata import ClearElrRecord, ConfigRecord
 from strandline.wire.schema import Message
 
-Resource = tuple[int, str]
+ConfigResourceKey = tuple[int, str]
 
 _REPLACE: Final[
-    dict[int, Callable[[DynamicConfigs, str, Sequence[tuple[str, str | None]]], Altered | Refused]]
+    dict[int, Callable[[DynamicConfigs, str, Sequence[tuple[str, str | None]]], Altered | RefusedAlteration]]
 ] = {
     TOPIC_RESOURCE: replace_topic,
     BROKER_RESOURCE: keep_broker_replacement,
     GROUP_RESOURCE: replace_group,
 }
-_ALTER: Final[dict[int, Callable[[DynamicConfigs, str, Sequence[ConfigChange]], Altered | Refused]]] = {
+_ALTER: Final[
+    dict[int, Callable[[DynamicConfigs, str, Sequence[ConfigAlteration]], Altered | RefusedAlteration]]
+] = {
     TOPIC_RESOURCE: alter_topic,
     BROKER_RESOURCE: keep_broker_changes,
     GROUP_RESOURCE: alter_group,
@@ -61,13 +63,13 @@ def plan_alter_configs(
     responses = []
     resources = [(r.resource_type, r.resource_name) for r in request.resources]
     counts = Counter(resources)
-    for resource, asked in zip(resources, request.resources, strict=True):
-        given = [(config.name, config.value) for config in asked.configs]
+    for resource, altered in zip(resources, request.resources, strict=True):
+        values = [(config.name, config.value) for config in altered.configs]
 
         def decide(
-            resource: Resource = resource, given: Sequence[tuple[str, str | None]] = given
-        ) -> Altered | Refused:
-            return _REPLACE[resource[0]](configs, resource[1], given)
+            resource: ConfigResourceKey = resource, values: Sequence[tuple[str, str | None]] = values
+        ) -> Altered | RefusedAlteration:
+            return _REPLACE[resource[0]](configs, resource[1], values)
 
         planned, code, message = _plan_resource(image, counts, resource, decide)
         records += planned
@@ -76,8 +78,8 @@ def plan_alter_configs(
                 error_code=code, error_message=message, resource_type=resource[0], resource_name=resource[1]
             )
         )
-    answer = AlterConfigsResponse(throttle_time_ms=0, responses=tuple(responses))
-    return Planned(records=() if request.validate_only else tuple(records), response=answer)
+    response = AlterConfigsResponse(throttle_time_ms=0, responses=tuple(responses))
+    return Planned(records=() if request.validate_only else tuple(records), response=response)
 
 
 def plan_incremental_alter_configs(
@@ -87,14 +89,14 @@ def plan_incremental_alter_configs(
     responses = []
     resources = [(r.resource_type, r.resource_name) for r in request.resources]
     counts = Counter(resources)
-    for resource, asked in zip(resources, request.resources, strict=True):
+    for resource, altered in zip(resources, request.resources, strict=True):
         changes = [
-            ConfigChange(config.name, config.config_operation, config.value) for config in asked.configs
+            ConfigAlteration(config.name, config.config_operation, config.value) for config in altered.configs
         ]
 
         def decide(
-            resource: Resource = resource, changes: Sequence[ConfigChange] = changes
-        ) -> Altered | Refused:
+            resource: ConfigResourceKey = resource, changes: Sequence[ConfigAlteration] = changes
+        ) -> Altered | RefusedAlteration:
             return _ALTER[resource[0]](configs, resource[1], changes)
 
         planned, code, message = _plan_resource(image, counts, resource, decide)
@@ -104,15 +106,15 @@ def plan_incremental_alter_configs(
                 error_code=code, error_message=message, resource_type=resource[0], resource_name=resource[1]
             )
         )
-    answer = IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=tuple(responses))
-    return Planned(records=() if request.validate_only else tuple(records), response=answer)
+    response = IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=tuple(responses))
+    return Planned(records=() if request.validate_only else tuple(records), response=response)
 
 
 def _plan_resource(
     image: ClusterImage,
-    counts: Mapping[Resource, int],
-    resource: Resource,
-    decide: Callable[[], Altered | Refused],
+    counts: Mapping[ConfigResourceKey, int],
+    resource: ConfigResourceKey,
+    decide: Callable[[], Altered | RefusedAlteration],
 ) -> tuple[list[Message], int, str | None]:
     kind, name = resource
     try:
@@ -120,7 +122,7 @@ def _plan_resource(
             raise KafkaError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
         _check_resource(image, kind, name)
         decided = decide()
-        if isinstance(decided, Refused):
+        if isinstance(decided, RefusedAlteration):
             raise KafkaError(ErrorCode[decided.error], decided.message)
         for key, value in decided.records:
             if key == OBSERVERS and value is not None:
@@ -138,7 +140,7 @@ def _plan_resource(
     return records, ErrorCode.NONE, None
 
 
-def forgotten_eligible_leaders(image: ClusterImage, resource: Resource) -> list[Message]:
+def forgotten_eligible_leaders(image: ClusterImage, resource: ConfigResourceKey) -> list[Message]:
     """Who was eligible has everything that was committed under the old minimum, and not what the new one commits."""
     if not uses_eligible_leaders(image):
         return []

@@ -8,7 +8,7 @@
    replica can lead; otherwise the replica is neither in sync nor eligible from then on, for it is about to be cut.
 5. A directory that is not in the next registration cannot be read, or is no longer this broker's. Only the broker
    knows which: its replicas stay where they are, and nobody elects them, until the broker says that it has put them
-   elsewhere. Those begin anew, so they are neither in sync nor eligible; unless there is no other replica.
+   elsewhere. Those begin again, so they are neither in sync nor eligible; unless there is no other replica.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def are_all_offline(image: ClusterImage, broker_id: int, offline: Collection[byt
 
 
 def _is_alone(image: ClusterImage) -> bool:
-    """Nobody could take over: whoever asks should be told of the disk, and not that there is no leader."""
+    """True if nobody could take over: a request should then hear of the disk, and not that there is no leader."""
     return len(image.brokers) == 1
 
 
@@ -94,13 +94,13 @@ def _assign_topic(
     image: ClusterImage,
     broker_id: int,
     directory: DirectoryData,
-    asked: TopicData,
+    topic_data: TopicData,
     rules: TopicRules,
     records: list[Message],
 ) -> ResponseTopicData:
-    topic = image.topics_by_id.get(asked.topic_id)
-    answers = []
-    for partition in asked.partitions:
+    topic = image.topics_by_id.get(topic_data.topic_id)
+    results = []
+    for partition in topic_data.partitions:
         code = int(ErrorCode.NONE)
         try:
             if topic is None:
@@ -110,8 +110,8 @@ def _assign_topic(
                 records.append(record)
         except KafkaError as error:
             code = error.code
-        answers.append(ResponsePartitionData(partition_index=partition.partition_index, error_code=code))
-    return ResponseTopicData(topic_id=asked.topic_id, partitions=tuple(answers))
+        results.append(ResponsePartitionData(partition_index=partition.partition_index, error_code=code))
+    return ResponseTopicData(topic_id=topic_data.topic_id, partitions=tuple(results))
 
 
 def _assign(

@@ -37,16 +37,18 @@ def plan_elect_leaders(
     results = []
     asks_for_all = request.topic_partitions is None
     for topic, indexes in _asked(image, request):
-        answers = []
+        partition_results = []
         for index in indexes:
             code, message, record = _elect(image, topic, index, kind, rules)
             if record is not None:
                 records.append(record)
             if asks_for_all and code == ErrorCode.ELECTION_NOT_NEEDED:
-                continue  # of all partitions only those that needed one are told
-            answers.append(PartitionResult(partition_id=index, error_code=code, error_message=message))
-        if answers or not asks_for_all:
-            results.append(ReplicaElectionResult(topic=topic, partition_result=tuple(answers)))
+                continue  # of all partitions the response has only those that needed one
+            partition_results.append(
+                PartitionResult(partition_id=index, error_code=code, error_message=message)
+            )
+        if partition_results or not asks_for_all:
+            results.append(ReplicaElectionResult(topic=topic, partition_result=tuple(partition_results)))
     response = ElectLeadersResponse(throttle_time_ms=0, replica_election_results=tuple(results))
     return Planned(records=tuple(records), response=response)
 
@@ -54,7 +56,7 @@ def plan_elect_leaders(
 def _asked(image: ClusterImage, request: ElectLeadersRequest) -> list[tuple[str, list[int]]]:
     if request.topic_partitions is None:
         return [(topic.name, sorted(topic.partitions)) for topic in image.topics.values()]
-    return [(asked.topic, list(asked.partitions)) for asked in request.topic_partitions]
+    return [(each.topic, list(each.partitions)) for each in request.topic_partitions]
 
 
 def _elect(

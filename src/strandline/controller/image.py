@@ -77,7 +77,7 @@ class BrokerState:
         return next((e for e in self.endpoints if e.name == listener), None)
 
 
-# Records that no answer to a client shows: one that says every half a second that the controller is there, and the
+# Records that no response to a client shows: one that says every half a second that the controller is there, and the
 # next block of producer ids.
 _UNSEEN: Final = (records.NoOpRecord, records.ProducerIdsRecord)
 

@@ -1,4 +1,4 @@
-"""The records that make an image anew: what a snapshot of the metadata log holds."""
+"""The records that make an image again: what a snapshot of the metadata log holds."""
 
 from __future__ import annotations
 

@@ -30,32 +30,32 @@ def plan_alter_partition(
     records: list[Message] = []
     topics = []
     for topic in request.topics:
-        answers = []
-        for asked in topic.partitions:
+        results = []
+        for requested in topic.partitions:
             try:
                 known = image.topics_by_id.get(topic.topic_id)
                 if known is None:
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-                partition = known.partitions.get(asked.partition_index)
+                partition = known.partitions.get(requested.partition_index)
                 if partition is None:
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                in_sync = _check(image, request, asked, partition, version)
+                in_sync = _check(image, request, requested, partition, version)
                 record = PartitionChange(
                     topic_id=known.topic_id,
-                    index=asked.partition_index,
+                    index=requested.partition_index,
                     partition=partition,
                     is_alive=candidates(image, partition),
                     min_in_sync=rules.min_in_sync(known.name),
                     uses_eligible=rules.uses_eligible(),
                     in_sync=in_sync,
-                    recovery_state=asked.leader_recovery_state,
+                    recovery_state=requested.leader_recovery_state,
                 ).record()
                 if record is not None:
                     records.append(record)
-                answers.append(_answer(asked, partition, record))
+                results.append(_accepted(requested, partition, record))
             except KafkaError as error:
-                answers.append(_refused(asked, error.code))
-        topics.append(ResponseTopicData(topic_id=topic.topic_id, partitions=tuple(answers)))
+                results.append(_refused(requested, error.code))
+        topics.append(ResponseTopicData(topic_id=topic.topic_id, partitions=tuple(results)))
     response = AlterPartitionResponse(throttle_time_ms=0, error_code=ErrorCode.NONE, topics=tuple(topics))
     return Planned(records=tuple(records), response=response)
 
@@ -63,24 +63,27 @@ def plan_alter_partition(
 def _check(
     image: ClusterImage,
     request: AlterPartitionRequest,
-    asked: PartitionData,
+    requested: PartitionData,
     partition: PartitionState,
     version: int,
 ) -> tuple[int, ...]:
-    if asked.leader_epoch > partition.leader_epoch or asked.partition_epoch > partition.partition_epoch:
+    if (
+        requested.leader_epoch > partition.leader_epoch
+        or requested.partition_epoch > partition.partition_epoch
+    ):
         raise KafkaError(ErrorCode.NOT_CONTROLLER)  # this controller knows less than the one it heard of
-    if asked.leader_epoch < partition.leader_epoch:
+    if requested.leader_epoch < partition.leader_epoch:
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
     if partition.leader != request.broker_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    if asked.partition_epoch < partition.partition_epoch:
+    if requested.partition_epoch < partition.partition_epoch:
         raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION)
-    members = {broker.broker_id: broker.broker_epoch for broker in asked.new_isr_with_epochs}
+    members = {broker.broker_id: broker.broker_epoch for broker in requested.new_isr_with_epochs}
     if version < 3:
-        members = dict.fromkeys(asked.new_isr, _ANY_EPOCH)
+        members = dict.fromkeys(requested.new_isr, _ANY_EPOCH)
     if request.broker_id not in members or not set(members) <= set(partition.replicas):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    if asked.leader_recovery_state == RECOVERING and (
+    if requested.leader_recovery_state == RECOVERING and (
         len(members) > 1 or partition.recovery_state != RECOVERING
     ):
         raise KafkaError(
@@ -96,8 +99,8 @@ def _check(
     return tuple(members)
 
 
-def _answer(
-    asked: PartitionData, partition: PartitionState, record: PartitionChangeRecord | None
+def _accepted(
+    requested: PartitionData, partition: PartitionState, record: PartitionChangeRecord | None
 ) -> ResponsePartitionData:
     """The partition as it is now. If the change ended a reassignment its asker may lead no more."""
     leader_epoch, in_sync, partition_epoch = (
@@ -107,24 +110,24 @@ def _answer(
     )
     if record is not None:
         if record.leader not in (NO_LEADER_CHANGE, partition.leader):
-            return _refused(asked, ErrorCode.NEW_LEADER_ELECTED)
+            return _refused(requested, ErrorCode.NEW_LEADER_ELECTED)
         leader_epoch += record.leader != NO_LEADER_CHANGE
         in_sync = in_sync if record.isr is None else record.isr
         partition_epoch += 1
     return ResponsePartitionData(
-        partition_index=asked.partition_index,
+        partition_index=requested.partition_index,
         error_code=ErrorCode.NONE,
         leader_id=partition.leader,
         leader_epoch=leader_epoch,
         isr=in_sync,
-        leader_recovery_state=asked.leader_recovery_state,
+        leader_recovery_state=requested.leader_recovery_state,
         partition_epoch=partition_epoch,
     )
 
 
-def _refused(asked: PartitionData, code: int) -> ResponsePartitionData:
+def _refused(requested: PartitionData, code: int) -> ResponsePartitionData:
     return ResponsePartitionData(
-        partition_index=asked.partition_index,
+        partition_index=requested.partition_index,
         error_code=code,
         leader_id=-1,
         leader_epoch=-1,

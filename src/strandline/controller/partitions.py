@@ -1,4 +1,4 @@
-"""What becomes of a partition when its replicas or its brokers change: in-sync set, eligible leaders, leader.
+"""The next state of a partition whose replicas or brokers change: in-sync set, eligible leaders, leader.
 
 1. A leader is taken from the in-sync replicas, in the order of the replicas; if there are none left, from the eligible
    leader replicas (KIP-966), which were in sync when the set fell below the minimum and so have everything committed;

@@ -1,7 +1,7 @@
-"""Plans for moving partitions: AlterPartitionReassignments, and what ListPartitionReassignments answers (KIP-455).
+"""Plans for moving partitions: AlterPartitionReassignments, and ListPartitionReassignments (KIP-455).
 
 A reassignment adds the new replicas beside the old ones; when all that are added are in sync the old ones go. As long
-as it is not done it can be cancelled: the replicas that were added go again. It can also be given another target: then
+as it is not done it can be cancelled: the replicas that were added go again. It can also get another target: then
 all that are not in that one go, and again not before those that are added are in sync.
 """
 
@@ -34,25 +34,25 @@ def plan_alter_reassignments(
 ) -> Planned[AlterPartitionReassignmentsResponse]:
     records: list[Message] = []
     topics = []
-    for asked in request.topics:
-        topic = image.topics.get(asked.name)
-        answers = []
-        for target in asked.partitions:
+    for topic_request in request.topics:
+        topic = image.topics.get(topic_request.name)
+        results = []
+        for target in topic_request.partitions:
             code, message = int(ErrorCode.NONE), None
             try:
                 record = _reassign(
-                    image, topic, asked.name, target, request.allow_replication_factor_change, rules
+                    image, topic, topic_request.name, target, request.allow_replication_factor_change, rules
                 )
                 if record is not None:
                     records.append(record)
             except KafkaError as error:
                 code, message = error.code, error.message
-            answers.append(
+            results.append(
                 ReassignablePartitionResponse(
                     partition_index=target.partition_index, error_code=code, error_message=message
                 )
             )
-        topics.append(ReassignableTopicResponse(name=asked.name, partitions=tuple(answers)))
+        topics.append(ReassignableTopicResponse(name=topic_request.name, partitions=tuple(results)))
     response = AlterPartitionReassignmentsResponse(
         throttle_time_ms=0,
         allow_replication_factor_change=request.allow_replication_factor_change,
@@ -130,9 +130,9 @@ def _cancel(partition: PartitionState, change: PartitionChange, allows_unclean: 
 def list_reassignments(
     image: ClusterImage, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    wanted = None
+    listed = None
     if request.topics is not None:
-        wanted = {(topic.name, index) for topic in request.topics for index in topic.partition_indexes}
+        listed = {(topic.name, index) for topic in request.topics for index in topic.partition_indexes}
     topics = []
     for topic in image.topics.values():
         ongoing = [
@@ -143,7 +143,7 @@ def list_reassignments(
                 removing_replicas=partition.removing,
             )
             for index, partition in sorted(topic.partitions.items())
-            if (partition.adding or partition.removing) and (wanted is None or (topic.name, index) in wanted)
+            if (partition.adding or partition.removing) and (listed is None or (topic.name, index) in listed)
         ]
         if ongoing:
             topics.append(OngoingTopicReassignment(name=topic.name, partitions=tuple(ongoing)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.config import DynamicConfigs, Refused, create_topic
+from strandline.config import DynamicConfigs, RefusedAlteration, create_topic
 from strandline.config.describe import created_topic_entries
 from strandline.wire.api.k19_create_topics import CreatableTopicConfigs
 
@@ -25,7 +25,7 @@ def topic_overrides(
 ) -> Mapping[str, str]:
     """The overrides that these configs come to; raises INVALID_CONFIG where no topic can have them."""
     decided = create_topic(configs, requested)
-    if isinstance(decided, Refused):
+    if isinstance(decided, RefusedAlteration):
         raise KafkaError(ErrorCode[decided.error], decided.message)
     return decided.overrides
 

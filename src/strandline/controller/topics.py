@@ -58,7 +58,7 @@ _Named = tuple[str | None, bytes]
 def plan_create_topics(
     image: ClusterImage, configs: DynamicConfigs, request: CreateTopicsRequest, random: Random
 ) -> Planned[CreateTopicsResponse]:
-    asked = Counter(topic.name for topic in request.topics)
+    name_counts = Counter(topic.name for topic in request.topics)
     excess = _excess(
         partition_count=sum(_partition_count(topic, configs) for topic in request.topics),
         config_count=sum(len(topic.configs) for topic in request.topics),
@@ -70,7 +70,7 @@ def plan_create_topics(
         try:
             if excess is not None:
                 raise excess
-            if asked[topic.name] > 1:
+            if name_counts[topic.name] > 1:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
                 )
@@ -105,7 +105,7 @@ def _excess(*, partition_count: int, config_count: int) -> KafkaError | None:
 
 
 def _partition_count(topic: CreatableTopic, configs: DynamicConfigs) -> int:
-    """How many partitions are asked for, whether or not they can be made."""
+    """The number of partitions that are requested, whether or not they can be created."""
     if topic.assignments:
         return len(topic.assignments)
     return partition_count(configs) if topic.num_partitions == -1 else max(topic.num_partitions, 0)
@@ -256,26 +256,26 @@ def _partition_records(
 def plan_delete_topics(
     image: ClusterImage, configs: DynamicConfigs, request: DeleteTopicsRequest, version: int
 ) -> Planned[DeleteTopicsResponse]:
-    """What is named more than once, in whatever way, is one error and is not deleted."""
-    asked = Counter[_Named]((name, ZERO_UUID) for name in request.topic_names)
-    asked.update((state.name, state.topic_id) for state in request.topics)
+    """Deletes topics by name or id; one that is named more than once is one error and is not deleted."""
+    mentions = Counter[_Named]((name, ZERO_UUID) for name in request.topic_names)
+    mentions.update((state.name, state.topic_id) for state in request.topics)
     doomed: list[TopicState] = []
     results = []
-    for named in asked:
+    for named in mentions:
         try:
             if not configs.broker_value("delete.topic.enable"):
                 # Clients did not know the other code before version 3.
                 code = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
                 raise KafkaError(code, "delete.topic.enable is false.")
-            topic = _doomed_topic(image, asked, named)
+            topic = _doomed_topic(image, mentions, named)
         except KafkaError as error:
             results.append(_not_deleted(named, error))
             continue
         by_name, by_id = (topic.name, ZERO_UUID), (None, topic.topic_id)
-        if named == by_name and by_id in asked:
+        if named == by_name and by_id in mentions:
             refused = KafkaError(ErrorCode.INVALID_REQUEST, "The topic's id is in the request too.")
             results.append(_not_deleted((topic.name, topic.topic_id), refused))
-        elif named == by_name or asked[by_name] != 1:
+        elif named == by_name or mentions[by_name] != 1:
             doomed.append(topic)
     records = tuple(RemoveTopicRecord(topic_id=topic.topic_id) for topic in doomed)
     results += [
@@ -287,8 +287,8 @@ def plan_delete_topics(
     )
 
 
-def _doomed_topic(image: ClusterImage, asked: Mapping[_Named, int], named: _Named) -> TopicState:
-    if asked[named] > 1:
+def _doomed_topic(image: ClusterImage, mentions: Mapping[_Named, int], named: _Named) -> TopicState:
+    if mentions[named] > 1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once.")
     return _find_topic(image, *named)
 
@@ -319,7 +319,7 @@ def _find_topic(image: ClusterImage, name: str | None, topic_id: bytes) -> Topic
 def plan_create_partitions(
     image: ClusterImage, request: CreatePartitionsRequest, random: Random
 ) -> Planned[CreatePartitionsResponse]:
-    asked = Counter(topic.name for topic in request.topics)
+    name_counts = Counter(topic.name for topic in request.topics)
     additional = sum(_additional_count(image, topic) for topic in request.topics)
     excess = _excess(partition_count=additional, config_count=0)
     records: list[Message] = []
@@ -328,7 +328,7 @@ def plan_create_partitions(
         try:
             if excess is not None:
                 raise excess
-            if asked[topic.name] > 1:
+            if name_counts[topic.name] > 1:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Topic {topic.name!r} is in the request more than once."
                 )
@@ -347,34 +347,34 @@ def plan_create_partitions(
     )
 
 
-def _additional_count(image: ClusterImage, asked: CreatePartitionsTopic) -> int:
-    """How many partitions are asked for, whether or not they can be made."""
-    topic = image.topics.get(asked.name)
-    return max(asked.count - len(topic.partitions), 0) if topic is not None else 0
+def _additional_count(image: ClusterImage, request: CreatePartitionsTopic) -> int:
+    """The number of partitions that are requested, whether or not they can be created."""
+    topic = image.topics.get(request.name)
+    return max(request.count - len(topic.partitions), 0) if topic is not None else 0
 
 
 def _plan_more_partitions(
-    image: ClusterImage, asked: CreatePartitionsTopic, random: Random
+    image: ClusterImage, request: CreatePartitionsTopic, random: Random
 ) -> list[PartitionRecord]:
-    topic = image.topics.get(asked.name)
+    topic = image.topics.get(request.name)
     if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {asked.name!r}.")
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {request.name!r}.")
     present = len(topic.partitions)
-    additional = asked.count - present
+    additional = request.count - present
     if additional <= 0:
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS,
-            f"The topic {asked.name} currently has {present} partition(s); {asked.count} would not be an increase.",
+            f"The topic {request.name} currently has {present} partition(s); {request.count} would not be an increase.",
         )
     factor = len(topic.partitions[0].replicas)
-    if asked.assignments is None:
+    if request.assignments is None:
         brokers = _enough_brokers(image, factor, named_observers(image, topic.name))
         replicas = place(brokers, additional, factor, random.below(1 << 16))
     else:
-        if len(asked.assignments) != additional:
+        if len(request.assignments) != additional:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"{additional} partitions are to be added, and {len(asked.assignments)} assignments are given.",
+                f"{additional} partitions are to be added, and {len(request.assignments)} assignments are given.",
             )
-        replicas = _check_assignments(image, [a.broker_ids for a in asked.assignments], factor)
+        replicas = _check_assignments(image, [a.broker_ids for a in request.assignments], factor)
     return _partition_records(image, topic.topic_id, present, replicas)

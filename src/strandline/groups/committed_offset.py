@@ -12,7 +12,9 @@ from strandline.wire.records.offset_commits import POSITION
 NEVER: Final = -1
 
 
-class CommittedOffset(NamedTuple):
+class GroupOffset(NamedTuple):
+    """A committed offset, as a group keeps it."""
+
     offset: int
     leader_epoch: int
     metadata: str
@@ -21,11 +23,11 @@ class CommittedOffset(NamedTuple):
     topic_id: bytes = ZERO_UUID  # not known where an older version has written it
 
     def is_of(self, topic_id: bytes | None) -> bool:
-        """Whether it is an offset of this topic, as far as is known, and not of an earlier one of the same name."""
+        """True if it is an offset of this topic, as far as is known, and not of an earlier one of the same name."""
         return self.topic_id in (topic_id, ZERO_UUID)
 
 
-class AskedOffset(Protocol):
+class RequestedOffset(Protocol):
     """A partition of OffsetCommit or of TxnOffsetCommit."""
 
     partition_index: int
@@ -47,31 +49,31 @@ class OffsetChanges(NamedTuple):
 
     @classmethod
     def of(
-        cls, group_id: str, topic: str, topic_id: bytes, asked: Sequence[AskedOffset], commit_ms: int
+        cls, group_id: str, topic: str, topic_id: bytes, requested: Sequence[RequestedOffset], commit_ms: int
     ) -> OffsetChanges:
-        notes = tuple([each.committed_metadata or "" for each in asked])
+        notes = tuple([each.committed_metadata or "" for each in requested])
         return cls(
             group_id,
             topic,
             topic_id,
-            tuple([each.partition_index for each in asked]),
-            tuple([POSITION.pack(each.committed_offset, each.committed_leader_epoch) for each in asked]),
+            tuple([each.partition_index for each in requested]),
+            tuple([POSITION.pack(each.committed_offset, each.committed_leader_epoch) for each in requested]),
             notes if any(notes) else None,
             commit_ms,
         )
 
-    def only(self, is_kept: Sequence[bool]) -> OffsetChanges:
-        """Those of its partitions that are kept."""
+    def only(self, is_allowed: Sequence[bool]) -> OffsetChanges:
+        """The same commit with only the partitions that are allowed."""
         return self._replace(
-            partitions=tuple(compress(self.partitions, is_kept)),
-            positions=tuple(compress(self.positions, is_kept)),
-            notes=None if self.notes is None else tuple(compress(self.notes, is_kept)),
+            partitions=tuple(compress(self.partitions, is_allowed)),
+            positions=tuple(compress(self.positions, is_allowed)),
+            notes=None if self.notes is None else tuple(compress(self.notes, is_allowed)),
         )
 
-    def committed(self) -> dict[int, CommittedOffset]:
+    def committed(self) -> dict[int, GroupOffset]:
         _, _, topic_id, partitions, positions, notes, commit_ms = self
         rows = zip(partitions, map(POSITION.unpack, positions), notes or repeat(""), strict=False)
         return {
-            partition: CommittedOffset(offset, leader_epoch, note, commit_ms, topic_id=topic_id)
+            partition: GroupOffset(offset, leader_epoch, note, commit_ms, topic_id=topic_id)
             for partition, (offset, leader_epoch), note in rows
         }

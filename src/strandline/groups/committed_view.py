@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from strandline.groups.committed_offset import CommittedOffset, OffsetChanges
-from strandline.groups.offsets import Offsets, Place
+from strandline.groups.committed_offset import GroupOffset, OffsetChanges
+from strandline.groups.offsets import GroupOffsets, OffsetKey
 from strandline.groups.result import Entry
 from strandline.groups.topics import Topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 
 
 class CommittedView:
-    def __init__(self, offsets: Offsets, topics: Topics) -> None:
+    def __init__(self, offsets: GroupOffsets, topics: Topics) -> None:
         self._offsets = offsets
         self._topics = topics
         # What each place had before each change that is not committed, oldest first.
-        self._before: dict[Place, deque[CommittedOffset | None]] = {}
-        self._changes: deque[tuple[int, Place]] = deque()
+        self._before: dict[OffsetKey, deque[GroupOffset | None]] = {}
+        self._changes: deque[tuple[int, OffsetKey]] = deque()
 
     def will_change(
         self, entries: Iterable[Entry], commits: Iterable[OffsetChanges], end_offset: int
@@ -37,7 +37,7 @@ class CommittedView:
             group_id, topic = changes.group_id, changes.topic
             self.places_will_change(((group_id, topic, each) for each in changes.partitions), end_offset)
 
-    def places_will_change(self, places: Iterable[Place], end_offset: int) -> None:
+    def places_will_change(self, places: Iterable[OffsetKey], end_offset: int) -> None:
         for place in places:
             self._before.setdefault(place, deque()).append(self._offsets.get(*place))
             self._changes.append((end_offset, place))
@@ -50,7 +50,7 @@ class CommittedView:
             if not before:
                 del self._before[place]
 
-    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+    def get(self, group_id: str, topic: str, partition: int) -> GroupOffset | None:
         before = self._before.get((group_id, topic, partition))
         found = before[0] if before else self._offsets.get(group_id, topic, partition)
         return found if found is not None and found.is_of(self._topics.topic_id(topic)) else None
@@ -60,7 +60,7 @@ class CommittedView:
         place = (group_id, topic, partition)
         return place not in self._before and not self._offsets.is_pending(*place)
 
-    def of_group(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
+    def of_group(self, group_id: str) -> dict[str, dict[int, GroupOffset]]:
         found = {topic: dict(partitions) for topic, partitions in self._offsets.of_group(group_id).items()}
         for (group, topic, partition), before in self._before.items():
             if group == group_id:

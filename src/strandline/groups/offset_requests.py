@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete: who may commit, what is answered, what has expired."""
+"""OffsetCommit, OffsetFetch and OffsetDelete: who may commit and read offsets, and which have expired."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from strandline.groups.classic.group import COMPLETING_REBALANCE, DEAD, EMPTY, S
 from strandline.groups.classic.protocol import ClassicProtocol
 from strandline.groups.classic.subscriptions import subscribed_topics
 from strandline.groups.committed_offset import OffsetChanges
-from strandline.groups.consumer.group import ConsumerGroup, ConsumerMember
-from strandline.groups.offsets import Offsets
-from strandline.groups.result import Entry, Outcome
+from strandline.groups.consumer.group import ConsumerGroup, ConsumerGroupMember
+from strandline.groups.offsets import GroupOffsets
+from strandline.groups.result import CoordinatorResult, Entry
 from strandline.groups.settings import GroupSettings
 from strandline.groups.topics import Topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
@@ -24,18 +24,18 @@ _MEMBER_EPOCHS_FROM: Final = 9
 _GROUP_NOT_FOUND_FROM: Final = 9
 
 
-def _stale(member: ConsumerMember) -> int:
+def _stale(member: ConsumerGroupMember) -> int:
     """A classic member has a generation; a consumer learns its new epoch with its next heartbeat."""
     return int(ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION)
 
 
-def _had_already(member: ConsumerMember, topic_id: bytes | None, partition: int, epoch: int) -> bool:
+def _had_already(member: ConsumerGroupMember, topic_id: bytes | None, partition: int, epoch: int) -> bool:
     if topic_id is None:
         return False
-    given = member.assigned.get(topic_id, {}).get(partition)
-    if given is None:
-        given = member.revoking.get(topic_id, {}).get(partition)
-    return given is not None and epoch >= given
+    assigned_in = member.assigned.get(topic_id, {}).get(partition)
+    if assigned_in is None:
+        assigned_in = member.revoking.get(topic_id, {}).get(partition)
+    return assigned_in is not None and epoch >= assigned_in
 
 
 def _java_length(text: str) -> int:
@@ -44,12 +44,14 @@ def _java_length(text: str) -> int:
 
 
 class OffsetRequests:
+    """The checks of requests for offsets, and the records that they lead to."""
+
     def __init__(
         self,
         settings: GroupSettings,
         topics: Topics,
         groups: dict[str, ClassicGroup | ConsumerGroup],
-        offsets: Offsets,
+        offsets: GroupOffsets,
         classic: ClassicProtocol,
     ) -> None:
         self._settings = settings
@@ -64,12 +66,12 @@ class OffsetRequests:
         member_id: str,
         instance_id: str | None,
         generation: int,
-        asked: list[OffsetChanges],
+        changes: list[OffsetChanges],
         version: int,
     ) -> None:
         """Raises KafkaError if this member, or a client without a group, may not commit these offsets."""
         late = self._late_member(group_id, member_id, instance_id, generation, version)
-        if late is not None and not self._has_all(late, asked, generation):
+        if late is not None and not self._has_all(late, changes, generation):
             raise KafkaError(_stale(late))
 
     def create_group_if_absent(self, group_id: str, now: Moment) -> None:
@@ -85,35 +87,36 @@ class OffsetRequests:
         elif type(group) is ClassicGroup and member_id in group.members:
             self._classic.heard_of(group, member_id, now)
 
-    def _has_all(self, member: ConsumerMember, asked: list[OffsetChanges], epoch: int) -> bool:
-        """Whether the member held the partitions in that epoch, and has ever since: nobody else can have moved them
-        on."""
+    def _has_all(self, member: ConsumerGroupMember, changes: list[OffsetChanges], epoch: int) -> bool:
+        """True if the member has held the partitions since that epoch, so that nobody else can have moved them on."""
         return all(
-            _had_already(member, self._topics.topic_id(changes.topic), partition, epoch)
-            for changes in asked
-            for partition in changes.partitions
+            _had_already(member, self._topics.topic_id(change.topic), partition, epoch)
+            for change in changes
+            for partition in change.partitions
         )
 
-    def with_allowed_notes(self, asked: list[OffsetChanges]) -> tuple[list[OffsetChanges], list[int] | None]:
-        """What may be committed, and an error code for each offset; None where that is all of them."""
-        kept = []
+    def with_allowed_notes(
+        self, changes: list[OffsetChanges]
+    ) -> tuple[list[OffsetChanges], list[int] | None]:
+        """The offsets whose notes are short enough, and an error code for each offset; None if all of them are."""
+        allowed = []
         codes: list[int] = []
-        for changes in asked:
-            if changes.notes is None:
-                codes += [0] * len(changes.partitions)
-                kept.append(changes)
+        for change in changes:
+            if change.notes is None:
+                codes += [0] * len(change.partitions)
+                allowed.append(change)
                 continue
             size_max = self._settings.offset_metadata_size_max
-            is_allowed = [_java_length(note) <= size_max for note in changes.notes]
+            is_allowed = [_java_length(note) <= size_max for note in change.notes]
             codes += [0 if each else int(ErrorCode.OFFSET_METADATA_TOO_LARGE) for each in is_allowed]
             if any(is_allowed):
-                kept.append(changes if all(is_allowed) else changes.only(is_allowed))
-        return kept, codes if any(codes) else None
+                allowed.append(change if all(is_allowed) else change.only(is_allowed))
+        return allowed, codes if any(codes) else None
 
-    def expiring(self, changes: list[OffsetChanges], expire_ms: int) -> Outcome:
+    def expiring(self, changes: list[OffsetChanges], expire_ms: int) -> CoordinatorResult:
         """The same offsets with a time of their own to end, which few clients give: as records, in a version that has
         no room for a topic's id."""
-        return Outcome(
+        return CoordinatorResult(
             entries=[
                 self._offsets.entry(
                     change.group_id,
@@ -132,16 +135,16 @@ class OffsetRequests:
         member_id: str,
         instance_id: str | None,
         generation: int,
-        asked: list[OffsetChanges],
+        changes: list[OffsetChanges],
     ) -> None:
         """The same for TxnOffsetCommit, whose members are classic ones or say their epoch as a generation."""
         late = self._late_member_in_transaction(group_id, member_id, instance_id, generation)
-        if late is not None and not self._has_all(late, asked, generation):
+        if late is not None and not self._has_all(late, changes, generation):
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
 
     def _late_member_in_transaction(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
-    ) -> ConsumerMember | None:
+    ) -> ConsumerGroupMember | None:
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             if generation < 0 and not member_id and instance_id is None:
@@ -172,8 +175,8 @@ class OffsetRequests:
         instance_id: str | None,
         generation: int,
         version: int,
-    ) -> ConsumerMember | None:
-        """The member of a consumer group that is an epoch behind, whose partitions have to be looked at one by one."""
+    ) -> ConsumerGroupMember | None:
+        """The member of a consumer group that commits in an earlier epoch: its partitions are checked one by one."""
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return self._check_consumer_commit(group, member_id, generation, version)
@@ -198,7 +201,7 @@ class OffsetRequests:
 
     def _check_consumer_commit(
         self, group: ConsumerGroup, member_id: str, epoch: int, version: int
-    ) -> ConsumerMember | None:
+    ) -> ConsumerGroupMember | None:
         if epoch < 0 and not group.members:
             return None
         member = group.members.get(member_id)
@@ -220,7 +223,7 @@ class OffsetRequests:
             if member.epoch != member_epoch:
                 raise KafkaError(_stale(member))
 
-    def delete(self, group_id: str, partitions: list[tuple[str, int]]) -> tuple[Outcome, list[int]]:
+    def delete(self, group_id: str, partitions: list[tuple[str, int]]) -> tuple[CoordinatorResult, list[int]]:
         """Tombstones and an error code for each partition. Raises KafkaError for all of them."""
         group = self._groups.get(group_id)
         if group is None:
@@ -232,7 +235,7 @@ class OffsetRequests:
         ):
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
         subscribed = self._subscribed(group)
-        outcome = Outcome()
+        result = CoordinatorResult()
         codes = []
         for topic, partition in partitions:
             if subscribed is None or topic in subscribed:
@@ -243,8 +246,8 @@ class OffsetRequests:
             is_there = offsets.get(group_id, topic, partition) is not None
             if is_there or offsets.is_pending(group_id, topic, partition):
                 key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
-                outcome.entries.append(Entry(key, None))
-        return outcome, codes
+                result.entries.append(Entry(key, None))
+        return result, codes
 
     def _subscribed(self, group: ClassicGroup | ConsumerGroup) -> set[str] | None:
         if isinstance(group, ClassicGroup):

@@ -1,30 +1,32 @@
-"""Committed offsets: kept by group, topic and partition, and forgotten when nobody can want them any more.
+"""Committed offsets by group, topic and partition, until they expire.
 
-1. A commit is answered after its records are written. A later commit of the same partition replaces an earlier one.
+1. A commit gets its response after its records are written. A later commit of a partition replaces an earlier one.
 2. An offset that is committed in a transaction is pending until the marker: a commit makes it the group's, unless
    another commit was written after it; an abort forgets it. Meanwhile the partition's offset is not stable.
 3. An offset expires `offsets.retention.minutes` after its group became empty, or, in a group that lives, after its last
    commit if nobody subscribes to its topic.
-4. An offset belongs to a topic and not to its name: whoever makes a topic anew begins anew.
+4. An offset belongs to a topic and not to its name: consumers of a topic that is created again begin again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from strandline.groups.committed_offset import CommittedOffset, OffsetChanges
+from strandline.groups.committed_offset import GroupOffset, OffsetChanges
 from strandline.groups.result import Entry
 from strandline.wire.records.offsets_topic import OffsetCommitKey, OffsetCommitValue
 
 
 class _TopicOffsets:
-    """What a group has committed of one topic. The latest commit stays as it came until somebody looks, for most are
-    replaced by the next one before."""
+    """The offsets of one topic that a group has committed.
+
+    The latest commit stays as it came until somebody reads it, for most are replaced by the next one before.
+    """
 
     __slots__ = ("_by_partition", "_latest")
 
     def __init__(self) -> None:
-        self._by_partition: dict[int, CommittedOffset] = {}
+        self._by_partition: dict[int, GroupOffset] = {}
         self._latest: OffsetChanges | None = None
 
     def put(self, changes: OffsetChanges) -> None:
@@ -33,29 +35,31 @@ class _TopicOffsets:
             self.by_partition()
         self._latest = changes
 
-    def by_partition(self) -> dict[int, CommittedOffset]:
+    def by_partition(self) -> dict[int, GroupOffset]:
         if self._latest is not None:
             self._by_partition.update(self._latest.committed())
             self._latest = None
         return self._by_partition
 
 
-Place = tuple[str, str, int]
+OffsetKey = tuple[str, str, int]
 
 
-class Offsets:
+class GroupOffsets:
+    """The committed and the pending offsets of every group of a shard."""
+
     def __init__(self) -> None:
         self._by_group: dict[str, dict[str, _TopicOffsets]] = {}
         # By producer, with the order in which they were written; the offset is None once a later commit has taken its
         # place.
-        self._pending: dict[int, dict[Place, tuple[int, CommittedOffset | None]]] = {}
+        self._pending: dict[int, dict[OffsetKey, tuple[int, GroupOffset | None]]] = {}
         self._order = 0
 
-    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+    def get(self, group_id: str, topic: str, partition: int) -> GroupOffset | None:
         mine = self._by_group.get(group_id, {}).get(topic)
         return None if mine is None else mine.by_partition().get(partition)
 
-    def of_group(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
+    def of_group(self, group_id: str) -> dict[str, dict[int, GroupOffset]]:
         return {topic: mine.by_partition() for topic, mine in self._by_group.get(group_id, {}).items()}
 
     def _of_topic(self, group_id: str, topic: str) -> _TopicOffsets:
@@ -71,12 +75,12 @@ class Offsets:
         return list(self._by_group)
 
     def topics(self) -> list[str]:
-        """Those that offsets are committed or pending of."""
+        """The topics that have offsets, committed or pending."""
         pending = {topic for mine in self._pending.values() for _, topic, _ in mine}
         return sorted(pending.union(*self._by_group.values()))
 
     def groups_with(self, topic: str) -> list[str]:
-        """Those that have offsets of a topic, committed or pending."""
+        """The groups that have offsets of a topic, committed or pending."""
         pending = [place[0] for mine in self._pending.values() for place in mine if place[1] == topic]
         committed = [group_id for group_id, topics in self._by_group.items() if topic in topics]
         return list(dict.fromkeys(committed + pending))
@@ -89,15 +93,15 @@ class Offsets:
         for partition, committed in changes.committed().items():
             mine[changes.group_id, changes.topic, partition] = (self._order, committed)
 
-    def pending_of(self, producer_id: int) -> list[Place]:
-        """What a commit of this producer would change."""
+    def pending_of(self, producer_id: int) -> list[OffsetKey]:
+        """The offsets that a commit of this producer's transaction would change."""
         mine = self._pending.get(producer_id, {})
         return [place for place, (_, committed) in mine.items() if committed is not None]
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
         return any((group_id, topic, partition) in mine for mine in self._pending.values())
 
-    def pending_places(self, group_id: str) -> list[Place]:
+    def pending_places(self, group_id: str) -> list[OffsetKey]:
         found = {place: None for mine in self._pending.values() for place in mine if place[0] == group_id}
         return list(found)
 
@@ -108,12 +112,12 @@ class Offsets:
                 group_id, topic, partition = place
                 self._of_topic(group_id, topic).by_partition()[partition] = committed
 
-    def _supersede(self, place: Place, before: int) -> None:
+    def _supersede(self, place: OffsetKey, before: int) -> None:
         for mine in self._pending.values():
             if place in mine and mine[place][0] < before:
                 mine[place] = (mine[place][0], None)
 
-    def _forget_pending(self, place: Place) -> None:
+    def _forget_pending(self, place: OffsetKey) -> None:
         for producer_id in list(self._pending):
             self._pending[producer_id].pop(place, None)
             if not self._pending[producer_id]:
@@ -135,7 +139,7 @@ class Offsets:
         if value is None:
             self._forget(place)
             return
-        committed = CommittedOffset(
+        committed = GroupOffset(
             value.offset,
             value.leader_epoch,
             value.metadata,
@@ -150,7 +154,7 @@ class Offsets:
             self._supersede(place, before=self._order + 1)
             self._of_topic(key.group, key.topic).by_partition()[key.partition] = committed
 
-    def _forget(self, place: Place) -> None:
+    def _forget(self, place: OffsetKey) -> None:
         if self._pending:
             self._forget_pending(place)
         group_id, topic, partition = place
@@ -163,7 +167,7 @@ class Offsets:
         if not topics:
             self._by_group.pop(group_id, None)
 
-    def entry(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Entry:
+    def entry(self, group_id: str, topic: str, partition: int, committed: GroupOffset) -> Entry:
         return Entry(
             OffsetCommitKey(group=group_id, topic=topic, partition=partition),
             OffsetCommitValue(
@@ -179,8 +183,8 @@ class Offsets:
     def tombstones(self, group_id: str, topics: Collection[str] | None = None) -> list[Entry]:
         """Records that delete a group's offsets, of these topics or of all."""
         chosen = self.of_group(group_id)
-        wanted = list(chosen) if topics is None else [topic for topic in topics if topic in chosen]
-        places = [(group_id, topic, partition) for topic in wanted for partition in chosen[topic]]
+        deleted = list(chosen) if topics is None else [topic for topic in topics if topic in chosen]
+        places = [(group_id, topic, partition) for topic in deleted for partition in chosen[topic]]
         places += [place for place in self.pending_places(group_id) if topics is None or place[1] in topics]
         return [
             Entry(OffsetCommitKey(group=group, topic=topic, partition=partition), None)
@@ -202,7 +206,7 @@ class Offsets:
         self,
         group_id: str,
         *,
-        since_ms: Callable[[CommittedOffset], int],
+        since_ms: Callable[[GroupOffset], int],
         is_subscribed: Callable[[str], bool],
         retention_ms: int,
         now_ms: int,

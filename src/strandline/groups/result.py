@@ -1,7 +1,7 @@
-"""What a coordinator's core decides: answers to give, records to write, and what to do once they are written.
+"""The decision of a coordinator's core: responses to send, records to write, and the change that they make.
 
-The shell gives `answers` at once, unless there are records: then it appends those as one batch, applies them, and gives
-the answers when they are committed. `after` comes back to the core through `written` or `write_failed`.
+The shell sends `responses` at once, unless there are records: then it appends those as one batch, applies them, and
+sends the responses when they are committed. `on_written` comes back to the core through `written` or `write_failed`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
+from strandline.base.tokens import Token
 from strandline.groups.committed_offset import OffsetChanges
 from strandline.wire.schema import Message
 
-# Whatever the shell needs to find the waiting request again; the core never looks at it.
-Token = object
-# What its request is given: a message, or anything with an `error_code` that says what became of the records.
-Response = Any
+# The response to a request: a message, or anything with an `error_code` that says what became of the records.
+ResponseValue = Any
 
 
 class Entry(NamedTuple):
@@ -25,7 +24,7 @@ class Entry(NamedTuple):
     value: Message | None
 
 
-class Change(Enum):
+class WrittenChange(Enum):
     """The kinds of change after whose writing the core has something to do."""
 
     ASSIGNMENT = auto()
@@ -42,34 +41,38 @@ class Change(Enum):
     """Members of a consumer group are gone."""
 
 
-class After(NamedTuple):
-    """The change that the core hears of again when the records of an outcome are written, or cannot be."""
+class OnWritten(NamedTuple):
+    """The change that the core hears of again when the records of a result are written, or cannot be."""
 
-    change: Change
+    change: WrittenChange
     group_id: str
     generation: int = -1
 
 
-class Outcome:
-    __slots__ = ("after", "answers", "commits", "entries")
+class CoordinatorResult:
+    """Responses and records of one decision about groups."""
+
+    __slots__ = ("commits", "entries", "on_written", "responses")
 
     def __init__(
         self,
-        answers: list[tuple[Token, Response]] | None = None,
+        responses: list[tuple[Token, ResponseValue]] | None = None,
         entries: list[Entry] | None = None,
-        after: After | None = None,
+        on_written: OnWritten | None = None,
         commits: list[OffsetChanges] | None = None,
     ) -> None:
-        self.answers: list[tuple[Token, Response]] = [] if answers is None else answers
+        self.responses: list[tuple[Token, ResponseValue]] = [] if responses is None else responses
         self.entries: list[Entry] = [] if entries is None else entries
-        self.after = after
+        self.on_written = on_written
         # Committed offsets beside the records: they are many, and written by hand.
         self.commits: list[OffsetChanges] = [] if commits is None else commits
 
     @property
     def has_records(self) -> bool:
+        """True if there is something to write."""
         return bool(self.entries or self.commits)
 
-    def answer(self, token: Token, response: Response) -> Outcome:
-        self.answers.append((token, response))
+    def respond_to(self, token: Token, response: ResponseValue) -> CoordinatorResult:
+        """Adds the response to a request that waits, and returns itself."""
+        self.responses.append((token, response))
         return self

@@ -1,4 +1,4 @@
-"""What a coordinator needs to know of the broker's configuration."""
+"""The broker's configuration as far as a group coordinator needs it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """One partition of `__consumer_offsets` as a machine: the groups and offsets that belong to it.
 
-A method looks at the state and gives an `Outcome`: answers and records. What is written down changes only by `apply`,
-which the shell calls for each record it has appended, and in a loop when it loads the partition after a failover. What
-a classic group has in memory beside that (who waits, who was given an id) is lost with its coordinator, as in Kafka:
-members find the new one and join again.
+A method looks at the state and returns a `CoordinatorResult`: responses and records. The written state changes only by
+`apply`, which the shell calls for each record that it has appended, and in a loop when it loads the partition after a
+failover. The state of a classic group that is only in memory (who waits, who has been given an id) is lost with its
+coordinator, as in Kafka: members find the new one and join again.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from typing import assert_never
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
+from strandline.base.tokens import Token
 from strandline.groups.classic import protocol
 from strandline.groups.classic.group import DEAD, EMPTY, ClassicGroup
 from strandline.groups.classic.protocol import ClassicProtocol
 from strandline.groups.classic.rebalance import join_refused, sync_refused
 from strandline.groups.consumer import protocol as consumer
-from strandline.groups.consumer import records as made
+from strandline.groups.consumer import records as consumer_records
 from strandline.groups.consumer.group import GROUP_STABLE as CONSUMER_STABLE
 from strandline.groups.consumer.group import ConsumerGroup
 from strandline.groups.consumer.protocol import ConsumerProtocol
 from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.groups.members import Caller
-from strandline.groups.migration.classic_requests import MixedRequests
-from strandline.groups.migration.migration import Mixed
+from strandline.groups.migration.classic_requests import ClassicMemberRequests
+from strandline.groups.migration.migration import GroupMigration
 from strandline.groups.offset_requests import OffsetRequests
-from strandline.groups.offsets import Offsets
+from strandline.groups.offsets import GroupOffsets
 from strandline.groups.rebalance_times import RebalanceTimes
-from strandline.groups.result import After, Change, Entry, Outcome, Token
+from strandline.groups.result import CoordinatorResult, Entry, OnWritten, WrittenChange
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
@@ -54,6 +55,8 @@ Group = ClassicGroup | ConsumerGroup
 
 
 class GroupShard:
+    """The groups and offsets of one partition."""
+
     def __init__(self, settings: GroupSettings, topics: Topics, random: Random, counters: Counters) -> None:
         self.settings = settings
         self.topics = topics
@@ -61,15 +64,17 @@ class GroupShard:
         self.times = RebalanceTimes(counters)
         self.classic = ClassicProtocol(settings, self.timers, random, self.times)
         self.consumer = ConsumerProtocol(settings, self.timers, random, self.times)
-        self.mixed = Mixed(settings, self.consumer, random)
-        self.mixed_requests = MixedRequests(self.mixed, self.consumer, self.timers, topics)
+        self.migration = GroupMigration(settings, self.consumer, random)
+        self.classic_member_requests = ClassicMemberRequests(
+            self.migration, self.consumer, self.timers, topics
+        )
         self.groups: dict[str, Group] = {}
         # Classic groups that take the place of empty consumer groups once the tombstones of those are written.
         self._classic_in_place: dict[str, ClassicGroup] = {}
-        self.offsets = Offsets()
+        self.offsets = GroupOffsets()
         self.offset_requests = OffsetRequests(settings, topics, self.groups, self.offsets, self.classic)
 
-    # What is written down
+    # The written state
 
     def apply(self, key: Message, value: Message | None) -> None:
         match key:
@@ -92,8 +97,8 @@ class GroupShard:
                 self.classic.forget_deadlines(group)
         elif isinstance(group, ClassicGroup):
             group.apply_assignments(value)
-        elif group_id in self.mixed_requests.downgraded:
-            self.groups[group_id] = self.mixed_requests.downgraded.pop(group_id)
+        elif group_id in self.classic_member_requests.downgraded:
+            self.groups[group_id] = self.classic_member_requests.downgraded.pop(group_id)
         else:
             self.groups[group_id] = ClassicGroup.from_record(group_id, value)
 
@@ -111,10 +116,10 @@ class GroupShard:
             if group_id in self._classic_in_place:
                 self.groups[group_id] = self._classic_in_place.pop(group_id)
             return
-        _apply_to_group(group, key, value)
+        group.apply(key, value)
 
     def replay(self, key: Message, value: Message | None, producer_id: int = -1) -> None:
-        """`apply` while loading: a later record of a classic group replaces what an earlier one made."""
+        """`apply` while loading: a later record of a classic group replaces what an earlier one consumer_records."""
         if producer_id >= 0:
             assert isinstance(key, records.OffsetCommitKey), "only offsets are written in transactions"
             assert value is None or isinstance(value, records.OffsetCommitValue)
@@ -140,44 +145,48 @@ class GroupShard:
             self.classic.loaded(group, now)
             if group.members and group.leader is None:
                 # It was a consumer group just before: some of its partitions may be nobody's.
-                outcome = self.classic.rebalance(group, now)
-                assert not outcome.has_records, "nobody has rejoined yet"
-                assert not outcome.answers
+                result = self.classic.rebalance(group, now)
+                assert not result.has_records, "nobody has rejoined yet"
+                assert not result.responses
 
     # Requests of the classic protocol
 
-    def join(self, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment) -> Outcome:
+    def join(self, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment) -> CoordinatorResult:
         settings = self.settings
         if (
             not settings.session_timeout_min_ms
             <= request.session_timeout_ms
             <= settings.session_timeout_max_ms
         ):
-            return Outcome().answer(token, join_refused(request.member_id, ErrorCode.INVALID_SESSION_TIMEOUT))
+            return CoordinatorResult().respond_to(
+                token, join_refused(request.member_id, ErrorCode.INVALID_SESSION_TIMEOUT)
+            )
         group = self.groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
             return self.classic.join(group, request, caller, token, now)
         if group is not None and not group.is_empty:
-            return self.mixed_requests.join(group, request, caller, token, now)
+            return self.classic_member_requests.join(group, request, caller, token, now)
         if request.member_id:
-            return Outcome().answer(token, join_refused(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+            return CoordinatorResult().respond_to(
+                token, join_refused(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID)
+            )
         new = ClassicGroup(group_id=request.group_id, state_since_ms=now.wall_ms)
         if group is None:
             self.groups[request.group_id] = new
             return self.classic.join(new, request, caller, token, now)
         self._classic_in_place[request.group_id] = new
-        outcome = self.classic.join(new, request, caller, token, now)
-        assert not outcome.has_records, "a new classic group writes nothing before its first generation"
-        outcome.entries = made.group_tombstones(group)
-        outcome.after = After(Change.CLASSIC_IN_PLACE, request.group_id)
-        return outcome
+        result = self.classic.join(new, request, caller, token, now)
+        assert not result.has_records, "a new classic group writes nothing before its first generation"
+        result.entries = consumer_records.group_tombstones(group)
+        result.on_written = OnWritten(WrittenChange.CLASSIC_IN_PLACE, request.group_id)
+        return result
 
-    def sync(self, request: SyncGroupRequest, token: Token, now: Moment) -> Outcome:
+    def sync(self, request: SyncGroupRequest, token: Token, now: Moment) -> CoordinatorResult:
         group = self.groups.get(request.group_id)
         if group is None:
-            return Outcome().answer(token, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+            return CoordinatorResult().respond_to(token, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
         if isinstance(group, ConsumerGroup):
-            return self.mixed_requests.sync(group, request, token, now)
+            return self.classic_member_requests.sync(group, request, token, now)
         return self.classic.sync(group, request, token, now)
 
     def heartbeat(self, request: HeartbeatRequest, now: Moment) -> HeartbeatResponse:
@@ -186,19 +195,21 @@ class GroupShard:
             return HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
         try:
             if isinstance(group, ConsumerGroup):
-                return HeartbeatResponse(error_code=self.mixed_requests.heartbeat(group, request, now))
+                return HeartbeatResponse(
+                    error_code=self.classic_member_requests.heartbeat(group, request, now)
+                )
             return HeartbeatResponse(error_code=self.classic.heartbeat(group, request, now))
         except KafkaError as error:
             return HeartbeatResponse(error_code=error.code)
 
-    def leave(self, request: LeaveGroupRequest, version: int, token: Token, now: Moment) -> Outcome:
+    def leave(self, request: LeaveGroupRequest, version: int, token: Token, now: Moment) -> CoordinatorResult:
         if version < 3:
             request = LeaveGroupRequest(
                 group_id=request.group_id, members=(MemberIdentity(member_id=request.member_id),)
             )
         group = self.groups.get(request.group_id)
         if group is None:
-            outcome = Outcome()
+            result = CoordinatorResult()
             members = [
                 MemberResponse(
                     member_id=identity.member_id,
@@ -208,51 +219,51 @@ class GroupShard:
                 for identity in request.members
             ]
         elif isinstance(group, ConsumerGroup):
-            outcome, members = self.mixed_requests.leave(group, request, now)
+            result, members = self.classic_member_requests.leave(group, request, now)
         else:
-            outcome, members = self.classic.leave(group, request, now)
+            result, members = self.classic.leave(group, request, now)
         if version < 3:
-            return outcome.answer(token, LeaveGroupResponse(error_code=members[0].error_code))
-        return outcome.answer(token, LeaveGroupResponse(error_code=ErrorCode.NONE, members=tuple(members)))
+            return result.respond_to(token, LeaveGroupResponse(error_code=members[0].error_code))
+        return result.respond_to(token, LeaveGroupResponse(error_code=ErrorCode.NONE, members=tuple(members)))
 
     # Requests of the consumer protocol
 
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, caller: Caller, token: Token, now: Moment
-    ) -> Outcome:
+    ) -> CoordinatorResult:
         try:
             self.consumer.check(request, caller.api_version)
             if request.member_epoch < 0:
                 return self._consumer_leave(request, token, now)
-            outcome = Outcome()
-            group = self._consumer_group_for(request, outcome, now)
+            result = CoordinatorResult()
+            group = self._consumer_group_for(request, result, now)
             entries, response = self.consumer.plan_heartbeat(group, request, caller, self.topics, now)
             old = self.groups.get(request.group_id)
             if isinstance(old, ClassicGroup):
-                self.mixed_requests.release_waiting(old, outcome)
+                self.classic_member_requests.release_waiting(old, result)
         except KafkaError as error:
-            return Outcome().answer(token, heartbeat_refused(error.code, error.message))
-        outcome.entries += entries
-        if outcome.after is None:
-            outcome.after = After(Change.HEARTBEAT, request.group_id)
-        return outcome.answer(token, response)
+            return CoordinatorResult().respond_to(token, heartbeat_refused(error.code, error.message))
+        result.entries += entries
+        if result.on_written is None:
+            result.on_written = OnWritten(WrittenChange.HEARTBEAT, request.group_id)
+        return result.respond_to(token, response)
 
-    def consumer_joins(self, joins: list[Join], now: Moment) -> Outcome | None:
-        """Several members that join one group at the same moment; None where each has to be looked at by itself."""
+    def consumer_joins(self, joins: list[Join], now: Moment) -> CoordinatorResult | None:
+        """Several members that join one group at the same moment; None where each has to be planned by itself."""
         group_id = joins[0].request.group_id
         group = self.groups.get(group_id) or ConsumerGroup(group_id)
         if not isinstance(group, ConsumerGroup) or not self.consumer.can_join_together(group, joins):
             return None
         entries, responses = self.consumer.plan_joining(group, joins, self.topics, now)
-        outcome = Outcome(entries=entries, after=After(Change.HEARTBEAT, group_id))
+        result = CoordinatorResult(entries=entries, on_written=OnWritten(WrittenChange.HEARTBEAT, group_id))
         for join, response in zip(joins, responses, strict=True):
-            outcome.answer(join.token, response)
-        return outcome
+            result.respond_to(join.token, response)
+        return result
 
     def _consumer_group_for(
-        self, request: ConsumerGroupHeartbeatRequest, outcome: Outcome, now: Moment
+        self, request: ConsumerGroupHeartbeatRequest, result: CoordinatorResult, now: Moment
     ) -> ConsumerGroup:
-        """The group, or what a classic one becomes; the records of that go to `outcome`."""
+        """The group, or the one that a classic group becomes; the records of that go to `result`."""
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -261,15 +272,17 @@ class GroupShard:
         if group is None:
             return ConsumerGroup(request.group_id)
         if group.state == EMPTY:
-            outcome.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
+            result.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
             return ConsumerGroup(request.group_id)
-        upgraded = self.mixed.upgraded(group, self.topics)
-        outcome.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
-        outcome.entries += made.group_records(upgraded, now.wall_ms)
-        outcome.after = After(Change.UPGRADE, group.group_id)
+        upgraded = self.migration.upgraded(group, self.topics)
+        result.entries.append(Entry(records.GroupMetadataKey(group=group.group_id), None))
+        result.entries += consumer_records.group_records(upgraded, now.wall_ms)
+        result.on_written = OnWritten(WrittenChange.UPGRADE, group.group_id)
         return upgraded
 
-    def _consumer_leave(self, request: ConsumerGroupHeartbeatRequest, token: Token, now: Moment) -> Outcome:
+    def _consumer_leave(
+        self, request: ConsumerGroupHeartbeatRequest, token: Token, now: Moment
+    ) -> CoordinatorResult:
         group = self.groups.get(request.group_id)
         if not isinstance(group, ConsumerGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
@@ -281,33 +294,37 @@ class GroupShard:
             member_epoch=request.member_epoch,
             heartbeat_interval_ms=0,
         )
-        outcome = self.mixed_requests.removal(group, gone, now) if gone else Outcome(entries=entries)
-        return outcome.answer(token, response)
+        result = (
+            self.classic_member_requests.removal(group, gone, now)
+            if gone
+            else CoordinatorResult(entries=entries)
+        )
+        return result.respond_to(token, response)
 
-    # What happens by itself
+    # Writes and time
 
-    def written(self, after: After, now: Moment) -> Outcome:
+    def written(self, on_written: OnWritten, now: Moment) -> CoordinatorResult:
         """The records of a change are committed."""
-        group = self.groups.get(after.group_id)
-        match after.change:
-            case Change.ASSIGNMENT:
+        group = self.groups.get(on_written.group_id)
+        match on_written.change:
+            case WrittenChange.ASSIGNMENT:
                 if isinstance(group, ClassicGroup):
-                    return self.classic.assignment_written(group, after, now)
-            case Change.DOWNGRADE:
+                    return self.classic.assignment_written(group, on_written, now)
+            case WrittenChange.DOWNGRADE:
                 if isinstance(group, ClassicGroup):
                     return self._rebalance_downgraded(group, now)
-            case Change.UPGRADE:
+            case WrittenChange.UPGRADE:
                 if isinstance(group, ConsumerGroup):
                     self.consumer.loaded(group, now)
                     self._note_completion(group, now)
-            case Change.HEARTBEAT | Change.REMOVAL:
+            case WrittenChange.HEARTBEAT | WrittenChange.REMOVAL:
                 if isinstance(group, ConsumerGroup):
                     self._note_completion(group, now)
-            case Change.CLASSIC_IN_PLACE:
+            case WrittenChange.CLASSIC_IN_PLACE:
                 pass  # it was put in place when the tombstones were applied
             case _:
-                assert_never(after.change)
-        return Outcome()
+                assert_never(on_written.change)
+        return CoordinatorResult()
 
     def _note_completion(self, group: ConsumerGroup, now: Moment) -> None:
         if self.times.is_going_on(group.group_id):
@@ -316,49 +333,54 @@ class GroupShard:
             elif group.state == CONSUMER_STABLE:
                 self.times.complete(group.group_id, now)
 
-    def write_failed(self, after: After, code: int, now: Moment) -> Outcome:
+    def write_failed(self, on_written: OnWritten, code: int, now: Moment) -> CoordinatorResult:
         """The records of a change could not be appended, or were not committed in time."""
-        group = self.groups.get(after.group_id)
-        self.mixed_requests.downgraded.pop(after.group_id, None)
-        match after.change:
-            case Change.ASSIGNMENT:
+        group = self.groups.get(on_written.group_id)
+        self.classic_member_requests.downgraded.pop(on_written.group_id, None)
+        match on_written.change:
+            case WrittenChange.ASSIGNMENT:
                 if isinstance(group, ClassicGroup):
-                    return self.classic.assignment_not_written(group, after, code, now)
-            case Change.DOWNGRADE if isinstance(group, ClassicGroup):
+                    return self.classic.assignment_not_written(group, on_written, code, now)
+            case WrittenChange.DOWNGRADE if isinstance(group, ClassicGroup):
                 # It is in the log, and only nobody has confirmed it in time.
                 return self._rebalance_downgraded(group, now)
-            case Change.UPGRADE if isinstance(group, ConsumerGroup):
+            case WrittenChange.UPGRADE if isinstance(group, ConsumerGroup):
                 # It is in the log here too: its members have their sessions, as if it were confirmed.
                 self.consumer.loaded(group, now)
                 self.consumer.watch_again(group, now)
-            case Change.HEARTBEAT | Change.REMOVAL | Change.DOWNGRADE | Change.UPGRADE:
+            case (
+                WrittenChange.HEARTBEAT
+                | WrittenChange.REMOVAL
+                | WrittenChange.DOWNGRADE
+                | WrittenChange.UPGRADE
+            ):
                 if isinstance(group, ConsumerGroup):
                     self.consumer.watch_again(group, now)
-            case Change.CLASSIC_IN_PLACE:
-                return self._classic_not_in_place(after.group_id, code)
+            case WrittenChange.CLASSIC_IN_PLACE:
+                return self._classic_not_in_place(on_written.group_id, code)
             case _:
-                assert_never(after.change)
-        return Outcome()
+                assert_never(on_written.change)
+        return CoordinatorResult()
 
-    def _classic_not_in_place(self, group_id: str, code: int) -> Outcome:
+    def _classic_not_in_place(self, group_id: str, code: int) -> CoordinatorResult:
         """The consumer group stays, so the member that would have begun the classic one has to join again."""
-        outcome = Outcome()
+        result = CoordinatorResult()
         abandoned = self._classic_in_place.pop(group_id, None)
         if abandoned is not None:
             self.classic.forget_deadlines(abandoned)
             for member in abandoned.members.values():
                 if member.join_token is not None:
-                    outcome.answer(member.join_token, join_refused(member.member_id, code))
-        return outcome
+                    result.respond_to(member.join_token, join_refused(member.member_id, code))
+        return result
 
-    def _rebalance_downgraded(self, group: ClassicGroup, now: Moment) -> Outcome:
+    def _rebalance_downgraded(self, group: ClassicGroup, now: Moment) -> CoordinatorResult:
         for member_id in group.members:
             self.consumer.forget_deadlines(group.group_id, member_id)
         self.classic.loaded(group, now)
         return self.classic.rebalance(group, now)
 
     def waiting_members(self) -> list[tuple[Token, Struct]]:
-        """Whoever waits for a rebalance, with the answer that would be given; the coordinator is going away."""
+        """Requests that wait for a rebalance, with the response that each would get; the coordinator is going away."""
         found: list[tuple[Token, Struct]] = []
         for group in self.groups.values():
             for member in group.members.values() if isinstance(group, ClassicGroup) else ():
@@ -368,71 +390,75 @@ class GroupShard:
                     found.append((member.sync_token, SyncGroupResponse(error_code=0, assignment=b"")))
         return found
 
-    def expire(self, now: Moment) -> list[Outcome]:
-        """What has to happen because time has passed."""
-        outcomes = []
+    def expire(self, now: Moment) -> list[CoordinatorResult]:
+        """The results of deadlines that have passed."""
+        results = []
         # Together: each removal is planned on the group as it is written, which knows nothing of the others yet.
         gone: dict[str, dict[str, None]] = {}
         for kind, group_id, *rest in self.timers.due(now.monotonic):
             group = self.groups.get(group_id)
             if isinstance(group, ClassicGroup):
                 if kind == protocol.JOIN:
-                    outcomes.append(self.classic.join_expired(group, now))
+                    results.append(self.classic.join_expired(group, now))
                 elif kind == protocol.SYNC:
-                    outcomes.append(self.classic.sync_expired(group, now))
+                    results.append(self.classic.sync_expired(group, now))
                 elif kind == protocol.SESSION:
-                    outcomes.append(self.classic.session_expired(group, rest[0], now))
+                    results.append(self.classic.session_expired(group, rest[0], now))
             elif isinstance(group, ConsumerGroup) and kind in consumer.DEADLINES and rest[0] in group.members:
                 gone.setdefault(group_id, {})[rest[0]] = None
         for group_id, member_ids in gone.items():
             group = self.groups.get(group_id)
             assert isinstance(group, ConsumerGroup)
-            outcomes.append(self.mixed_requests.removal(group, list(member_ids), now))
-        return outcomes
+            results.append(self.classic_member_requests.removal(group, list(member_ids), now))
+        return results
 
-    def expire_offsets(self, now: Moment) -> Outcome:
-        """Offsets nobody can want any more, and empty groups without offsets, as tombstones."""
-        outcome = Outcome()
+    def expire_offsets(self, now: Moment) -> CoordinatorResult:
+        """Tombstones of offsets that have expired, and of empty groups without offsets."""
+        result = CoordinatorResult()
         for group_id in self.offsets.groups():
-            outcome.entries += self.offset_requests.expired(group_id, now)
+            result.entries += self.offset_requests.expired(group_id, now)
         expired: dict[str, int] = {}
-        for entry in outcome.entries:
+        for entry in result.entries:
             assert isinstance(entry.key, records.OffsetCommitKey)
             expired[entry.key.group] = expired.get(entry.key.group, 0) + 1
         for group_id, group in self.groups.items():
             count = sum(len(partitions) for partitions in self.offsets.of_group(group_id).values())
             is_unused = count == expired.get(group_id, 0) and not self.offsets.pending_places(group_id)
             if self._is_empty(group) and is_unused:
-                outcome.entries += self._group_tombstones(group)
-        return outcome
+                result.entries += self._group_tombstones(group)
+        return result
 
-    def offsets_of_topic_gone(self, topic: str) -> Outcome:
+    def offsets_of_topic_gone(self, topic: str) -> CoordinatorResult:
         groups = self.offsets.groups_with(topic)
-        return Outcome(entries=[e for group_id in groups for e in self.offsets.tombstones(group_id, [topic])])
+        return CoordinatorResult(
+            entries=[e for group_id in groups for e in self.offsets.tombstones(group_id, [topic])]
+        )
 
-    def offsets_without_topic(self) -> Outcome:
-        """Of topics that went while there was no coordinator, or it could not write that down. Others may have been
-        made under the same names since."""
-        outcome = Outcome()
+    def offsets_without_topic(self) -> CoordinatorResult:
+        """Tombstones of offsets of topics that went while there was no coordinator, or it could not write.
+
+        Others may have been created under the same names since.
+        """
+        result = CoordinatorResult()
         for topic in self.offsets.topics():
             topic_id = self.topics.topic_id(topic)
             if topic_id is None:
-                outcome.entries += self.offsets_of_topic_gone(topic).entries
+                result.entries += self.offsets_of_topic_gone(topic).entries
             else:
-                outcome.entries += self.offsets.former(topic, topic_id)
-        return outcome
+                result.entries += self.offsets.former(topic, topic_id)
+        return result
 
-    def delete_group(self, group_id: str) -> tuple[Outcome, int]:
-        """Tombstones of an empty group and its offsets, and the error code of the answer."""
+    def delete_group(self, group_id: str) -> tuple[CoordinatorResult, int]:
+        """Tombstones of an empty group and its offsets, and the error code of the response."""
         group = self.groups.get(group_id)
         if group is None and not self.offsets.of_group(group_id):
-            return Outcome(), ErrorCode.GROUP_ID_NOT_FOUND
+            return CoordinatorResult(), ErrorCode.GROUP_ID_NOT_FOUND
         if group is not None and not self._is_empty(group):
-            return Outcome(), ErrorCode.NON_EMPTY_GROUP
+            return CoordinatorResult(), ErrorCode.NON_EMPTY_GROUP
         entries = self.offsets.tombstones(group_id)
         if group is not None:
             entries += self._group_tombstones(group)
-        return Outcome(entries=entries), ErrorCode.NONE
+        return CoordinatorResult(entries=entries), ErrorCode.NONE
 
     def _is_empty(self, group: Group) -> bool:
         if isinstance(group, ConsumerGroup):
@@ -441,39 +467,9 @@ class GroupShard:
 
     def _group_tombstones(self, group: Group) -> list[Entry]:
         if isinstance(group, ConsumerGroup):
-            return made.group_tombstones(group)
+            return consumer_records.group_tombstones(group)
         return [Entry(records.GroupMetadataKey(group=group.group_id), None)]
 
     def check_invariants(self) -> None:
         for group in self.groups.values():
             group.check_invariants()
-
-
-def _apply_to_group(group: ConsumerGroup, key: Message, value: Message | None) -> None:
-    match key, value:
-        case records.ConsumerGroupMetadataKey(), records.ConsumerGroupMetadataValue():
-            group.apply_metadata(value)
-        case records.ConsumerGroupMemberMetadataKey(), records.ConsumerGroupMemberMetadataValue() | None:
-            group.apply_member(key.member_id, value)
-        case (
-            records.ConsumerGroupTargetAssignmentMetadataKey(),
-            records.ConsumerGroupTargetAssignmentMetadataValue(),
-        ):
-            group.apply_target_epoch(value)
-        case (
-            records.ConsumerGroupTargetAssignmentMemberKey(),
-            records.ConsumerGroupTargetAssignmentMemberValue() | None,
-        ):
-            group.apply_target(key.member_id, value)
-        case (
-            records.ConsumerGroupCurrentMemberAssignmentKey(),
-            records.ConsumerGroupCurrentMemberAssignmentValue() | None,
-        ):
-            group.apply_current(key.member_id, value)
-        case (
-            records.ConsumerGroupRegularExpressionKey(),
-            records.ConsumerGroupRegularExpressionValue() | None,
-        ):
-            group.apply_regex(key.regular_expression, value)
-        case _:
-            pass  # a tombstone of the target's epoch goes with the group's; older kinds of records say nothing more

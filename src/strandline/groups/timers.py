@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
-Key = tuple[str, ...]
+TimerKey = tuple[str, ...]
 
 
 class _Deadline:
@@ -24,11 +24,11 @@ class _Deadline:
 
 class Timers:
     def __init__(self) -> None:
-        self._deadlines: dict[Key, _Deadline] = {}
-        self._heap: list[tuple[float, int, Key]] = []
+        self._deadlines: dict[TimerKey, _Deadline] = {}
+        self._heap: list[tuple[float, int, TimerKey]] = []
         self._sequence = 0
 
-    def schedule(self, key: Key, deadline: float) -> None:
+    def schedule(self, key: TimerKey, deadline: float) -> None:
         self._sequence += 1
         found = self._deadlines.get(key)
         if found is not None and found.queued_at <= deadline:
@@ -40,17 +40,17 @@ class Timers:
         found.sequence = found.queued_as = self._sequence
         heapq.heappush(self._heap, (deadline, self._sequence, key))
 
-    def cancel(self, key: Key) -> None:
+    def cancel(self, key: TimerKey) -> None:
         self._deadlines.pop(key, None)
 
-    def has(self, key: Key) -> bool:
+    def has(self, key: TimerKey) -> bool:
         return key in self._deadlines
 
     def next_deadline(self) -> float | None:
         """When to look: at the next deadline, or at one that was cancelled or put off."""
         return self._heap[0][0] if self._heap else None
 
-    def due(self, now: float) -> Iterator[Key]:
+    def due(self, now: float) -> Iterator[TimerKey]:
         """Takes the deadlines that have passed, one at a time: what the caller does may add or cancel others."""
         heap = self._heap
         while heap and heap[0][0] <= now:

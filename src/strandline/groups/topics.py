@@ -1,4 +1,4 @@
-"""What a coordinator sees of the cluster's topics."""
+"""The cluster's topics as a group coordinator sees them."""
 
 from __future__ import annotations
 

@@ -52,13 +52,13 @@ class LoopThread:
         if not self._thread.is_alive():
             work.close()
             raise RuntimeError("the interpreter exits: close blocking clients before that")
-        asked: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        token = _CALLER.set(asked)
+        calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        token = _CALLER.set(calls)
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         _CALLER.reset(token)
-        future.add_done_callback(lambda _: asked.put(None))
+        future.add_done_callback(lambda _: calls.put(None))
         try:
-            while (act := asked.get()) is not None:
+            while (act := calls.get()) is not None:
                 act()
             return future.result()
         except BaseException:
@@ -77,7 +77,7 @@ class LoopThread:
             if not result.done():
                 give(outcome)
 
-        def answer() -> None:
+        def respond() -> None:
             try:
                 found = act()
             except Exception as error:
@@ -85,7 +85,7 @@ class LoopThread:
             else:
                 loop.call_soon_threadsafe(settle, result.set_result, found)
 
-        caller.put(answer)
+        caller.put(respond)
         return await result
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:

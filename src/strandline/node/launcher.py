@@ -39,7 +39,7 @@ _PARENT_CHECK_SECONDS = 0.5
 def embedded_settings(
     *, port: int, data: str, host: str = "localhost", given: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """What `strandline up` runs with: one node in both roles, reachable from this machine; `given` comes on top.
+    """The settings of `strandline up`: one node in both roles, reachable from this machine; `given` overrides them.
 
     Raises UnusableDirectory for a path that the settings cannot name.
     """
@@ -67,11 +67,11 @@ def fit_to_nodes(settings: dict[str, str], nodes: int) -> list[str]:
     """Lowers what asks for more replicas than there are nodes; what was lowered, in words."""
     said = []
     for key in ("offsets.topic.replication.factor", "transaction.state.log.replication.factor"):
-        wanted = settings.get(key) or _REPLICAS_BY_DEFAULT
-        if wanted.isdigit() and int(wanted) > nodes:
+        factor = settings.get(key) or _REPLICAS_BY_DEFAULT
+        if factor.isdigit() and int(factor) > nodes:
             settings[key] = str(nodes)
             said.append(
-                f"{key} is {nodes}, not {wanted}: there {'is one node' if nodes == 1 else f'are {nodes} nodes'}"
+                f"{key} is {nodes}, not {factor}: there {'is one node' if nodes == 1 else f'are {nodes} nodes'}"
             )
     return said
 
@@ -175,14 +175,14 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     """Runs a node until SIGTERM, SIGINT or SIGHUP, which ends it cleanly; a second one ends it at once."""
     node = RunningNode(config, events)
     loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
+    stop_requested = asyncio.Event()
 
     def stop() -> None:
-        asked.set()
+        stop_requested.set()
         starting.cancel()  # nothing to do with one that has started
 
     def on_signal() -> None:
-        if asked.is_set():
+        if stop_requested.is_set():
             events.warn("stopped at once, on the second signal")
             os._exit(130)
         stop()
@@ -200,7 +200,7 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     gc.collect()
     gc.freeze()
     on_ready(node)
-    await asked.wait()
+    await stop_requested.wait()
     watching.cancel()
     events.info("stopping", node=config.node_id)
     await node.stop()

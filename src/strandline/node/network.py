@@ -22,7 +22,7 @@ from strandline.ports.disk import File
 from strandline.ports.network import Peer, UnresolvedHostError
 
 # What getaddrinfo gives: family, type, protocol, canonical name, and an address that begins with host and port.
-Address = tuple[int, int, int, str, tuple[Any, ...]]
+SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
 
 # Connections that may wait to be accepted.
 BACKLOG: Final = 1024
@@ -242,7 +242,7 @@ def _no_address(host: str, port: int, error: ValueError) -> OSError:
     return UnresolvedHostError(errno.EINVAL, f"{host}:{port} is no address: {error}")
 
 
-def _bind(addresses: list[Address], port: int) -> list[socket.socket]:
+def _bind(addresses: list[SocketAddress], port: int) -> list[socket.socket]:
     """A socket for each address, all on one port: where 0 is asked for, on one that is free on all of them."""
     for attempt in range(_FREE_PORT_ATTEMPTS):
         bound: list[socket.socket] = []
@@ -272,7 +272,7 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
         usable = [address for address in found if _is_usable(address[0])]
         if not usable:
             raise OSError(errno.EADDRNOTAVAIL, "this machine has no IPv6, and there is no other address")
-        return _bind(cast(list[Address], usable), port)
+        return _bind(cast(list[SocketAddress], usable), port)
     except OSError as error:
         raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from error
     except ValueError as error:

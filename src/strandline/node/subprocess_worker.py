@@ -1,8 +1,8 @@
 """Work in another process, step by step: a child that is started for it and ends with it.
 
-The parent sends the work and its values, then a byte for each step; the child answers each with a pickled value. When
-its input ends, because the parent is done with it or dead, the child ends too. What goes between them comes from this
-program alone.
+The parent sends the work and its values, then a byte for each step; the child responds to each with a pickled value.
+When its input ends, because the parent is done with it or dead, the child ends too. Only this program writes to either
+end of the pipes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ T = TypeVar("T")
 _SIZE: Final = Struct(">I")
 _NEXT: Final = b"\x01"
 _VALUE, _END, _RAISED = range(3)
-# Whoever waits for an answer goes first where the processors are busy; a tenth of one is left for this even then.
+# Requests of clients go first where the processors are busy; a tenth of one is left for this work even then.
 _NICENESS: Final = 10
 
 
-class WalkApart(Generic[T]):
+class SubprocessWalk(Generic[T]):
+    """The values of a generator that runs in a child process."""
+
     def __init__(
         self, workers: Workers, work: Callable[..., Iterator[T]], values: tuple[object, ...]
     ) -> None:
@@ -66,12 +68,12 @@ class WalkApart(Generic[T]):
             child.stdin.write(message)
             child.stdin.write(_NEXT)
             child.stdin.flush()
-            answer = _receive(child.stdout)
+            response = _receive(child.stdout)
         except (OSError, ValueError):
-            answer = None
-        if answer is None:
+            response = None
+        if response is None:
             raise WorkLost(f"the process that was to do this work ended with {_wait_for_end(child)}")
-        kind, value = pickle.loads(answer)
+        kind, value = pickle.loads(response)
         if kind == _VALUE:
             return value  # type: ignore[no-any-return]
         self._child = None
@@ -111,23 +113,23 @@ def _receive(pipe: IO[bytes]) -> bytes | None:
     return message if len(message) == size else None
 
 
-def _work_for_parent(requests: IO[bytes], answers: IO[bytes]) -> None:
+def _work_for_parent(requests: IO[bytes], responses: IO[bytes]) -> None:
     message = _receive(requests)
     if message is None:
         return
     work, values = pickle.loads(message)
     steps: Iterator[Any] | None = None
     while requests.read(1) == _NEXT:
-        answer: tuple[int, object]
+        response: tuple[int, object]
         try:
             if steps is None:
                 steps = work(*values)
-            answer = (_VALUE, next(steps))
+            response = (_VALUE, next(steps))
         except StopIteration:
-            answer = (_END, None)
+            response = (_END, None)
         except Exception as error:
-            answer = (_RAISED, error)
-        _send(answers, pickle.dumps(answer))
+            response = (_RAISED, error)
+        _send(responses, pickle.dumps(response))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a leader checks of a batch that a client sends, before it has an offset.
+"""The checks of a batch that a client sends, before the leader gives it an offset.
 
 Records are not decoded: the header's own counts, sizes and timestamps are checked, and the CRC. A topic that asks for
 more (keys for compaction, another codec, log append time, a bound on old timestamps) has the batch rewritten.
@@ -42,7 +42,7 @@ _NAMED_MAX: Final = 1000
 _NOT_FOR_CLIENTS: Final = CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 
-class Intake:
+class BatchValidator:
     """A topic's rules for incoming batches, worked out from its configuration. Never changes."""
 
     __slots__ = (

@@ -1,6 +1,6 @@
 """The follower's role: what it fetches next and how far its own readers may see.
 
-1. It asks from its own end and says of which epoch its last record is; the leader answers with records that follow, or
+1. It asks from its own end and says of which epoch its last record is; the leader responds with records that follow, or
    with the point where the logs part. It goes back to that point, never to its high watermark (KIP-101, KIP-279).
 2. Its high watermark is the leader's, as far as its own log reaches.
 3. Records of a leader epoch that is over are not taken.
@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-class Follower:
+class PartitionFollower:
+    """The state of a replica that follows a leader."""
+
     __slots__ = ("epoch", "high_watermark", "leader_id", "node_id")
 
     def __init__(self, *, node_id: int, leader_id: int, epoch: int, high_watermark: int) -> None:
@@ -22,7 +24,7 @@ class Follower:
         self.high_watermark = high_watermark
 
     def leader_high_watermark_advanced(self, leader_high_watermark: int, end_offset: int) -> bool:
-        """The leader's high watermark came with an answer; whether one's own advanced."""
+        """Takes the leader's high watermark from a response; returns True if one's own has advanced."""
         known = min(leader_high_watermark, end_offset)
         if known <= self.high_watermark:
             return False
@@ -34,13 +36,13 @@ def truncation_point(
     epochs: Sequence[tuple[int, int]], end_offset: int, diverging_epoch: int, diverging_end: int
 ) -> int:
     """Where to cut one's log when the leader says that `diverging_epoch` ended at `diverging_end` in its own."""
-    found: tuple[int, int] | None = None
+    own: tuple[int, int] | None = None
     for number, (epoch, _) in enumerate(epochs):
         if epoch > diverging_epoch:
             break
         end = epochs[number + 1][1] if number + 1 < len(epochs) else end_offset
-        found = (epoch, end)
-    if found is None:
+        own = (epoch, end)
+    if own is None:
         return min(diverging_end, end_offset) if not epochs else min(diverging_end, epochs[0][1])
-    own_epoch, own_end = found
+    own_epoch, own_end = own
     return min(own_end, diverging_end) if own_epoch == diverging_epoch else min(own_end, end_offset)

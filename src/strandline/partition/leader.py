@@ -27,6 +27,8 @@ def high_watermark(in_sync_end_offsets: Iterable[int]) -> int:
 
 
 class FollowerProgress:
+    """The last fetch of one follower, as the leader sees it."""
+
     __slots__ = (
         "broker_epoch",
         "caught_up_at",
@@ -48,7 +50,9 @@ class FollowerProgress:
         self.keeps_up = False  # whether its last fetch showed that it was caught up a moment ago
 
 
-class Leader:
+class PartitionLeader:
+    """The state of a replica that leads: the progress of its followers, and who is in sync."""
+
     __slots__ = (
         "_end_offset",
         "_followers",
@@ -235,7 +239,7 @@ class Leader:
         return self._followers[replica].broker_epoch if replica in self._followers else -1
 
     def log_start_of(self, replica: int) -> int:
-        """What a follower last said; -1 as long as it has said nothing."""
+        """The log start offset that a follower last reported; -1 before its first fetch."""
         return self._followers[replica].log_start if replica in self._followers else -1
 
     def low_watermark(self, log_start: int, alive: Iterable[int]) -> int:
@@ -265,7 +269,7 @@ class Leader:
             return False
         is_known = partition_epoch == self.partition_epoch
         if is_known and self._proposed is not None and set(in_sync) != set(self._proposed):
-            # The image tells late what an answer has told before: nothing of what has been proposed since, which may
+            # The image tells late what a response has told before: nothing of what has been proposed since, which may
             # have been taken.
             return False
         self.in_sync = in_sync

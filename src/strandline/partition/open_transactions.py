@@ -4,8 +4,8 @@
    one, and never above the high watermark.
 2. One whose marker is not below the high watermark yet counts as open: a failover could take the marker back.
 3. A batch may open a transaction only if the coordinator knows that the partition is in it (KIP-890). Asking takes a
-   while; the marker of that transaction, if it comes meanwhile, makes the answer worthless. A guard stands for "asked,
-   and nothing came since".
+   while; the marker of that transaction, if it comes meanwhile, makes the response worthless. A guard stands for
+   "asked, and nothing came since".
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-# Questions to coordinators that are under way or were answered a moment ago, of one partition.
+# Requests to coordinators that are under way or got their response a moment ago, of one partition.
 GUARDS_MAX: Final = 10_000
 
 
 class VerificationGuard:
-    """One question to the coordinator."""
+    """One request to the coordinator for the state of a transaction."""
 
     __slots__ = ("begins_with_zero", "epoch", "lowest_sequence")
 
@@ -29,6 +29,8 @@ class VerificationGuard:
 
 
 class OpenTransactions:
+    """The open transactions of one partition, and the guards of those that may begin."""
+
     def __init__(self) -> None:
         # First offsets by producer, the earliest first: they are opened in the order of the log.
         self._open: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""What a partition knows of its producers: the rules of idempotence (KIP-98, KIP-360).
+"""The producers of a partition and the rules of idempotence (KIP-98, KIP-360).
 
 1. A batch of an epoch older than the producer's is refused (INVALID_PRODUCER_EPOCH).
 2. A batch that equals one of the last five is a retry: it gets its original offset, and nothing is appended. Like any
@@ -15,7 +15,7 @@
    not transactional is refused (INVALID_TXN_STATE). Batches without sequences come from a coordinator: only their epoch
    is checked.
 7. Of batches that wait together for the coordinator's word on their transaction, none may go ahead of the one with the
-   lowest sequence: if that one has to be sent again, those behind it must wait for it.
+   lowest sequence: if that one has to be sent again, those after it must wait for it.
 8. A marker of an epoch below the producer's is refused; of transaction version 2, where every transaction ends with an
    epoch of its own, also one of the same epoch while a transaction is open: it is a late marker of an earlier one.
    A marker of an older coordinator is refused (TRANSACTION_COORDINATOR_FENCED).
@@ -179,7 +179,7 @@ class Producers:
             )
 
     def aborted_by(self, producer_id: int, marker: Marker, offset: int) -> AbortedTransaction | None:
-        """What the index has to say about a marker at `offset`, which is about to be appended."""
+        """The entry of the transaction index for a marker at `offset` that is about to be appended, if it needs one."""
         producer = self._producers.get(producer_id)
         if marker.is_commit or producer is None or producer.txn_first_offset < 0:
             return None
@@ -278,7 +278,7 @@ class Producers:
         return [_newest_entry(producer_id, producer) for producer_id, producer in self._producers.items()]
 
     def snapshot(self) -> list[ProducerEntry]:
-        """What `load` takes: an entry for each remembered batch, a producer's oldest first.
+        """The entries that `load` takes: one for each remembered batch, a producer's oldest first.
 
         Kafka writes the newest alone, and reads the last entry of each producer, so that it can read these too.
         """

@@ -62,7 +62,7 @@ class Peer(Protocol):
     def lost(self, error: Exception | None) -> None: ...
 
 
-class Listener(Protocol):
+class ListeningSocket(Protocol):
     @property
     def port(self) -> int:
         """The real one, also where 0 was asked for."""
@@ -72,7 +72,7 @@ class Listener(Protocol):
 
 
 class Network(Protocol):
-    async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> Listener: ...
+    async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> ListeningSocket: ...
 
     async def connect(self, host: str, port: int, peer: Peer) -> None:
         """Raises OSError if nobody answers there, and UnresolvedHostError if it cannot be known where that is."""

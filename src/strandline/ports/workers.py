@@ -21,7 +21,7 @@ class Walk(Protocol[T_co]):
     """The values of a generator, each worked out off the loop. One step at a time."""
 
     def next(self) -> Awaitable[T_co | None]:
-        """The next value, or None behind the last one. Raises what the work raises."""
+        """The next value, or None after the last one. Raises what the work raises."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Voters come and go (KIP-853): the leader checks a change, appends the new set, and answers when it is committed.
+"""Voters come and go (KIP-853): the leader checks a change, appends the new set, and responds when it is committed.
 
 Rules (Raft's thesis in brackets; the order of the checks is Apache Kafka's):
 1. One change at a time: none begins while another is checked, or while the latest set is not committed [§4.1].
@@ -8,7 +8,7 @@ Rules (Raft's thesis in brackets; the order of the checks is Apache Kafka's):
 3. Who is added has fetched up to the end of the log a moment ago: a voter that lags holds back commits [§4.2.1].
 4. A leader that is removed leads on, not counting itself, until the set without it is committed; then it resigns, and
    the rest elect [§4.2.2].
-5. A change that is not answered in time is answered with REQUEST_TIMED_OUT; it may be committed all the same.
+5. A change that is not committed in time gets REQUEST_TIMED_OUT; it may be committed all the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class VoterChanges(Elections):
             for key in event.voters.keys:
                 if self._progress_of(role, key) is None:
                     role.replicas[key] = ReplicaProgress()
-            # Whoever is new is given its time; whoever is alone now needs nobody.
+            # A new voter gets its time to fetch; a leader that is alone now needs nobody.
             role.check_deadline = self._check_deadline(now)
             if role.change is not None and role.change.offset is None:
                 role.change.offset = event.offset
@@ -68,18 +68,18 @@ class VoterChanges(Elections):
     def _add_voter_requested(self, event: m.AddVoterRequested, now: float) -> list[Effect]:
         role = self.role
         if not isinstance(role, Leader):
-            return [m.AnswerVoterChange(token=event.token, error="NOT_LEADER_OR_FOLLOWER")]
+            return [m.RespondToVoterChange(token=event.token, error="NOT_LEADER_OR_FOLLOWER")]
         refusal = self._refusal(role)
         key = event.voter.key
         if refusal is None and self.history.last.by_id(key.replica_id) is not None:
             refusal = "DUPLICATE_VOTER", f"Node {key.replica_id} is a voter already; remove that one first."
         if refusal is not None:
-            return [m.AnswerVoterChange(token=event.token, error=refusal[0], message=refusal[1])]
+            return [m.RespondToVoterChange(token=event.token, error=refusal[0], message=refusal[1])]
         role.change = VoterChange(
             token=event.token,
             deadline=now + self._settings.request_timeout_s,
             checking=event.voter,
-            answers_when_committed=event.answers_when_committed,
+            responds_when_committed=event.responds_when_committed,
         )
         return [m.CheckVoter(voter=event.voter)]
 
@@ -102,9 +102,9 @@ class VoterChanges(Elections):
             return self._end_change(role, "REQUEST_TIMED_OUT", message)
         change.checking = None
         append = m.AppendVoters(epoch=role.epoch, voters=self.history.last.with_voter(voter))
-        if change.answers_when_committed:
+        if change.responds_when_committed:
             return [append]
-        return [append, m.AnswerVoterChange(token=change.token)]
+        return [append, m.RespondToVoterChange(token=change.token)]
 
     def _is_caught_up(self, role: Leader, key: m.ReplicaKey, now: float) -> bool:
         progress = role.replicas.get(key)
@@ -113,7 +113,7 @@ class VoterChanges(Elections):
     def _remove_voter_requested(self, event: m.RemoveVoterRequested, now: float) -> list[Effect]:
         role = self.role
         if not isinstance(role, Leader):
-            return [m.AnswerVoterChange(token=event.token, error="NOT_LEADER_OR_FOLLOWER")]
+            return [m.RespondToVoterChange(token=event.token, error="NOT_LEADER_OR_FOLLOWER")]
         refusal = self._refusal(role)
         if refusal is None and event.key not in self.voters:
             refusal = "VOTER_NOT_FOUND", f"Node {event.key.replica_id} with that directory is not a voter."
@@ -121,7 +121,7 @@ class VoterChanges(Elections):
             # Nobody could ever be elected again. Kafka says the same of the last voter.
             refusal = "VOTER_NOT_FOUND", "The last voter cannot be removed."
         if refusal is not None:
-            return [m.AnswerVoterChange(token=event.token, error=refusal[0], message=refusal[1])]
+            return [m.RespondToVoterChange(token=event.token, error=refusal[0], message=refusal[1])]
         role.change = VoterChange(token=event.token, deadline=now + self._settings.request_timeout_s)
         return [m.AppendVoters(epoch=role.epoch, voters=self.history.last.without_id(event.key.replica_id))]
 
@@ -139,20 +139,20 @@ class VoterChanges(Elections):
             error = "VOTER_NOT_FOUND"
         elif not event.voter.supports(self.history.version) or not event.voter.endpoints:
             error = "INVALID_REQUEST"
-        answer = m.AnswerVoterChange(token=event.token, error=error)
+        response = m.RespondToVoterChange(token=event.token, error=error)
         if error or self.history.last.by_id(event.voter.key.replica_id) == event.voter:
-            return [answer]
-        return [m.AppendVoters(epoch=self.epoch, voters=self.history.last.with_voter(event.voter)), answer]
+            return [response]
+        return [m.AppendVoters(epoch=self.epoch, voters=self.history.last.with_voter(event.voter)), response]
 
     def _version_upgrade_requested(self, event: m.VersionUpgradeRequested, now: float) -> list[Effect]:
         """Configured voters go into the log, each with the directory that it fetches into."""
         role = self.role
         if not isinstance(role, Leader):
-            return [m.AnswerVoterChange(token=event.token, error="NOT_CONTROLLER")]
+            return [m.RespondToVoterChange(token=event.token, error="NOT_CONTROLLER")]
         if self.history.is_dynamic:
-            return [m.AnswerVoterChange(token=event.token)]
+            return [m.RespondToVoterChange(token=event.token)]
         if self.high_watermark <= role.epoch_start:
-            return [m.AnswerVoterChange(token=event.token, error="REQUEST_TIMED_OUT")]
+            return [m.RespondToVoterChange(token=event.token, error="REQUEST_TIMED_OUT")]
         voters = self.history.last.with_directory(self.own)
         for key in role.directories.values():
             voters = voters.with_directory(key)
@@ -160,10 +160,10 @@ class VoterChanges(Elections):
         if unknown:
             message = f"The directories of voters {unknown} are not known yet: they have not fetched lately."
             return [
-                m.AnswerVoterChange(token=event.token, error="INVALID_UPDATE_VERSION", message=message),
+                m.RespondToVoterChange(token=event.token, error="INVALID_UPDATE_VERSION", message=message),
             ]
         if event.validates_only:
-            return [m.AnswerVoterChange(token=event.token)]
+            return [m.RespondToVoterChange(token=event.token)]
         self._know_directories(role, voters)
         role.change = VoterChange(token=event.token, deadline=now + self._settings.request_timeout_s)
         return [m.AppendVoters(epoch=role.epoch, voters=voters, version=DYNAMIC_VERSION)]
@@ -180,7 +180,7 @@ class VoterChanges(Elections):
     def _end_change(self, role: Leader, error: str = "", message: str = "") -> list[Effect]:
         assert role.change is not None
         token, role.change = role.change.token, None
-        return [m.AnswerVoterChange(token=token, error=error, message=message)]
+        return [m.RespondToVoterChange(token=token, error=error, message=message)]
 
     def _settle_voters(self, role: Leader, now: float) -> list[Effect]:
         """After each step of a leader: a set of voters may have been committed, or the time of a change be up."""

@@ -1,7 +1,7 @@
 """One node of the metadata quorum.
 
 Rules (Raft's sections in brackets; KIP-595, 853, 996):
-1. One vote per epoch, given only after it is on the device [§5.2].
+1. One vote per epoch, granted only after it is on the device [§5.2].
 2. A vote goes only to a candidate whose log is at least as up to date as one's own [§5.4.1].
 3. An epoch that is higher than one's own ends whatever role one has in the old one [§5.1].
 4. A pre-vote changes no state. Whoever has heard from a leader of the epoch refuses it, so that a node that was cut off
@@ -11,7 +11,7 @@ Rules (Raft's sections in brackets; KIP-595, 853, 996):
    [§5.4.2]; it never goes back.
 7. Who votes is what the latest set of voters in the log says: see `voters` and `changes`.
 8. A leader that a majority has not fetched from for a while resigns: it may be cut off (check quorum).
-9. Nothing is answered, sent or counted on the strength of a write that is not on the device.
+9. No response or request is sent, and nothing is counted, on the strength of a write that is not on the device.
 """
 
 from __future__ import annotations
@@ -62,22 +62,22 @@ class Quorum(VoterChanges):
         match event:
             case m.VoteRequested():
                 return self._vote_requested(event, now)
-            case m.VoteAnswered():
-                return self._vote_answered(event, now)
-            case m.VoteUnanswered():
-                return self._vote_unanswered(event, now)
+            case m.VoteResponseReceived():
+                return self._vote_response_received(event, now)
+            case m.VoteRequestFailed():
+                return self._vote_request_failed(event, now)
             case m.BeginEpochRequested():
                 return self._begin_epoch_requested(event, now)
-            case m.BeginEpochAnswered():
-                return self._begin_epoch_answered(event, now)
+            case m.BeginEpochResponseReceived():
+                return self._begin_epoch_response_received(event, now)
             case m.EndEpochRequested():
                 return self._end_epoch_requested(event, now)
             case m.FetchRequested():
                 return self._fetch_requested(event, now)
-            case m.FetchAnswered() if event.epoch > self.epoch:
+            case m.FetchResponseReceived() if event.epoch > self.epoch:
                 return self._leader_found(event.leader_id, event.epoch, now)
-            case m.FetchAnswered():
-                return self._fetch_answered(event, now)
+            case m.FetchResponseReceived():
+                return self._fetch_response_received(event, now)
             case m.FetchRequestFailed():
                 return self._fetch_request_failed(event)
             case m.FetchBackoffEnded():
@@ -100,7 +100,7 @@ class Quorum(VoterChanges):
                 return self._leader_found(event.leader_id, event.epoch, now)
             case m.LeaderGone():
                 return self._leader_gone(event.leader_id, now)
-            case m.ResignationWanted():
+            case m.ResignationRequested():
                 return self._resign(now) if isinstance(self.role, Leader) else []
             case m.NodeStarted():
                 return self._node_started(now)

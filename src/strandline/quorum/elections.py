@@ -23,41 +23,41 @@ class Elections(Fetching):
     def _vote_requested(self, event: m.VoteRequested, now: float) -> list[Effect]:
         effects: list[Effect] = []
         if event.epoch < self.epoch:
-            return [self._vote_answer(event, granted=False, error="FENCED_LEADER_EPOCH")]
+            return [self._vote_response(event, granted=False, error="FENCED_LEADER_EPOCH")]
         if event.candidate.replica_id < 0:
-            return [self._vote_answer(event, granted=False, error="INVALID_REQUEST")]
+            return [self._vote_response(event, granted=False, error="INVALID_REQUEST")]
         if event.epoch > self.epoch:
             effects += self._unattach(event.epoch, now)
-        if not self._is_meant(event.asked):
-            return [*effects, self._vote_answer(event, granted=False, error="INVALID_VOTER_KEY")]
+        if not self._is_addressed(event.addressee):
+            return [*effects, self._vote_response(event, granted=False, error="INVALID_VOTER_KEY")]
         up_to_date = is_up_to_date(event.last, self.last)
         if event.is_pre_vote:
-            effects.append(self._vote_answer(event, granted=up_to_date and self._grants_pre_vote()))
+            effects.append(self._vote_response(event, granted=up_to_date and self._grants_pre_vote()))
             if isinstance(self.role, Follower) and self.role.has_fetched:
                 effects.append(m.ProbeLeader(leader_id=self.role.leader_id))
             return effects
         if not up_to_date or not self._may_vote_for(event.candidate):
-            return [*effects, self._vote_answer(event, granted=False)]
+            return [*effects, self._vote_response(event, granted=False)]
         role = self.role
         assert isinstance(role, Unattached | Prospective)
         if role.voted is not None:
-            # Already given in this epoch: the answer was lost, or the vote is not on the device yet.
+            # Already granted in this epoch: the response was lost, or the vote is not on the device yet.
             return [*effects, *self._once_voted(role.epoch, event)]
         self.role = Unattached(epoch=role.epoch, voted=event.candidate, deadline=self._election_deadline(now))
         election = Election(role.epoch, NO_LEADER, event.candidate)
-        return [*effects, *self._persist(election, [self._vote_answer(event, granted=True)])]
+        return [*effects, *self._persist(election, [self._vote_response(event, granted=True)])]
 
     def _once_voted(self, epoch: int, event: m.VoteRequested) -> list[Effect]:
-        answer = self._vote_answer(event, granted=True)
+        response = self._vote_response(event, granted=True)
         for election, then in self._after_persist:
             if election == Election(epoch, NO_LEADER, event.candidate):
-                then.append(answer)
+                then.append(response)
                 return []
-        return [answer]
+        return [response]
 
-    def _is_meant(self, asked: ReplicaKey | None) -> bool:
+    def _is_addressed(self, addressee: ReplicaKey | None) -> bool:
         """A vote that is meant for a disk which this node does not have any more is not this node's to give."""
-        return asked is None or is_same(asked, self.own)
+        return addressee is None or is_same(addressee, self.own)
 
     def _grants_pre_vote(self) -> bool:
         match self.role:
@@ -77,20 +77,20 @@ class Elections(Fetching):
             case _:
                 return False
 
-    def _vote_answer(self, event: m.VoteRequested, *, granted: bool, error: str = "") -> m.AnswerVote:
-        return m.AnswerVote(
+    def _vote_response(self, event: m.VoteRequested, *, granted: bool, error: str = "") -> m.RespondToVote:
+        return m.RespondToVote(
             token=event.token, granted=granted, epoch=self.epoch, leader_id=self.leader_id, error=error
         )
 
-    def _vote_answered(self, event: m.VoteAnswered, now: float) -> list[Effect]:
+    def _vote_response_received(self, event: m.VoteResponseReceived, now: float) -> list[Effect]:
         if event.epoch > self.epoch:
             return self._leader_found(event.leader_id, event.epoch, now)
         names_a_leader = event.epoch == self.epoch and event.leader_id not in (NO_LEADER, self.leader_id)
-        # Whoever grants doubts its leader too: to follow that one again would put the election off for ever.
+        # A voter that grants doubts its leader too: to follow that one again would put the election off for ever.
         if names_a_leader and not event.granted and (event.leader_id, event.epoch) != self._gone:
             return self._leader_found(event.leader_id, event.epoch, now)
         role = self.role
-        if not isinstance(role, Prospective | Candidate) or event.asked_epoch != role.epoch:
+        if not isinstance(role, Prospective | Candidate) or event.request_epoch != role.epoch:
             return []
         if event.is_pre_vote != isinstance(role, Prospective):
             return []
@@ -100,9 +100,9 @@ class Elections(Fetching):
         self._give_up_if_lost(role, now)
         return []
 
-    def _vote_unanswered(self, event: m.VoteUnanswered, now: float) -> list[Effect]:
+    def _vote_request_failed(self, event: m.VoteRequestFailed, now: float) -> list[Effect]:
         role = self.role
-        if isinstance(role, Prospective | Candidate) and role.epoch == event.asked_epoch:
+        if isinstance(role, Prospective | Candidate) and role.epoch == event.request_epoch:
             role.rejected.add(event.voter_id)
             self._give_up_if_lost(role, now)
         return []
@@ -220,21 +220,21 @@ class Elections(Fetching):
 
     def _begin_epoch_requested(self, event: m.BeginEpochRequested, now: float) -> list[Effect]:
         if event.epoch < self.epoch:
-            return [self._epoch_answer(event.token, "FENCED_LEADER_EPOCH")]
+            return [self._epoch_response(event.token, "FENCED_LEADER_EPOCH")]
         if event.leader_id < 0 or self._contradicts(event.leader_id, event.epoch):
-            return [self._epoch_answer(event.token, "INVALID_REQUEST")]
+            return [self._epoch_response(event.token, "INVALID_REQUEST")]
         effects = self._leader_found(event.leader_id, event.epoch, now)
-        error = "" if self._is_meant(event.asked) else "INVALID_VOTER_KEY"
-        return [*effects, self._epoch_answer(event.token, error)]
+        error = "" if self._is_addressed(event.addressee) else "INVALID_VOTER_KEY"
+        return [*effects, self._epoch_response(event.token, error)]
 
     def _contradicts(self, leader_id: int, epoch: int) -> bool:
-        """An epoch has one leader: whoever names another than the known one is not believed."""
+        """An epoch has one leader: a request that names another than the known one is refused."""
         return epoch == self.epoch and self.leader_id not in (NO_LEADER, leader_id)
 
-    def _epoch_answer(self, token: m.Token, error: str = "") -> m.AnswerEpoch:
-        return m.AnswerEpoch(token=token, epoch=self.epoch, leader_id=self.leader_id, error=error)
+    def _epoch_response(self, token: m.Token, error: str = "") -> m.RespondToEpoch:
+        return m.RespondToEpoch(token=token, epoch=self.epoch, leader_id=self.leader_id, error=error)
 
-    def _begin_epoch_answered(self, event: m.BeginEpochAnswered, now: float) -> list[Effect]:
+    def _begin_epoch_response_received(self, event: m.BeginEpochResponseReceived, now: float) -> list[Effect]:
         if event.epoch > self.epoch:
             return self._leader_found(event.leader_id, event.epoch, now)
         if isinstance(self.role, Leader) and event.accepted:
@@ -245,11 +245,11 @@ class Elections(Fetching):
 
     def _end_epoch_requested(self, event: m.EndEpochRequested, now: float) -> list[Effect]:
         if event.epoch < self.epoch:
-            return [self._epoch_answer(event.token, "FENCED_LEADER_EPOCH")]
+            return [self._epoch_response(event.token, "FENCED_LEADER_EPOCH")]
         effects: list[Effect] = []
         if event.epoch > self.epoch:
             effects = self._unattach(event.epoch, now)
-        answer = self._epoch_answer(event.token)
+        response = self._epoch_response(event.token)
         role = self.role
         if isinstance(role, Follower) and role.leader_id == event.leader_id:
             self.role = Unattached(epoch=role.epoch, voted=role.voted, deadline=self._election_deadline(now))
@@ -260,7 +260,7 @@ class Elections(Fetching):
             self.role.deadline = now + place * self._settings.election_backoff_s
             if place == 0:
                 effects += self._prospect(now)
-        return [*effects, answer]
+        return [*effects, response]
 
     def _resign(self, now: float) -> list[Effect]:
         role = self.role

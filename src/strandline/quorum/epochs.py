@@ -13,13 +13,13 @@ def last_epoch(epochs: Sequence[tuple[int, int]]) -> int:
 
 def end_of(epochs: Sequence[tuple[int, int]], end_offset: int, epoch: int) -> OffsetAndEpoch | None:
     """The largest epoch at or below `epoch` that the log has, and where it ended; None if the log has none such."""
-    found: OffsetAndEpoch | None = None
+    end_of_epoch: OffsetAndEpoch | None = None
     for number, (known, _) in enumerate(epochs):
         if known > epoch:
             break
         end = epochs[number + 1][1] if number + 1 < len(epochs) else end_offset
-        found = OffsetAndEpoch(end, known)
-    return found
+        end_of_epoch = OffsetAndEpoch(end, known)
+    return end_of_epoch
 
 
 def diverging_point(

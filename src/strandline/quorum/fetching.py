@@ -1,4 +1,4 @@
-"""Pulling: the leader answers fetches and commits what a majority has; a follower goes back where it must."""
+"""Pulling: the leader responds to fetches and commits what a majority has; a follower goes back where it must."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ class Fetching(QuorumState):
     def _fetch_requested(self, event: m.FetchRequested, now: float) -> list[Effect]:
         role = self.role
         if event.epoch < self.epoch:
-            return [self._fetch_answer(event, error="FENCED_LEADER_EPOCH")]
+            return [self._fetch_response(event, error="FENCED_LEADER_EPOCH")]
         if event.epoch > self.epoch:
-            return [self._fetch_answer(event, error="UNKNOWN_LEADER_EPOCH")]
+            return [self._fetch_response(event, error="UNKNOWN_LEADER_EPOCH")]
         if not isinstance(role, Leader):
-            return [self._fetch_answer(event, error="NOT_LEADER_OR_FOLLOWER")]
+            return [self._fetch_response(event, error="NOT_LEADER_OR_FOLLOWER")]
         if self._is_before_snapshot(event):
-            return [self._fetch_answer(event, snapshot=self.latest_snapshot)]
+            return [self._fetch_response(event, snapshot=self.latest_snapshot)]
         diverging = diverging_point(
             self.epochs, self.log_start, self.log_end, event.offset, event.last_fetched_epoch
         )
         if diverging is not None or event.offset > self.log_end:
             point = diverging or OffsetAndEpoch(self.log_end, last_epoch(self.epochs))
-            return [self._fetch_answer(event, diverging=point)]
+            return [self._fetch_response(event, diverging=point)]
         effects = self._note_progress(role, event, now)
         if event.offset < self.log_end or effects or event.high_watermark < self.high_watermark:
-            return [*effects, self._fetch_answer(event, offset=event.offset)]
+            return [*effects, self._fetch_response(event, offset=event.offset)]
         role.waiting.append((event.token, event.offset))
         return effects
 
@@ -86,13 +86,13 @@ class Fetching(QuorumState):
         return [m.HighWatermarkAdvanced(offset=committed), *self._wake(role)]
 
     def _wake(self, role: Leader) -> list[Effect]:
-        """Answers the fetches that wait: there are records, or a new high watermark to tell."""
+        """Responds to the fetches that wait: there are records, or a new high watermark."""
         waiting, role.waiting = role.waiting, []
         return self._respond_to_waiting(waiting)
 
     def _respond_to_waiting(self, waiting: list[tuple[m.Token, int]]) -> list[Effect]:
         return [
-            m.AnswerFetch(
+            m.RespondToFetch(
                 token=token,
                 epoch=self.epoch,
                 leader_id=self.own.replica_id,
@@ -110,7 +110,7 @@ class Fetching(QuorumState):
         role.waiting = [each for each in role.waiting if each[0] is not event.token]
         return self._respond_to_waiting(expired)
 
-    def _fetch_answer(
+    def _fetch_response(
         self,
         event: m.FetchRequested,
         *,
@@ -118,8 +118,8 @@ class Fetching(QuorumState):
         error: str = "",
         diverging: OffsetAndEpoch | None = None,
         snapshot: OffsetAndEpoch | None = None,
-    ) -> m.AnswerFetch:
-        return m.AnswerFetch(
+    ) -> m.RespondToFetch:
+        return m.RespondToFetch(
             token=event.token,
             epoch=self.epoch,
             leader_id=self.leader_id,
@@ -145,7 +145,7 @@ class Fetching(QuorumState):
             )
         ]
 
-    def _fetch_answered(self, event: m.FetchAnswered, now: float) -> list[Effect]:
+    def _fetch_response_received(self, event: m.FetchResponseReceived, now: float) -> list[Effect]:
         role = self.role
         if not isinstance(role, Follower) or event.leader_id != role.leader_id or event.epoch != role.epoch:
             return []
@@ -163,12 +163,12 @@ class Fetching(QuorumState):
             return self._go_back(role, event.diverging)
         if event.records:
             role.is_writing = True
-            self._told_high_watermark = max(self._told_high_watermark, event.high_watermark)
+            self._leader_high_watermark = max(self._leader_high_watermark, event.high_watermark)
             return [m.AppendFetched(records=event.records)]
         return [*self._follow_high_watermark(event.high_watermark), *self._fetch()]
 
     def _snapshot_requested(self, event: m.SnapshotRequested, now: float) -> list[Effect]:
-        """Whoever takes a long snapshot fetches no records for a while, and is there all the same."""
+        """A replica that takes a long snapshot fetches no records for a while, and is there all the same."""
         role = self.role
         if isinstance(role, Leader) and event.epoch == role.epoch:
             progress = next((p for key, p in role.replicas.items() if is_same(key, event.replica)), None)
@@ -193,8 +193,8 @@ class Fetching(QuorumState):
         self.history.truncate(target)
         return [m.TruncateLog(offset=target)]
 
-    def _follow_high_watermark(self, told: int) -> list[Effect]:
-        known = min(told, self.log_end)
+    def _follow_high_watermark(self, leaders: int) -> list[Effect]:
+        known = min(leaders, self.log_end)
         if known <= self.high_watermark:
             return []
         self.high_watermark = known
@@ -211,7 +211,7 @@ class Fetching(QuorumState):
         if isinstance(role, Follower):
             role.is_writing = False
             role.deadline = max(role.deadline, now + self._settings.fetch_timeout_s)
-            return [*self._follow_high_watermark(self._told_high_watermark), *self._fetch()]
+            return [*self._follow_high_watermark(self._leader_high_watermark), *self._fetch()]
         return []
 
     def _fetch_request_failed(self, event: m.FetchRequestFailed) -> list[Effect]:

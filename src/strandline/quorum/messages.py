@@ -1,8 +1,8 @@
-"""What happens to a quorum node (events, past tense) and what it wants done (effects, imperative).
+"""The events of a quorum node (past tense), and the effects that it wants carried out (imperative).
 
 The shell carries out the effects of one step in order. An effect that writes (`PersistElection`, `AppendLeaderChange`,
 `AppendVoters`, `AppendFetched`, `TruncateLog`) comes back as an event when the write is on the device; nothing that
-depends on it is in the same step. A set of voters is told as soon as it is appended, for it counts from then on.
+depends on it is in the same step. A set of voters comes back as soon as it is appended, for it counts from then on.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from strandline.base.tokens import Token as Token
 from strandline.quorum.voters import ReplicaKey as ReplicaKey
 from strandline.quorum.voters import Voter, VoterSet
 
-Token = object
 # What Kafka's Fetch has by default: at or above every high watermark.
 HIGH_WATERMARK_UNKNOWN: Final = 2**63 - 1
 
@@ -24,7 +24,7 @@ class OffsetAndEpoch(NamedTuple):
 
 
 class Election(NamedTuple):
-    """What must survive a restart before a vote or an epoch may be told to anyone."""
+    """The vote and the epoch, which must survive a restart before any other node may hear of them."""
 
     epoch: int
     leader_id: int = -1
@@ -41,14 +41,14 @@ class VoteRequested:
     last: OffsetAndEpoch
     is_pre_vote: bool
     token: Token
-    # Whom the candidate means to ask; None where it did not say.
-    asked: ReplicaKey | None = None
+    # The voter that the candidate means to ask; None where it did not say.
+    addressee: ReplicaKey | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoteAnswered:
+class VoteResponseReceived:
     voter_id: int
-    asked_epoch: int
+    request_epoch: int
     is_pre_vote: bool
     granted: bool
     epoch: int
@@ -56,11 +56,11 @@ class VoteAnswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoteUnanswered:
+class VoteRequestFailed:
     """A voter could not be reached."""
 
     voter_id: int
-    asked_epoch: int
+    request_epoch: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +68,11 @@ class BeginEpochRequested:
     leader_id: int
     epoch: int
     token: Token
-    asked: ReplicaKey | None = None
+    addressee: ReplicaKey | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeginEpochAnswered:
+class BeginEpochResponseReceived:
     voter_id: int
     epoch: int
     leader_id: int
@@ -96,13 +96,13 @@ class FetchRequested:
     offset: int
     last_fetched_epoch: int
     token: Token
-    # What the replica knows to be committed; whoever does not say is not told any sooner (KIP-1166).
+    # The high watermark that the replica knows; one that does not say waits as long as it asked (KIP-1166).
     high_watermark: int = HIGH_WATERMARK_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchAnswered:
-    """What a fetch from `offset` brought."""
+class FetchResponseReceived:
+    """The response to a fetch from `offset`."""
 
     leader_id: int
     epoch: int
@@ -181,7 +181,7 @@ class ElectionPersisted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderFound:
-    """An answer named the leader, or its own node told it to a request."""
+    """A response or a request named the leader of an epoch."""
 
     leader_id: int
     epoch: int
@@ -205,7 +205,7 @@ class VotersAppended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotAdopted:
-    """The log begins anew behind a snapshot, which has these voters (none where they are configured)."""
+    """The log begins again after a snapshot, which has these voters (none where they are configured)."""
 
     snapshot: OffsetAndEpoch
     version: int
@@ -216,12 +216,12 @@ class SnapshotAdopted:
 class AddVoterRequested:
     voter: Voter
     token: Token
-    answers_when_committed: bool = True
+    responds_when_committed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoterChecked:
-    """What the voter that is to be added says of itself; `version_range` is None if it did not answer."""
+    """The levels of kraft.version of a voter that is to be added; `version_range` is None if it did not respond."""
 
     key: ReplicaKey
     version_range: tuple[int, int] | None
@@ -261,7 +261,7 @@ class TimePassed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResignationWanted:
+class ResignationRequested:
     """The node is about to stop: let another lead first."""
 
 
@@ -271,13 +271,13 @@ VoterChangeEvent = (
 
 Event = (
     VoteRequested
-    | VoteAnswered
-    | VoteUnanswered
+    | VoteResponseReceived
+    | VoteRequestFailed
     | BeginEpochRequested
-    | BeginEpochAnswered
+    | BeginEpochResponseReceived
     | EndEpochRequested
     | FetchRequested
-    | FetchAnswered
+    | FetchResponseReceived
     | FetchRequestFailed
     | FetchBackoffEnded
     | FetchWaitExpired
@@ -294,7 +294,7 @@ Event = (
     | VoterChangeEvent
     | NodeStarted
     | TimePassed
-    | ResignationWanted
+    | ResignationRequested
 )
 
 
@@ -315,7 +315,7 @@ class SendVote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerVote:
+class RespondToVote:
     token: Token
     granted: bool
     epoch: int
@@ -337,8 +337,8 @@ class SendEndEpoch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerEpoch:
-    """The answer to BeginQuorumEpoch and EndQuorumEpoch."""
+class RespondToEpoch:
+    """The response to BeginQuorumEpoch and EndQuorumEpoch."""
 
     token: Token
     epoch: int
@@ -356,7 +356,7 @@ class SendFetch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerFetch:
+class RespondToFetch:
     """`error`, where to go back to, which snapshot to take, or records from `offset` on (perhaps none yet)."""
 
     token: Token
@@ -373,7 +373,7 @@ class AnswerFetch:
 class AppendLeaderChange:
     """The control record with which a leader begins its epoch.
 
-    `recorded` is a set of voters to write behind it: the one that the quorum was formatted with, which no log has yet,
+    `recorded` is a set of voters to write after it: the one that the quorum was formatted with, which no log has yet,
     or one with the leader's own endpoints as they are now.
     """
 
@@ -401,7 +401,7 @@ class CheckVoter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerVoterChange:
+class RespondToVoterChange:
     token: Token
     error: str = ""
     message: str = ""
@@ -447,7 +447,7 @@ class FollowLeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeLeader:
-    """Someone else believes that the leader is gone: look whether its address answers."""
+    """Someone else believes that the leader is gone: find out whether its address accepts connections."""
 
     leader_id: int
 
@@ -455,16 +455,16 @@ class ProbeLeader:
 Effect = (
     PersistElection
     | SendVote
-    | AnswerVote
+    | RespondToVote
     | SendBeginEpoch
     | SendEndEpoch
-    | AnswerEpoch
+    | RespondToEpoch
     | SendFetch
-    | AnswerFetch
+    | RespondToFetch
     | AppendLeaderChange
     | AppendVoters
     | CheckVoter
-    | AnswerVoterChange
+    | RespondToVoterChange
     | AppendFetched
     | TruncateLog
     | FetchSnapshot

@@ -69,7 +69,7 @@ class VoterChange:
     checking: Voter | None = None
     # Where the new set stands in the log, once it does.
     offset: int | None = None
-    answers_when_committed: bool = True
+    responds_when_committed: bool = True
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a quorum node knows, and what elections and replication both need."""
+"""The state of a quorum node, and the steps that elections and replication have in common."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class QuorumState:
         soon = now + self._settings.election_backoff_s * (1 + jitter())
         self.role: Role = Unattached(epoch=epoch, voted=voted, deadline=soon)
         self.latest_snapshot = snapshot
-        # What the leader said of the high watermark when records came that are being written.
-        self._told_high_watermark = 0
+        # The high watermark that came with the records that are being written.
+        self._leader_high_watermark = 0
         # A leader whose address refuses connections: what others still believe of it is not believed.
         self._gone: tuple[int, int] | None = None
         # Effects that wait for an election to be on the device.
@@ -153,7 +153,7 @@ class QuorumState:
         if not isinstance(self.role, Leader):
             return []
         refused: list[Effect] = [
-            m.AnswerFetch(
+            m.RespondToFetch(
                 token=token,
                 epoch=self.epoch,
                 leader_id=NO_LEADER,
@@ -164,10 +164,12 @@ class QuorumState:
         ]
         if self.role.change is not None:
             # It may be committed yet, by whoever leads next.
-            refused.append(m.AnswerVoterChange(token=self.role.change.token, error="NOT_LEADER_OR_FOLLOWER"))
+            refused.append(
+                m.RespondToVoterChange(token=self.role.change.token, error="NOT_LEADER_OR_FOLLOWER")
+            )
         return [m.StopLeading(epoch=self.role.epoch), *refused]
 
 
 def covers(newer: Election, older: Election) -> bool:
-    """What is on the device now came after the older one."""
+    """True if the newer election, once it is on the device, replaces the older one."""
     return newer.epoch > older.epoch or (newer.epoch == older.epoch and newer.leader_id >= 0)

@@ -63,9 +63,9 @@ class VoterSet:
 
     @classmethod
     def of(cls, voters: Iterable[Voter]) -> VoterSet:
-        found = tuple(sorted(voters, key=lambda voter: voter.key.replica_id))
-        assert len({voter.key.replica_id for voter in found}) == len(found), "two voters with one id"
-        return cls(found)
+        by_id = tuple(sorted(voters, key=lambda voter: voter.key.replica_id))
+        assert len({voter.key.replica_id for voter in by_id}) == len(by_id), "two voters with one id"
+        return cls(by_id)
 
     @property
     def keys(self) -> tuple[ReplicaKey, ...]:
@@ -142,12 +142,12 @@ class VoterHistory:
         self._entries.append(VotersAt(offset, voters))
 
     def truncate(self, end_offset: int) -> None:
-        """What is at `end_offset` or behind it is gone from the log."""
+        """Everything from `end_offset` on is gone from the log."""
         self._entries = [entry for entry in self._entries if entry.offset < end_offset]
         self._versions = [entry for entry in self._versions if entry[0] < end_offset]
 
     def restart(self, offset: int, version: int, voters: VoterSet | None) -> None:
-        """The log begins with a snapshot that has these; what stands in the log behind it stays."""
+        """The log begins with a snapshot that has these; sets that stand in the log after it stay."""
         self._versions = [entry for entry in self._versions if entry[0] > offset]
         self._entries = [entry for entry in self._entries if entry.offset > offset]
         if version != STATIC_VERSION:

@@ -1,4 +1,4 @@
-"""A disk in memory, as one process sees it: the twin of the port over a `Volume`, with faults and a trace.
+"""A disk in memory, as one process sees it: the twin of the port over a `PageCache`, with faults and a trace.
 
 Each life of a node has a disk object of its own over the same volume, so that whatever a dead life still holds can no
 longer write. As with the real twin a failing write may leave a part of its bytes, `write_whole` its temporary file, and
@@ -15,8 +15,8 @@ from zlib import crc32
 
 from strandline.base.buffers import Buffer
 from strandline.sim.engine.disk_faults import DiskFaults
-from strandline.sim.engine.page_cache import Directory, Inode, Volume
-from strandline.sim.engine.process_life import Life, NodeHalted
+from strandline.sim.engine.page_cache import Directory, Inode, PageCache
+from strandline.sim.engine.process_life import NodeHalted, ProcessLife
 from strandline.sim.engine.trace import Trace
 from strandline.sim.random import Generator
 
@@ -80,8 +80,8 @@ class SimulatedFile:
 class SimulatedDisk:
     def __init__(
         self,
-        volume: Volume,
-        life: Life,
+        volume: PageCache,
+        life: ProcessLife,
         faults: DiskFaults,
         chance: Generator,
         trace: Trace,

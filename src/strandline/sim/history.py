@@ -1,4 +1,4 @@
-"""What clients did and saw in a simulation, as the checkers judge it.
+"""The sends, polls and transactions of clients in a simulation, as the checkers judge them.
 
 Whoever sends notes each value with its fate; whoever reads notes each poll. Values are unique, so that a value tells
 which send it came from. Times are virtual.
@@ -15,7 +15,7 @@ from strandline.base.ids import TopicPartition
 ACKNOWLEDGED: Final = "acknowledged"
 COMMITTED: Final = "committed"
 ABORTED: Final = "aborted"
-UNKNOWN: Final = "unknown"  # no answer: it may have happened
+UNKNOWN: Final = "unknown"  # no response: it may have happened
 
 
 class Violation(AssertionError):
@@ -38,8 +38,8 @@ class Send:
 
 
 @dataclass(slots=True, kw_only=True)
-class Transaction:
-    """`fate` is ABORTED until a commit is tried, then UNKNOWN until its answer comes."""
+class TriedTransaction:
+    """`fate` is ABORTED until a commit is tried, then UNKNOWN until its response comes."""
 
     name: str
     fate: str = ABORTED
@@ -60,7 +60,7 @@ class Poll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ownership:
-    """What a member of a group was given."""
+    """The partitions that a member of a group was assigned."""
 
     group: str
     generation: int
@@ -71,7 +71,7 @@ class Ownership:
 @dataclass(slots=True)
 class History:
     sends: list[Send] = field(default_factory=list)
-    transactions: dict[str, Transaction] = field(default_factory=dict)
+    transactions: dict[str, TriedTransaction] = field(default_factory=dict)
     polls: list[Poll] = field(default_factory=list)
     owners: list[Ownership] = field(default_factory=list)
     # Who was assigned which partitions, and read them from their beginning to their end.

@@ -26,7 +26,7 @@ from zlib import crc32
 from strandline.ports.network import Peer
 from strandline.sim.engine.connection import DELAY_SECONDS, SimulatedConnection
 from strandline.sim.engine.loop import SimulatedLoop
-from strandline.sim.engine.process_life import OWNER, Life
+from strandline.sim.engine.process_life import OWNER, ProcessLife
 from strandline.sim.engine.trace import Trace
 from strandline.sim.random import Generator, generator
 
@@ -70,7 +70,7 @@ class SimulatedNetwork:
         # What wires and operating systems do, they do in nobody's life.
         self._nobody = Context()
 
-    def host(self, name: str, life: Life | None = None) -> HostNetwork:
+    def host(self, name: str, life: ProcessLife | None = None) -> HostNetwork:
         return HostNetwork(self, name, life)
 
     # Faults
@@ -156,7 +156,7 @@ class SimulatedNetwork:
 
     # For hosts
 
-    def owned_by(self, life: Life) -> list[SimulatedConnection]:
+    def owned_by(self, life: ProcessLife) -> list[SimulatedConnection]:
         return [each for each in self._open if each.context.get(OWNER) is life]
 
     def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> SimulatedListener:
@@ -242,7 +242,7 @@ class SimulatedNetwork:
 class HostNetwork:
     """The port, for one process on one host."""
 
-    def __init__(self, network: SimulatedNetwork, name: str, life: Life | None) -> None:
+    def __init__(self, network: SimulatedNetwork, name: str, life: ProcessLife | None) -> None:
         self._network = network
         self.name = name
         self._life = life

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from strandline.sim.engine.process_life import Life, NodeHalted
+from strandline.sim.engine.process_life import NodeHalted, ProcessLife
 
 
 class SimulatedProcess:
-    def __init__(self, life: Life, on_halt: Callable[[str], None]) -> None:
+    def __init__(self, life: ProcessLife, on_halt: Callable[[str], None]) -> None:
         self._life = life
         self._on_halt = on_halt
 

@@ -31,8 +31,8 @@ from strandline.sim.clock import SimulatedClock
 from strandline.sim.disk import SimulatedDisk
 from strandline.sim.engine.disk_faults import DiskFaults
 from strandline.sim.engine.loop import simulated_loop
-from strandline.sim.engine.page_cache import Volume
-from strandline.sim.engine.process_life import Life
+from strandline.sim.engine.page_cache import PageCache
+from strandline.sim.engine.process_life import ProcessLife
 from strandline.sim.engine.trace import Trace
 from strandline.sim.network import SimulatedNetwork
 from strandline.sim.process import SimulatedProcess
@@ -87,7 +87,7 @@ class World:
         capacity_bytes: int = 1 << 40,
     ) -> SimulatedNode:
         """A node that is not started yet; settings are laid over those of a one-node cluster."""
-        volume = Volume(self.generator("volume", node_id), capacity_bytes=capacity_bytes)
+        volume = PageCache(self.generator("volume", node_id), capacity_bytes=capacity_bytes)
         given = one_node_settings(node_id) | dict(settings or {})
         node = self.nodes[node_id] = SimulatedNode(self, node_id, given, volume, open_files_max)
         return node
@@ -106,7 +106,7 @@ class World:
     def add_controllers(
         self, controllers: int, brokers: int = 1, *, settings: Mapping[str, str] | None = None
     ) -> list[SimulatedNode]:
-        """Controllers of which the first begins a quorum and the others can be added, and brokers behind them."""
+        """Controllers of which the first begins a quorum and the others can be added, and brokers after them."""
         ids = range(1, controllers + brokers + 1)
         servers = ",".join(f"{host_name(n)}:{CONTROLLER_PORT}" for n in ids[:controllers])
         nodes = []
@@ -193,7 +193,7 @@ class SimulatedNode:
     """A machine with one broker: its volume and faults outlive the broker's lives."""
 
     def __init__(
-        self, world: World, node_id: int, settings: Mapping[str, str], volume: Volume, open_files_max: int
+        self, world: World, node_id: int, settings: Mapping[str, str], volume: PageCache, open_files_max: int
     ) -> None:
         self._world = world
         self.node_id = node_id
@@ -208,7 +208,7 @@ class SimulatedNode:
         self.begins_quorum = False
         self._open_files_max = open_files_max
         self._lives = 0
-        self.life = Life(f"{self.host}, not started")
+        self.life = ProcessLife(f"{self.host}, not started")
         self.life.end("not started")
         self.broker: Broker
         self.workers: SimulatedWorkers
@@ -233,10 +233,10 @@ class SimulatedNode:
         self._format_if_empty()
         await self.broker.start()
 
-    def _begin_life(self) -> Life:
+    def _begin_life(self) -> ProcessLife:
         world, number = self._world, self._lives
         self._lives += 1
-        life = self.life = Life(f"{self.host}, life {number}")
+        life = self.life = ProcessLife(f"{self.host}, life {number}")
         life.clock_rate = self.clock.rate
         life.on_end(self._ended)
         self.workers = SimulatedWorkers(world.loop, world.generator("workers", self.node_id, number))
@@ -289,7 +289,7 @@ class SimulatedNode:
     def replace_disk(self) -> None:
         """While it does not run: everything that it had is gone."""
         assert not self.life.is_alive, "it runs"
-        self.volume = Volume(self._world.generator("volume", self.node_id, self._lives))
+        self.volume = PageCache(self._world.generator("volume", self.node_id, self._lives))
         self.begins_quorum = False
 
     async def stop(self) -> None:
@@ -344,7 +344,7 @@ def host_name(node_id: int) -> str:
 
 
 def one_node_settings(node_id: int) -> dict[str, str]:
-    """What `strandline up` runs with, in the simulated world's addresses."""
+    """The settings of `strandline up`, with addresses of the simulated world."""
     host = host_name(node_id)
     return {
         "process.roles": "broker,controller",
@@ -378,7 +378,7 @@ def dynamic_settings(node_id: int, role: str, servers: str) -> dict[str, str]:
 
 
 def cluster_settings(node_id: int, voters: str) -> dict[str, str]:
-    """What makes a node one of a cluster, over the settings of one that is alone."""
+    """The settings of a node of a cluster, beside those of one that is alone."""
     host = host_name(node_id)
     return {
         "listeners": f"PLAINTEXT://{host}:{PORT},CONTROLLER://{host}:{CONTROLLER_PORT}",

@@ -86,7 +86,7 @@ class DirectoryIdentity(NamedTuple):
 
 
 def identity_of(disk: Disk, path: str, node_id: int) -> DirectoryIdentity:
-    """What meta.properties says; UnusableDirectory if it makes no sense, or is another node's."""
+    """The contents of meta.properties; raises UnusableDirectory if it makes no sense, or is another node's."""
     try:
         meta = checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))
         if meta.get("node.id") != str(node_id):

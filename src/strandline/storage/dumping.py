@@ -1,4 +1,4 @@
-"""What the files of a partition say, as plain values: for whoever looks at a log without a broker.
+"""The files of a partition as plain values, for people who look at a log without a broker.
 
 Nothing here repairs or skips: where a file cannot be read any further, the last value says so.
 """

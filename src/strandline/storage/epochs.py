@@ -80,7 +80,7 @@ class LeaderEpochs:
             self._set([(before[-1][0], start_offset), *after])
 
     def clear(self) -> None:
-        """The same for a log that begins anew."""
+        """The same for a log that begins again."""
         if self.entries:
             self._have([])
             self._set([])

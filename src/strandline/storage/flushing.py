@@ -1,4 +1,4 @@
-"""What of a log has to be synced, listed where the log lives and done in a worker."""
+"""The files of a log that have to be synced, listed where the log lives and synced in a worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from strandline.ports.disk import Disk
 
 
 class FlushWork(NamedTuple):
-    """What has to be synced so that everything below `end_offset` is on the device."""
+    """The files to sync so that everything below `end_offset` is on the device."""
 
     paths: tuple[str, ...]
     directories: tuple[str, ...]

@@ -71,7 +71,7 @@ class _Index:
         self.count = len(data) // self.ENTRY.size
 
     def check_size(self) -> None:
-        """What can be told of a closed index without reading it."""
+        """Raises CorruptIndex if the size of a closed index is wrong, without reading it."""
         try:
             size = self._disk.size(self.path)
         except FileNotFoundError as error:

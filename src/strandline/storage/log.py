@@ -28,7 +28,7 @@ from strandline.storage import names
 from strandline.storage.epochs import LeaderEpochs
 from strandline.storage.files import FileTable
 from strandline.storage.flushing import FlushWork
-from strandline.storage.log_loader import OpenedLog, rebuild_producers
+from strandline.storage.log_loader import LoadedLog, rebuild_producers
 from strandline.storage.producer_state import (
     ProducerMarks,
     ProducerTable,
@@ -54,7 +54,7 @@ class Log:
         directory: str,
         partition: TopicPartition,
         config: TopicConfig,
-        opened: OpenedLog,
+        opened: LoadedLog,
         recovery_point: int,
         now_ms: int,
     ) -> None:
@@ -74,7 +74,7 @@ class Log:
         self._active_since_ms = now_ms
         self._is_directory_synced = False
         self._marks = ProducerMarks(opened.producer_marks)
-        self.cuts = 0  # how often segments went or were cut: whoever has worked from them must begin anew
+        self.cuts = 0  # how often segments went or were cut: whoever has worked from them must begin again
         if self.segments:
             self.segments[-1].resume()
         else:
@@ -252,7 +252,7 @@ class Log:
                     yield segment, place
 
     def aborted_in(self, given: Slice, offset: int, upper_offset: int) -> list[AbortedTransaction]:
-        """Aborted transactions with records among those that are read from `offset` on, or a few more behind them."""
+        """Aborted transactions with records among those that are read from `offset` on, or a few more after them."""
         number = max(bisect_right(self._bases, given.segment.base_offset) - 1, 0)
         behind = given.segment.offset_index.offset_behind(given.position + given.size)
         if behind is None:
@@ -351,7 +351,7 @@ class Log:
             raise OSError(errno.EIO, f"{self.directory} is left without a segment: {error}") from error
 
     def cut_segments_from(self, offset: int) -> None:
-        """Removes the segment that holds `offset` and all behind it without reading them: they are damaged."""
+        """Removes the segment that holds `offset` and all after it without reading them: they are damaged."""
         number = max(bisect_right(self._bases, offset) - 1, 0)
         if number == 0:
             self.restart_at(max(self.log_start_offset, self._bases[0]))
@@ -429,7 +429,7 @@ class Log:
     # Flushing and closing
 
     def flush_work(self) -> FlushWork:
-        """What must be synced for the present end; hand it to a worker, then call `flushed`."""
+        """The work that syncs up to the present end; hand it to a worker, then call `flushed`."""
         self._save_indexes()
         paths = [f"{self.directory}/{names.LEADER_EPOCHS}"]
         # A segment that ends at the recovery point is among them: closing it wrote to its time index.

@@ -1,12 +1,12 @@
-"""Opens what is on disk: finds the segments and the end of the log, and repairs what a crash left behind.
+"""Loads a log from disk: finds the segments and the end of the log, and repairs what a crash left behind.
 
-After a clean shutdown only the last segment's tail is looked at: what is behind its last index entry. After any other
+After a clean shutdown only the last segment's tail is looked at: what is after its last index entry. After any other
 end, everything from the recovery point on is read and checked: the log is cut at the first batch that is torn or whose
 CRC does not match, later segments are removed, indexes of what was read are rebuilt, and producer state is rebuilt from
-the newest usable snapshot and the headers behind it. Whatever was flushed is below the recovery point and is not
-touched. An index is believed only where the log confirms its last entry; otherwise it is made anew.
+the newest usable snapshot and the headers after it. Whatever was flushed is below the recovery point and is not
+touched. An index is believed only where the log confirms its last entry; otherwise it is made again.
 
-`open_log` blocks: for a log that may need repair it runs in a worker, from values to a value.
+`load_log` blocks: for a log that may need repair it runs in a worker, from values to a value.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from strandline.wire.record_batch import (
 )
 
 _READ_BYTES: Final = 1024 * 1024
-_EVERYTHING: Final = 0x7FFFFFFFFFFFFFFF  # a recovery point behind any log
+_EVERYTHING: Final = 0x7FFFFFFFFFFFFFFF  # a recovery point after any log
 _LEFTOVERS: Final = (names.DELETED, names.CLEANED, ".tmp")
-EVERYWHERE: Final = _EVERYTHING  # for `Opening.gaps_below`
+EVERYWHERE: Final = _EVERYTHING  # for `LoadRequest.gaps_below`
 
 
-class OpenedLog(NamedTuple):
+class LoadedLog(NamedTuple):
     segments: tuple[tuple[int, int], ...]  # base offset and size
     start_offset: int
     end_offset: int
@@ -55,8 +55,8 @@ class OpenedLog(NamedTuple):
     producer_marks: tuple[ProducersAt, ...] = ()
 
 
-class Opening(NamedTuple):
-    """What `open_log` needs to know."""
+class LoadRequest(NamedTuple):
+    """The arguments of `load_log`."""
 
     directory: str
     is_clean: bool
@@ -68,10 +68,10 @@ class Opening(NamedTuple):
     """Below this offset compaction may have left gaps between segments; elsewhere one is a tail that was lost."""
 
 
-def open_log(disk: Disk, opening: Opening) -> OpenedLog:
+def load_log(disk: Disk, request: LoadRequest) -> LoadedLog:
     files = FileTable(disk, 8)
     try:
-        return _Opener(disk, files, opening).run()
+        return _LogLoader(disk, files, request).run()
     finally:
         files.close()
 
@@ -85,8 +85,8 @@ def rebuild_producers(
     new_producers: Callable[[], ProducerTable],
     mark: ProducersAt | None,
 ) -> ProducerTable:
-    """What is known of producers after the log was cut: from `mark`, or the newest snapshot, and what follows it."""
-    opening = Opening(
+    """The state of producers after the log was cut: from `mark`, or the newest snapshot, and the batches after it."""
+    request = LoadRequest(
         directory=directory,
         is_clean=True,
         recovery_point=0,
@@ -94,27 +94,27 @@ def rebuild_producers(
         index_interval_bytes=0,
         new_producers=new_producers,
     )
-    return _Opener(disk, files, opening).rebuild_producers(segments, end_offset, mark=mark)
+    return _LogLoader(disk, files, request).rebuild_producers(segments, end_offset, mark=mark)
 
 
-class _Opener:
-    def __init__(self, disk: Disk, files: FileTable, opening: Opening) -> None:
+class _LogLoader:
+    def __init__(self, disk: Disk, files: FileTable, request: LoadRequest) -> None:
         self._disk = disk
         self._files = files
-        self._opening = opening
-        self._directory = opening.directory
+        self._request = request
+        self._directory = request.directory
         self._notes: list[str] = []
         self._recovered: list[Segment] = []
         self._reindexed: set[int] = set()
         self._marks = ProducerMarks()
 
-    def run(self) -> OpenedLog:
+    def run(self) -> LoadedLog:
         segments = self._find_segments()
         epochs_known = self._check_epochs(segments)
-        recovery_point = _EVERYTHING if self._opening.is_clean else self._opening.recovery_point
+        recovery_point = _EVERYTHING if self._request.is_clean else self._request.recovery_point
         index_from = _EVERYTHING
         segments = self._recover(segments, recovery_point if epochs_known else 0, recovery_point)
-        start = self._opening.start_offset
+        start = self._request.start_offset
         if segments:
             self._rebuild_missing_indexes(segments)
             index_from = self._transaction_indexes_from(segments, recovery_point)
@@ -123,7 +123,7 @@ class _Opener:
         else:
             end = start
         if end < start:
-            # The log start was moved (records deleted) past data that did not survive: begin anew there.
+            # The log start was moved (records deleted) past data that did not survive: begin again there.
             self._notes.append(
                 f"{self._directory}: the log ends at {end}, before its start {start}; it begins anew"
             )
@@ -134,7 +134,7 @@ class _Opener:
         if segments and start > segments[0].base_offset:
             LeaderEpochs(self._disk, f"{self._directory}/{names.LEADER_EPOCHS}").truncate_from_start(start)
         producers = self.rebuild_producers(segments, end, index_from)
-        return OpenedLog(
+        return LoadedLog(
             tuple((s.base_offset, s.size) for s in segments),
             start,
             end,
@@ -179,7 +179,7 @@ class _Opener:
 
     def _can_be_read(self, segments: list[Segment]) -> bool:
         """Whether there is a record at or behind the log's start."""
-        start = self._opening.start_offset
+        start = self._request.start_offset
         try:
             # Without the indexes, which may be damaged or missing as well.
             return any(place.last_offset >= start for segment in segments[-2:] for place in segment.walk())
@@ -195,13 +195,13 @@ class _Opener:
         epochs = LeaderEpochs(self._disk, f"{self._directory}/{names.LEADER_EPOCHS}")
         for number in range(first, len(segments)):
             segment = segments[number]
-            problem = _Recovery(segment, self._files, epochs, self._opening.index_interval_bytes).run(
+            problem = _Recovery(segment, self._files, epochs, self._request.index_interval_bytes).run(
                 recovery_point, flushed_to
             )
             self._recovered.append(segment)
             if problem is None and number + 1 < len(segments):
                 end, following = segment.end_offset(), segments[number + 1].base_offset
-                if end == following or (end < following and following <= self._opening.gaps_below):
+                if end == following or (end < following and following <= self._request.gaps_below):
                     segment.finish()
                 else:
                     # A tail can be lost at a batch's end.
@@ -233,20 +233,20 @@ class _Opener:
                 segment.time_index.check_size()
             except CorruptIndex as error:
                 self._notes.append(f"{error}; rebuilt")
-                problem = _Recovery(segment, self._files, None, self._opening.index_interval_bytes).run(0, 0)
+                problem = _Recovery(segment, self._files, None, self._request.index_interval_bytes).run(0, 0)
                 if problem is not None:
                     self._notes.append(problem)
                 segment.finish()
 
     def _transaction_indexes_from(self, segments: list[Segment], recovery_point: int) -> int:
-        """The offset from which on transaction indexes are made anew: what was read again, or what is damaged."""
+        """The offset from which on transaction indexes are made again: what was read again, or what is damaged."""
         for segment in segments:
             if recovery_point != _EVERYTHING and segment in self._recovered:
                 return segment.base_offset
             if segment.base_offset in self._reindexed:
                 return (
                     segment.base_offset
-                )  # whoever removed the others to have them made anew removed this one, too
+                )  # whoever removed the others to have them made again removed this one, too
             try:
                 segment.transaction_index.rows()
             except CorruptIndex as error:
@@ -265,7 +265,7 @@ class _Opener:
         begin = segments[0].base_offset if segments else end
         producers, known_to = self._load_newest_snapshot(begin, end, index_from)
         if mark is not None and mark.offset > known_to:
-            producers, known_to = self._opening.new_producers(), mark.offset
+            producers, known_to = self._request.new_producers(), mark.offset
             producers.load(mark.entries)
         for number, segment in enumerate(segments):
             if segment.base_offset >= index_from:
@@ -303,7 +303,7 @@ class _Opener:
                     offsets.append(offset)
         for offset in reversed([offset for offset in offsets if offset <= index_from]):
             path = f"{self._directory}/{names.segment_file(offset, names.SNAPSHOT)}"
-            producers = self._opening.new_producers()
+            producers = self._request.new_producers()
             try:
                 producers.load(parse_snapshot(self._disk.read(path)))
             except CorruptSnapshot as error:
@@ -311,13 +311,13 @@ class _Opener:
                 self._disk.remove(path)
                 continue
             return producers, offset
-        return self._opening.new_producers(), 0
+        return self._request.new_producers(), 0
 
 
 class _Recovery:
     """Reads one segment from the recovery point on, checks every batch, cuts what is not whole.
 
-    Without `epochs` it only makes the indexes anew: what was flushed is not cut, whatever became of it since.
+    Without `epochs` it only makes the indexes again: what was flushed is not cut, whatever became of it since.
     """
 
     def __init__(
@@ -330,7 +330,7 @@ class _Recovery:
         self._flushed_to = 0
 
     def run(self, recovery_point: int, flushed_to: int) -> str | None:
-        """What was cut, or None if every batch is whole."""
+        """The part that was cut, or None if every batch is whole."""
         segment = self._segment
         self._flushed_to = flushed_to
         position = self._start(recovery_point)
@@ -407,7 +407,7 @@ class _Recovery:
         return header
 
     def _is_sound(self, position: int, header: BatchHeader) -> bool:
-        """Asked of what was not flushed: damage to what was is no torn end, and must not cost what is behind it."""
+        """Asked of what was not flushed: damage to what was is no torn end, and must not cost what is after it."""
         return checksum(memoryview(self._read(position, header.size))) == header.crc
 
     def _read(self, position: int, size: int) -> bytes:

@@ -31,18 +31,18 @@ _MARKS: Final = 2
 
 
 class CorruptSnapshot(ValueError):
-    """A snapshot that cannot be used; an older one and the log behind it serve instead."""
+    """A snapshot that cannot be used; an older one and the log after it serve instead."""
 
 
 class ProducersAt(NamedTuple):
-    """What was known of producers before the batch at `offset`."""
+    """The state of producers before the batch at `offset`."""
 
     offset: int
     entries: list[ProducerEntry]
 
 
 class ProducerMarks:
-    """What was known a little earlier, in memory: a cut goes back some batches, the newest snapshot often a segment."""
+    """Recent states of producers, in memory: a cut goes back some batches, the newest snapshot often a segment."""
 
     def __init__(self, marks: Iterable[ProducersAt] = ()) -> None:
         self._marks: deque[ProducersAt] = deque(marks, maxlen=_MARKS)
@@ -66,7 +66,7 @@ class ProducerMarks:
 
 
 class ProducerTable(Protocol):
-    """What storage asks of the table of producers."""
+    """The table of producers as storage uses it."""
 
     def load(self, entries: Iterable[ProducerEntry]) -> None: ...
 

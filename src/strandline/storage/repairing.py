@@ -8,7 +8,7 @@ from typing import Final
 from strandline.base.ids import TopicPartition
 from strandline.ports.disk import Disk
 from strandline.storage import checkpoints, names
-from strandline.storage.log_loader import EVERYWHERE, Opening, open_log
+from strandline.storage.log_loader import EVERYWHERE, LoadRequest, load_log
 from strandline.storage.producer_state import ProducerTable
 
 # As index.interval.bytes is by default; a partition's directory does not say what its topic has.
@@ -20,17 +20,17 @@ def repair(disk: Disk, directory: str, data: str, new_producers: Callable[[], Pr
     partition = names.parse_partition_directory(directory.rpartition("/")[2])
     assert partition is not None
     recovery_points = _offsets(disk, f"{data}/{names.RECOVERY_POINTS}")
-    opening = Opening(
+    request = LoadRequest(
         directory=directory,
         is_clean=False,
         recovery_point=recovery_points.get(partition, 0),
         start_offset=_offsets(disk, f"{data}/{names.LOG_STARTS}").get(partition, 0),
         index_interval_bytes=_INDEX_INTERVAL_BYTES,
         new_producers=new_producers,
-        # Whether the topic is compacted is not known here, and a gap must not cost what is behind it.
+        # Whether the topic is compacted is not known here, and a gap must not cost what is after it.
         gaps_below=EVERYWHERE,
     )
-    return list(open_log(disk, opening).notes)
+    return list(load_log(disk, request).notes)
 
 
 def _offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:

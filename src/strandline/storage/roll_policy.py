@@ -16,8 +16,11 @@ def is_over_age(
     max_timestamp: int,
     waited_ms: int,
 ) -> bool:
-    """By the records' own timestamps where they have them, so that replaying old data rolls as it once did; otherwise
-    by how long it has been there. What is to be compacted in time must be in a closed segment by then."""
+    """True if the segment is older than `segment.ms`, or so old that compaction must not wait for it any longer.
+
+    Its age is that of its records by their own timestamps where they have them, so that replaying old data rolls as it
+    once did; otherwise the time since it was created.
+    """
     first = segment.first_timestamp
     age_ms = waited_ms if first is None or first < 0 else max_timestamp - first
     if config.segment_jitter_ms:

@@ -99,7 +99,7 @@ class Segment:
         self.time_index = TimeIndex(disk, files, self.path(names.TIME_INDEX), base_offset)
         self.transaction_index = TransactionIndex(disk, files, self.path(names.TRANSACTION_INDEX))
         self.size = size
-        # What is behind this position was checked and written by this process a while ago, and is in memory yet.
+        # What is after this position was checked and written by this process a while ago, and is in memory yet.
         self.fresh_from = size
         # Batches that were appended last, by their first offset: whoever keeps up reads where one of them begins.
         self._recent: dict[int, Place] = {}
@@ -413,7 +413,7 @@ class Segment:
         self.resume()
 
     def resume_index_at_last_entry(self) -> None:
-        """State as if the batches behind the last index entry had not been seen."""
+        """State as if the batches after the last index entry had not been seen."""
         self.offset_index.activate()
         self.time_index.activate()
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
@@ -431,7 +431,7 @@ class Segment:
             self.first_timestamp = next(self.headers())[1].max_timestamp
 
     def end_offset(self) -> int:
-        """The offset behind the last batch."""
+        """The offset after the last batch."""
         last = self.base_offset
         for place in self.walk(self.offset_index.last_position()):
             last = place.last_offset + 1

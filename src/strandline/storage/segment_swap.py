@@ -6,7 +6,7 @@
    new one covers and goes on with 4.
 4. `.swap` goes from the names.
 
-The order of the renames is what counts, so they are done in one go, and the directory is synced behind them.
+The order of the renames is what counts, so they are done in one go, and the directory is synced after them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILES: Final = (names.OFFSET_INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX, 
 
 
 def rename_segment(disk: Disk, directory: str, base_offset: int, old: str, new: str) -> None:
-    """Gives a segment's files another suffix; those that are not there have none."""
+    """Gives the files of a segment another suffix, as many of them as there are."""
     for kind in _FILES:
         path = f"{directory}/{names.segment_file(base_offset, kind)}"
         if disk.exists(path + old):
@@ -32,14 +32,14 @@ def rename_segment(disk: Disk, directory: str, base_offset: int, old: str, new: 
 
 
 def remove_unfinished(disk: Disk, directory: str) -> None:
-    """What an earlier cleaning left behind that did not come to its end."""
+    """Removes the files of an earlier cleaning that did not come to its end."""
     for name in disk.names(directory):
         if name.endswith(names.CLEANED):
             disk.remove(f"{directory}/{name}")
 
 
 def complete_swaps(disk: Disk, directory: str, found: list[str]) -> list[str]:
-    """Brings swaps that a crash has interrupted to their end; what was done, for the node's log."""
+    """Completes swaps that a crash has interrupted; returns notes of that for the node's log."""
     swaps = [name for name in found if name.endswith(names.SWAP)]
     if not swaps:
         return []
@@ -61,7 +61,7 @@ def complete_swaps(disk: Disk, directory: str, found: list[str]) -> list[str]:
 
 
 def _remove_covered(disk: Disk, directory: str, base_offset: int, found: list[str]) -> None:
-    """Old segments from the new one's first offset to its last. What is kept of those behind it does no harm."""
+    """Old segments from the new one's first offset to its last. What is kept of those after it does no harm."""
     index = names.segment_file(base_offset, names.OFFSET_INDEX)
     if index in found and f"{index}{names.SWAP}" not in found:
         return  # 4 has begun, with this one: the old ones are gone, and what has a segment's name is new

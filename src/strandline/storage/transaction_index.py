@@ -3,7 +3,7 @@
 A file of rows of 34 bytes, as Apache Kafka has them: version int16 (0), then producer id, first offset, last offset and
 last stable offset as int64. Rows are in the order of their markers. A segment without an aborted transaction has no
 file. A row is written before its marker: without the marker it says nothing that is wrong for a reader, who sees
-nothing of a transaction that is open, and recovery makes it anew.
+nothing of a transaction that is open, and recovery makes it again.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 3. Sequences of a producer follow each other, as long as no offset is missing: compaction and deletion take batches.
 4. Snapshots, leader epochs and transaction indexes can be read, and epochs begin where the log says.
 
-What is behind the last whole batch of the last segment is no damage: a crash leaves it, and recovery cuts it.
+What is after the last whole batch of the last segment is no damage: a crash leaves it, and recovery cuts it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NOTE: Final = "note"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class LogFinding:
     severity: str
     file: str
     what: str
@@ -48,7 +48,7 @@ class UnknownDirectory(ValueError):
     """A path that is no partition's directory."""
 
 
-def verify(disk: Disk, directory: str) -> list[Finding]:
+def verify(disk: Disk, directory: str) -> list[LogFinding]:
     return _Verification(disk, directory).run()
 
 
@@ -56,7 +56,7 @@ class _Verification:
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._directory = directory
-        self._findings: list[Finding] = []
+        self._findings: list[LogFinding] = []
         self._batches: dict[int, int] = {}  # last offset by position, of the segment that is read
         self._times: dict[int, int] = {}  # largest timestamp by last offset
         self._are_sound: Callable[[bytes, int, int], bool] | None = None
@@ -72,7 +72,7 @@ class _Verification:
 
         return are_sound
 
-    def run(self) -> list[Finding]:
+    def run(self) -> list[LogFinding]:
         present = self._disk.names(self._directory)
         bases = [
             base
@@ -98,7 +98,7 @@ class _Verification:
         return self._findings
 
     def _say(self, severity: str, name: str, what: str) -> None:
-        self._findings.append(Finding(severity=severity, file=f"{self._directory}/{name}", what=what))
+        self._findings.append(LogFinding(severity=severity, file=f"{self._directory}/{name}", what=what))
 
     def _segment(self, base: int, end: int | None) -> None:
         name = names.segment_file(base, names.LOG)

@@ -1,4 +1,4 @@
-"""What a node says: one line per event, for people or, as JSON, for machines."""
+"""The events that a node logs: one line each, for people or, as JSON, for machines."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.planned import Planned
-from strandline.transactions.planned import Identity, NeedsProducerId, TxnResponse, planned
+from strandline.transactions.planned import NeedsProducerId, ProducerIdAndEpoch, TxnResponse, planned
 from strandline.transactions.transaction import (
     AT_REST,
     COMPLETE_ABORT,
@@ -37,7 +37,7 @@ from strandline.transactions.transaction import (
 
 def plan_end(
     transaction: Transaction,
-    identity: Identity,
+    identity: ProducerIdAndEpoch,
     is_commit: bool,
     client_version: int,
     fresh_id: int | None,
@@ -68,7 +68,7 @@ def prepared(
 
 
 def _plan_version_one(
-    transaction: Transaction, identity: Identity, is_commit: bool, now_ms: int
+    transaction: Transaction, identity: ProducerIdAndEpoch, is_commit: bool, now_ms: int
 ) -> Planned[TxnResponse]:
     if transaction.producer_id != identity.producer_id:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -85,7 +85,7 @@ def _plan_version_one(
 
 
 def _plan_version_two(
-    transaction: Transaction, identity: Identity, is_commit: bool, fresh_id: int | None, now_ms: int
+    transaction: Transaction, identity: ProducerIdAndEpoch, is_commit: bool, fresh_id: int | None, now_ms: int
 ) -> Planned[TxnResponse]:
     if transaction.state in PREPARED:
         # Before its identity is looked at: it may have been told the one that comes with the completion.
@@ -106,7 +106,7 @@ def _plan_version_two(
     if transaction.state == ONGOING:
         return _bumped(transaction, PREPARE_COMMIT if is_commit else PREPARE_ABORT, fresh_id, now_ms)
     if is_retry and transaction.state == (COMPLETE_COMMIT if is_commit else COMPLETE_ABORT):
-        return planned(identity=Identity(transaction.producer_id, transaction.epoch))
+        return planned(identity=ProducerIdAndEpoch(transaction.producer_id, transaction.epoch))
     if not is_commit and not is_retry and transaction.state in AT_REST:
         return _bumped(transaction, PREPARE_ABORT, fresh_id, now_ms)
     raise KafkaError(ErrorCode.INVALID_TXN_STATE)
@@ -115,5 +115,5 @@ def _plan_version_two(
 def _bumped(transaction: Transaction, state: int, fresh_id: int | None, now_ms: int) -> Planned[TxnResponse]:
     change = prepared(transaction, state, EPOCH_PER_TRANSACTION_FROM, fresh_id, now_ms)
     if change.next_producer_id >= 0:
-        return planned(change=change, identity=Identity(change.next_producer_id, 0))
-    return planned(change=change, identity=Identity(change.producer_id, change.epoch))
+        return planned(change=change, identity=ProducerIdAndEpoch(change.next_producer_id, 0))
+    return planned(change=change, identity=ProducerIdAndEpoch(change.producer_id, change.epoch))

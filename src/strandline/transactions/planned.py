@@ -1,4 +1,4 @@
-"""What the machine of transactions plans: a change of one transactional id at most, and what its producer is told."""
+"""The plans of the transaction coordinator: a change of one transactional id at most, and the producer's response."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ class NeedsProducerId(Exception):
     """No error: the decision takes a producer id that nobody has, which only the controller can give."""
 
 
-class Identity(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     producer_id: int
     epoch: int
 
 
-_NOBODY: Final = Identity(-1, -1)
+_NOBODY: Final = ProducerIdAndEpoch(-1, -1)
 
 
 class TxnResponse(NamedTuple):
     code: int = ErrorCode.NONE
-    identity: Identity = _NOBODY
+    identity: ProducerIdAndEpoch = _NOBODY
 
 
 def planned(
-    change: Transaction | None = None, code: int = ErrorCode.NONE, identity: Identity = _NOBODY
+    change: Transaction | None = None, code: int = ErrorCode.NONE, identity: ProducerIdAndEpoch = _NOBODY
 ) -> Planned[TxnResponse]:
     """A plan with this change to be written, or with none."""
     return Planned(records=() if change is None else (change,), response=TxnResponse(code, identity))

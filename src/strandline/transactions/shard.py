@@ -4,7 +4,7 @@ A `plan_…` method looks at the state and decides; it changes nothing. What it 
 so. Requests wait until what they rest on is committed.
 
 1. Whoever begins (InitProducerId) gets the id's producer id with a new epoch: whoever had the one before is fenced. An
-   open transaction is aborted first; meanwhile the answer is CONCURRENT_TRANSACTIONS.
+   open transaction is aborted first; meanwhile the response is CONCURRENT_TRANSACTIONS.
 2. A transaction is open from the first partition that is added to it. Ending it is two steps: "prepared" is written
    and decides; when every partition has its marker, "complete" is written. Nothing else happens in between.
 3. With transaction version 2 the end of a transaction bumps the epoch, so that nothing of the one before can enter the
@@ -24,7 +24,7 @@ from strandline.base.ids import TopicPartition
 from strandline.base.moment import Moment
 from strandline.base.planned import Planned
 from strandline.transactions.ending import plan_end, prepared
-from strandline.transactions.planned import Identity, NeedsProducerId, TxnResponse, planned
+from strandline.transactions.planned import NeedsProducerId, ProducerIdAndEpoch, TxnResponse, planned
 from strandline.transactions.transaction import (
     AT_REST,
     COMPLETE_ABORT,
@@ -93,7 +93,7 @@ class TransactionShard:
         self,
         transactional_id: str,
         timeout_ms: int,
-        expected: Identity | None,
+        expected: ProducerIdAndEpoch | None,
         fresh_id: int | None,
         level: int,
         now: Moment,
@@ -128,7 +128,7 @@ class TransactionShard:
             start_ms=-1,
             update_ms=now.wall_ms,
         )
-        return planned(change=change, identity=Identity(producer_id, epoch))
+        return planned(change=change, identity=ProducerIdAndEpoch(producer_id, epoch))
 
     def plan_fence(self, transactional_id: str, fresh_id: int | None, level: int, now: Moment) -> Transaction:
         """Aborts an open transaction that its producer did not end, and shuts the producer out."""
@@ -147,7 +147,7 @@ class TransactionShard:
 
     # Adding
 
-    def _known(self, transactional_id: str, identity: Identity) -> Transaction:
+    def _known(self, transactional_id: str, identity: ProducerIdAndEpoch) -> Transaction:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "The transactional id is empty.")
         transaction = self.transactions.get(transactional_id)
@@ -162,7 +162,7 @@ class TransactionShard:
     def plan_add(
         self,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdAndEpoch,
         partitions: Iterable[TopicPartition],
         client_version: int,
         now: Moment,
@@ -187,7 +187,7 @@ class TransactionShard:
         return planned(change=change)
 
     def missing(
-        self, transactional_id: str, identity: Identity, partitions: Iterable[TopicPartition]
+        self, transactional_id: str, identity: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> list[TopicPartition]:
         """Which of these are not in the transaction; raises KafkaError if there is no such transaction."""
         transaction = self._known(transactional_id, identity)
@@ -198,7 +198,7 @@ class TransactionShard:
     def plan_end(
         self,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdAndEpoch,
         is_commit: bool,
         client_version: int,
         fresh_id: int | None,
@@ -244,7 +244,7 @@ class TransactionShard:
         ]
 
     def prepared(self) -> list[Transaction]:
-        """What a coordinator has to go on with once it has loaded."""
+        """The transactions that a coordinator has to complete once it has loaded."""
         return [each for each in self.transactions.values() if each.state in PREPARED]
 
     def check_invariants(self) -> None:
@@ -254,14 +254,14 @@ class TransactionShard:
             assert transaction.state not in AT_REST or not transaction.partitions
 
 
-def after_completion(transaction: Transaction) -> Identity:
+def after_completion(transaction: Transaction) -> ProducerIdAndEpoch:
     """Who the producer is once its prepared transaction is complete."""
     if transaction.client_version >= EPOCH_PER_TRANSACTION_FROM and transaction.next_producer_id >= 0:
-        return Identity(transaction.next_producer_id, 0)
-    return Identity(transaction.producer_id, transaction.epoch)
+        return ProducerIdAndEpoch(transaction.next_producer_id, 0)
+    return ProducerIdAndEpoch(transaction.producer_id, transaction.epoch)
 
 
-def _may_be(transaction: Transaction, expected: Identity) -> bool:
+def _may_be(transaction: Transaction, expected: ProducerIdAndEpoch) -> bool:
     """Whether the caller can be the id's last producer: its epoch is looked at later."""
     return (
         transaction.epoch == NO_EPOCH
@@ -271,7 +271,7 @@ def _may_be(transaction: Transaction, expected: Identity) -> bool:
 
 
 def _next_identity(
-    transaction: Transaction, expected: Identity | None, fresh_id: int | None
+    transaction: Transaction, expected: ProducerIdAndEpoch | None, fresh_id: int | None
 ) -> tuple[int, int, int]:
     """Producer id, epoch and the epoch before, for a producer that begins."""
     epoch = transaction.epoch
@@ -284,5 +284,5 @@ def _next_identity(
     if epoch in (NO_EPOCH, expected.epoch):
         return transaction.producer_id, epoch + 1, epoch
     if expected.epoch == transaction.last_epoch:
-        return transaction.producer_id, epoch, transaction.last_epoch  # the answer to this was lost
+        return transaction.producer_id, epoch, transaction.last_epoch  # the response to this was lost
     raise KafkaError(ErrorCode.PRODUCER_FENCED)

@@ -1,4 +1,4 @@
-"""What the coordinator knows of one transactional id, and how that is written down.
+"""The state of one transactional id, and its record.
 
 `last_epoch` is not written, as in Kafka: it only tells the retry of an InitProducerId from a zombie, and a coordinator
 that has just loaded treats the retry as a zombie.

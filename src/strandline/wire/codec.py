@@ -29,7 +29,7 @@ _encoders: dict[tuple[type[Struct], int], Encoder] = {}
 
 
 def decode_from(cls: type[T], version: int, data: Any, position: int) -> tuple[T, int]:
-    """The message at `position` and the position behind it."""
+    """The message at `position` and the position after it."""
     found = _decoders.get((cls, version))
     if found is None:
         _check_version(cls, version)

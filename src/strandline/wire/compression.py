@@ -29,7 +29,7 @@ _XERIAL_MAGIC: Final = _XERIAL_HEADER[:8]
 _XERIAL_CHUNK_BYTES: Final = 32 * 1024
 
 # A zstd frame may leave out how large it becomes; Java's do. Then this much is tried: memory beyond a megabyte comes
-# anew from the system each time, so that larger ones are not given more than they are likely to need.
+# again from the system each time, so that larger ones are not given more than they are likely to need.
 _UNSAID_BYTES: Final = 64 * 1024
 _UNSAID_RATIO: Final = 32
 _UNSAID_LARGE: Final = 1024 * 1024
@@ -117,7 +117,7 @@ def _decompress_zstd(data: Buffer, bytes_max: int) -> bytes | None:
 
 
 def _is_one_frame(zstandard: Any, data: memoryview) -> bool:
-    """Whether nothing stands behind the first frame, which decoders say only of frames that say their size: its blocks
+    """Whether nothing stands after the first frame, which decoders say only of frames that say their size: its blocks
     are counted (RFC 8878, section 3.1.1)."""
     position = zstandard.frame_header_size(data)
     while position < len(data):

@@ -1,7 +1,7 @@
 """The headers around every request and response, and which of their versions goes with what.
 
 A response to ApiVersions always has header version 0, so that a client which guessed a version too high can still
-read the answer (KIP-511).
+read the response (KIP-511).
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
 
 
 def checksum(batch: memoryview) -> int:
-    """What the CRC field of this whole batch should hold."""
+    """The CRC that the header of this whole batch should have."""
     return crc32c(batch[ATTRIBUTES_POSITION:])
 
 
@@ -152,7 +152,7 @@ def headers_in(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def read_varint(b: Buffer, p: int) -> tuple[int, int]:
-    """A zigzag varint and the position behind it."""
+    """A zigzag varint and the position after it."""
     byte = b[p]
     p += 1
     value = byte & 0x7F

@@ -198,4 +198,4 @@ class Request(Message):
 
 
 class Response(Message):
-    """The answer to the request with the same key."""
+    """The response to the request with the same key."""

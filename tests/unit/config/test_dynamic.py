@@ -8,8 +8,8 @@ from strandline.config.describe import (
     DYNAMIC_DEFAULT_BROKER_CONFIG,
     STATIC_BROKER_CONFIG,
     TOPIC_CONFIG,
-    ConfigEntry,
     ConfigSynonym,
+    DescribedConfig,
     created_topic_entries,
     describe_broker,
     describe_topic,
@@ -19,7 +19,7 @@ from strandline.config.dynamic import ALL_BROKERS, BROKER, TOPIC, DynamicConfigs
 from .settings import running
 
 
-def entry(configs: DynamicConfigs, name: str, topic: str | None = None) -> ConfigEntry:
+def entry(configs: DynamicConfigs, name: str, topic: str | None = None) -> DescribedConfig:
     (found,) = (
         describe_broker(configs, 1, [name]) if topic is None else describe_topic(configs, topic, [name])
     )

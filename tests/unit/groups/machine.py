@@ -13,7 +13,7 @@ from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.consumer.group import ConsumerGroup
 from strandline.groups.consumer.requests import Join
 from strandline.groups.members import Caller
-from strandline.groups.result import Entry, Outcome
+from strandline.groups.result import CoordinatorResult, Entry
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.telemetry.counters import Counters
@@ -111,23 +111,23 @@ class Machine:
     def now(self) -> Moment:
         return Moment(self.ms / 1000, self.ms)
 
-    def run(self, outcome: Outcome) -> None:
+    def run(self, result: CoordinatorResult) -> None:
         while True:
             commits = [
                 self.shard.offsets.entry(changes.group_id, changes.topic, partition, committed)
-                for changes in outcome.commits
+                for changes in result.commits
                 for partition, committed in changes.committed().items()
             ]
-            for entry in [*outcome.entries, *commits]:
+            for entry in [*result.entries, *commits]:
                 self.log.append(_through_bytes(entry))
                 self.shard.apply(*entry)
-            for token, answer in outcome.answers:
+            for token, answer in result.responses:
                 assert isinstance(token, Token)
                 assert token.answer is None, "answered twice"
                 token.answer = answer
-            if outcome.after is None or not outcome.has_records:
+            if result.on_written is None or not result.has_records:
                 return
-            outcome = self.shard.written(outcome.after, self.now())
+            result = self.shard.written(result.on_written, self.now())
 
     def send(self, request: Any, version: int | None = None, client: str = "client") -> Token:
         """A request; its answer is in the token, now or later."""
@@ -152,10 +152,10 @@ class Machine:
     def join_together(self, requests: Sequence[ConsumerGroupHeartbeatRequest]) -> list[Any] | None:
         """The answers to members that come in one turn of the loop; None where each has to be looked at by itself."""
         joins = [Join(request, Caller("client", "/127.0.0.1", 1), Token()) for request in requests]
-        outcome = self.shard.consumer_joins(joins, self.now())
-        if outcome is None:
+        result = self.shard.consumer_joins(joins, self.now())
+        if result is None:
             return None
-        self.run(outcome)
+        self.run(result)
         return [join.token.answer for join in joins if isinstance(join.token, Token)]
 
     def ask(self, request: Any, version: int | None = None, client: str = "client") -> Any:
@@ -187,7 +187,7 @@ class Machine:
         self.shard.offset_requests.commit_accepted(request.group_id, request.member_id, now)
         changes, codes = self.shard.offset_requests.with_allowed_notes(asked)
         if request.retention_time_ms < 0:
-            self.run(Outcome(commits=changes))
+            self.run(CoordinatorResult(commits=changes))
         else:
             self.run(self.shard.offset_requests.expiring(changes, now.wall_ms + request.retention_time_ms))
         return [0] * sum(len(each.partitions) for each in asked) if codes is None else codes
@@ -200,8 +200,8 @@ class Machine:
             if deadline is None or deadline * 1000 > end:
                 break
             self.ms = max(self.ms, round(deadline * 1000))
-            for outcome in self.shard.expire(self.now()):
-                self.run(outcome)
+            for result in self.shard.expire(self.now()):
+                self.run(result)
         self.ms = end
 
     def rebuilt(self) -> GroupShard:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode
-from strandline.groups.result import Outcome
+from strandline.groups.result import CoordinatorResult
 from tests.group_requests import sync
 from tests.spec.groups import Classic
 from tests.unit.groups.machine import Token
 
 
-def leader_syncs() -> tuple[Classic, Token, Token, Outcome]:
+def leader_syncs() -> tuple[Classic, Token, Token, CoordinatorResult]:
     """Two members; the follower waits, and the leader's assignment is decided but not written."""
     group = Classic()
     group.form("a", "b")
@@ -24,22 +24,22 @@ def leader_syncs() -> tuple[Classic, Token, Token, Outcome]:
 
 
 def test_nobody_is_told_an_assignment_that_is_not_written() -> None:
-    _, _, _, outcome = leader_syncs()
-    assert (len(outcome.entries), outcome.answers) == (1, [])
+    _, _, _, result = leader_syncs()
+    assert (len(result.entries), result.responses) == (1, [])
 
 
 def test_everyone_is_told_when_it_is_written() -> None:
-    group, follower, leader, outcome = leader_syncs()
-    group.machine.run(outcome)
+    group, follower, leader, result = leader_syncs()
+    group.machine.run(result)
     assert (leader.answer.assignment, follower.answer.assignment) == (b"x", b"y")
     assert group.state == "Stable"
 
 
 def test_everyone_rejoins_when_it_cannot_be_written() -> None:
-    group, follower, leader, outcome = leader_syncs()
-    assert outcome.after is not None
+    group, follower, leader, result = leader_syncs()
+    assert result.on_written is not None
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    group.machine.run(group.machine.shard.write_failed(outcome.after, code, group.machine.now()))
+    group.machine.run(group.machine.shard.write_failed(result.on_written, code, group.machine.now()))
     assert (leader.answer.error_code, follower.answer.error_code) == (code, code)
     assert group.state == "PreparingRebalance"
 

@@ -6,7 +6,7 @@ from strandline.base.errors import ErrorCode
 from strandline.groups.classic.group import ClassicGroup
 from strandline.groups.consumer.group import ConsumerGroup
 from strandline.groups.members import Caller
-from strandline.groups.result import Change, Outcome
+from strandline.groups.result import CoordinatorResult, WrittenChange
 from tests.group_requests import consumer_heartbeat, consumer_join, join, sync
 from tests.spec.groups import Classic
 from tests.unit.groups.machine import Machine, Token
@@ -44,16 +44,16 @@ def empty_consumer_group() -> Machine:
     return machine
 
 
-def classic_join(machine: Machine, token: Token) -> Outcome:
+def classic_join(machine: Machine, token: Token) -> CoordinatorResult:
     """A client without a member id of its own, before KIP-394: it waits in the group at once."""
     return machine.shard.join(join("g"), Caller("client", "/127.0.0.1", 3), token, machine.now())
 
 
 def test_a_classic_group_takes_the_place_of_an_empty_consumer_group_when_that_is_written() -> None:
     machine, token = empty_consumer_group(), Token()
-    outcome = classic_join(machine, token)
+    result = classic_join(machine, token)
     assert isinstance(machine.shard.groups["g"], ConsumerGroup), "a decision is no change"
-    machine.run(outcome)
+    machine.run(result)
     assert isinstance(machine.shard.groups["g"], ClassicGroup)
     machine.pass_time(60_000)
     assert token.answer.error_code == ErrorCode.NONE
@@ -61,10 +61,10 @@ def test_a_classic_group_takes_the_place_of_an_empty_consumer_group_when_that_is
 
 def test_an_empty_consumer_group_stays_if_its_end_cannot_be_written() -> None:
     machine, token = empty_consumer_group(), Token()
-    outcome = classic_join(machine, token)
-    assert outcome.after is not None
-    assert outcome.after.change == Change.CLASSIC_IN_PLACE
-    machine.run(machine.shard.write_failed(outcome.after, ErrorCode.NOT_COORDINATOR, machine.now()))
+    result = classic_join(machine, token)
+    assert result.on_written is not None
+    assert result.on_written.change == WrittenChange.CLASSIC_IN_PLACE
+    machine.run(machine.shard.write_failed(result.on_written, ErrorCode.NOT_COORDINATOR, machine.now()))
     assert isinstance(machine.shard.groups["g"], ConsumerGroup)
     assert token.answer.error_code == ErrorCode.NOT_COORDINATOR
     machine.pass_time(60_000)
@@ -78,7 +78,7 @@ def test_an_assignment_is_the_members_when_its_record_is_applied() -> None:
     machine, token = group.machine, Token()
     member = machine.shard.groups["g"].members[group.ids["a"]]
     request = sync("g", group.ids["a"], group.generation, {group.ids["a"]: b"assigned"})
-    outcome = machine.shard.sync(request, token, machine.now())
+    result = machine.shard.sync(request, token, machine.now())
     assert member.assignment != b"assigned"  # type: ignore[union-attr]
-    machine.run(outcome)
+    machine.run(result)
     assert token.answer.assignment == b"assigned"

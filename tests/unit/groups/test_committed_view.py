@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from strandline.groups.committed_offset import CommittedOffset
+from strandline.groups.committed_offset import GroupOffset
 from strandline.groups.committed_view import CommittedView
-from strandline.groups.offsets import Offsets
+from strandline.groups.offsets import GroupOffsets
 from strandline.groups.result import Entry
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 from tests.unit.groups.machine import FakeTopics
@@ -14,7 +14,7 @@ class Log:
     """Appends commits at offsets 0, 1, 2, ... and applies them at once, as a coordinator does."""
 
     def __init__(self) -> None:
-        self.offsets = Offsets()
+        self.offsets = GroupOffsets()
         self.view = CommittedView(self.offsets, FakeTopics(t=4))
         self.end = 0
 
@@ -22,7 +22,7 @@ class Log:
         key = OffsetCommitKey(group="g", topic="t", partition=partition)
         entry = Entry(key, None)
         if offset is not None:
-            entry = self.offsets.entry("g", "t", partition, CommittedOffset(offset, -1, "", 0))
+            entry = self.offsets.entry("g", "t", partition, GroupOffset(offset, -1, "", 0))
         self.end += 1
         self.view.will_change([entry], [], self.end)
         self.offsets.apply(key, entry.value)  # type: ignore[arg-type]

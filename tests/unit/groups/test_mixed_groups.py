@@ -11,7 +11,7 @@ from strandline.base.moment import Moment
 from strandline.groups.classic.group import ClassicGroup
 from strandline.groups.consumer.group import ConsumerGroup
 from strandline.groups.members import Caller
-from strandline.groups.result import Change, Outcome
+from strandline.groups.result import CoordinatorResult, WrittenChange
 from tests.group_requests import (
     assignment,
     consumer_heartbeat,
@@ -92,34 +92,34 @@ def test_classic_members_are_told_to_rejoin_when_the_group_may_not_become_classi
     assert sorted(index for indexes in assigned.values() for index in indexes) == [0, 1, 2, 3]
 
 
-def downgrade_decided() -> tuple[Classic, Outcome]:
+def downgrade_decided() -> tuple[Classic, CoordinatorResult]:
     """The last member of the new protocol leaves, and what follows from that is not written yet."""
     old, _ = mixed("a", "b")
     request = consumer_heartbeat("g", "new", -1)
-    outcome = old.machine.shard.consumer_heartbeat(
+    result = old.machine.shard.consumer_heartbeat(
         request, Caller("new", "/127.0.0.1", 1), Token(), old.machine.now()
     )
-    assert outcome.after is not None
-    assert outcome.after.change == Change.DOWNGRADE
-    return old, outcome
+    assert result.on_written is not None
+    assert result.on_written.change == WrittenChange.DOWNGRADE
+    return old, result
 
 
 def test_a_downgrade_that_is_written_but_not_confirmed_rebalances() -> None:
-    old, outcome = downgrade_decided()
+    old, result = downgrade_decided()
     machine = old.machine
-    for entry in outcome.entries:
+    for entry in result.entries:
         machine.shard.apply(*entry)
-    assert outcome.after is not None
-    machine.run(machine.shard.write_failed(outcome.after, FAILED, machine.now()))
+    assert result.on_written is not None
+    machine.run(machine.shard.write_failed(result.on_written, FAILED, machine.now()))
     assert old.state == "PreparingRebalance"
     machine.pass_time(59_000)
     assert old.members == set(), "whoever does not rejoin is gone"
 
 
 def test_a_coordinator_that_finds_a_downgrade_in_the_log_rebalances() -> None:
-    old, outcome = downgrade_decided()
+    old, result = downgrade_decided()
     machine = old.machine
-    machine.log += outcome.entries  # and then its coordinator is gone
+    machine.log += result.entries  # and then its coordinator is gone
     machine.fail_over()
     assert old.state == "PreparingRebalance"
     machine.pass_time(59_000)
@@ -127,10 +127,10 @@ def test_a_coordinator_that_finds_a_downgrade_in_the_log_rebalances() -> None:
 
 
 def test_a_downgrade_that_is_not_written_costs_no_other_member_its_place() -> None:
-    old, outcome = downgrade_decided()
+    old, result = downgrade_decided()
     machine = old.machine
-    assert outcome.after is not None
-    machine.run(machine.shard.write_failed(outcome.after, FAILED, machine.now()))
+    assert result.on_written is not None
+    machine.run(machine.shard.write_failed(result.on_written, FAILED, machine.now()))
     group = machine.shard.groups["g"]
     assert isinstance(group, ConsumerGroup)
     machine.pass_time(499)
@@ -223,11 +223,11 @@ def test_an_upgrade_that_is_written_but_not_confirmed_leaves_members_their_sessi
     old.form("a", session_ms=60_000, rebalance_ms=20_000)
     machine = old.machine
     caller = Caller("client", "/127.0.0.1", 1)
-    outcome = machine.shard.consumer_heartbeat(consumer_join("g", "new"), caller, Token(), machine.now())
-    for entry in outcome.entries:
+    result = machine.shard.consumer_heartbeat(consumer_join("g", "new"), caller, Token(), machine.now())
+    for entry in result.entries:
         machine.shard.apply(*entry)
-    assert outcome.after is not None
-    machine.run(machine.shard.write_failed(outcome.after, FAILED, machine.now()))
+    assert result.on_written is not None
+    machine.run(machine.shard.write_failed(result.on_written, FAILED, machine.now()))
     machine.pass_time(10_000)
     group = machine.shard.groups["g"]
     assert isinstance(group, ConsumerGroup)
@@ -241,9 +241,9 @@ def test_one_that_does_not_let_go_is_removed_though_the_first_try_could_not_be_w
     group.beat("a")
     machine = group.machine
     machine.ms += 5000
-    (outcome,) = machine.shard.expire(machine.now())
-    assert outcome.after is not None
-    machine.run(machine.shard.write_failed(outcome.after, FAILED, machine.now()))
+    (result,) = machine.shard.expire(machine.now())
+    assert result.on_written is not None
+    machine.run(machine.shard.write_failed(result.on_written, FAILED, machine.now()))
     for _ in range(4):
         machine.pass_time(200)
         group.machine.send(consumer_heartbeat("c", "a", group.epochs["a"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strandline.groups.committed_offset import CommittedOffset, OffsetChanges
+from strandline.groups.committed_offset import GroupOffset, OffsetChanges
 from strandline.groups.committed_view import CommittedView
 from strandline.wire.records.offset_commits import POSITION
 from tests.group_requests import commit
@@ -72,7 +72,7 @@ def test_an_offset_that_a_transaction_commits_after_its_topic_was_made_anew_is_n
 def test_an_offset_without_the_id_of_its_topic_counts_for_the_topic_of_its_name() -> None:
     """As versions before this one have written them."""
     machine = machine_with_an_offset()
-    old = CommittedOffset(5, -1, "", machine.ms)
+    old = GroupOffset(5, -1, "", machine.ms)
     machine.shard.apply(*machine.shard.offsets.entry("g", "orders", 1, old))
     make_anew(machine)
     assert shown(machine, 1) == 5

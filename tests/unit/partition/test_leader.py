@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.partition.leader import Leader, high_watermark
+from strandline.partition.leader import PartitionLeader, high_watermark
 
 
 def leader(
     *, replicas: tuple[int, ...] = (1,), in_sync: tuple[int, ...] = (1,), end: int = 10, high: int = 10
-) -> Leader:
-    return Leader(node_id=1, epoch=0, replicas=replicas, in_sync=in_sync, end_offset=end, high_watermark=high)
+) -> PartitionLeader:
+    return PartitionLeader(
+        node_id=1, epoch=0, replicas=replicas, in_sync=in_sync, end_offset=end, high_watermark=high
+    )
 
 
 def test_high_watermark_is_the_smallest_end_offset_in_sync() -> None:

@@ -17,7 +17,7 @@ from strandline.sim.history import (
     History,
     Ownership,
     Send,
-    Transaction,
+    TriedTransaction,
     Violation,
 )
 
@@ -90,7 +90,7 @@ def transaction(fate: str, began_at: float | None, *, there: list[TopicPartition
         final={A: [], B: []},
     )
     made.final.update(dict.fromkeys(there, ((0, b"x"),)))
-    made.transactions["T"] = Transaction(name="T", fate=fate, commit_began_at=began_at)
+    made.transactions["T"] = TriedTransaction(name="T", fate=fate, commit_began_at=began_at)
     return made
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from strandline.sim.search.faults import Event
-from strandline.sim.search.plans import InvalidPlan, load, load_events, parse, shipped
+from strandline.sim.search.faults import FaultEvent
 from strandline.sim.search.run import events_of
+from strandline.sim.search.scenario import InvalidScenario, load, load_events, parse, shipped
 from strandline.sim.search.shrinking import shrink
 
 GOOD = 'workloads = ["log"]\n[faults]\nkinds = ["kill"]\n'
@@ -52,7 +52,7 @@ def test_shipped_scenarios_are_of_every_speed_and_use_every_workload() -> None:
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(text: str, said: str) -> None:
-    with pytest.raises(InvalidPlan, match=said):
+    with pytest.raises(InvalidScenario, match=said):
         parse("bad", text)
 
 
@@ -60,10 +60,10 @@ def test_a_scenario_is_found_by_name_or_by_path(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(GOOD)
     assert load(str(tmp_path / "mine.toml")).name == "mine"
     assert load("kills").workloads == ("log",)
-    with pytest.raises(InvalidPlan, match="cannot be read"):
+    with pytest.raises(InvalidScenario, match="cannot be read"):
         load(str(tmp_path / "none.toml"))
     (tmp_path / "mine.toml").write_bytes(b'about = "K\xf6ln"\n')
-    with pytest.raises(InvalidPlan, match="is not in UTF-8"):
+    with pytest.raises(InvalidScenario, match="is not in UTF-8"):
         load(str(tmp_path / "mine.toml"))
 
 
@@ -76,7 +76,7 @@ def test_a_seed_decides_on_the_faults() -> None:
 def test_faults_that_were_printed_can_be_given_back(tmp_path: Path) -> None:
     events = events_of(shipped()["kills"], 3)
     path = tmp_path / "faults.toml"
-    path.write_text("".join(map(Event.as_toml, events)))
+    path.write_text("".join(map(FaultEvent.as_toml, events)))
     assert load_events(str(path), shipped()["kills"]) == events
 
 
@@ -89,22 +89,25 @@ def test_faults_that_were_printed_can_be_given_back(tmp_path: Path) -> None:
         ("event = 3", "has kind, at, seconds, node and number"),
         ('[[event]]\nkind = "kill"', "has kind, at, seconds, node and number"),
         ('[[event]]\nkind = "kill"\nat = "soon"\nseconds = 1\nnode = 1', "at and seconds are times"),
-        (Event(kind="fire", at=0.0, seconds=0.0, node=1).as_toml(), "there is no fire; there are kill"),
-        (Event(kind="kill", at=0.0, seconds=0.0, node=4).as_toml(), "no node 4 in kills; there are 1 to 3"),
+        (FaultEvent(kind="fire", at=0.0, seconds=0.0, node=1).as_toml(), "there is no fire; there are kill"),
+        (
+            FaultEvent(kind="kill", at=0.0, seconds=0.0, node=4).as_toml(),
+            "no node 4 in kills; there are 1 to 3",
+        ),
     ],
 )
 def test_faults_that_cannot_be_used_say_why(text: str | None, said: str, tmp_path: Path) -> None:
     path = tmp_path / "faults.toml"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(InvalidPlan, match=said):
+    with pytest.raises(InvalidScenario, match=said):
         load_events(str(path), shipped()["kills"])
 
 
 def test_shrinking_leaves_what_the_failure_needs() -> None:
-    events = [Event(kind="kill", at=float(n), seconds=1.0, node=1, number=n) for n in range(9)]
+    events = [FaultEvent(kind="kill", at=float(n), seconds=1.0, node=1, number=n) for n in range(9)]
 
-    def fails(candidate: list[Event]) -> bool:
+    def fails(candidate: list[FaultEvent]) -> bool:
         return {2, 7} <= {event.number for event in candidate}
 
     left = shrink(events, fails)

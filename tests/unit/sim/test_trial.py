@@ -10,29 +10,29 @@ import pytest
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.cli.main import main
 from strandline.sim.search import run as trial
-from strandline.sim.search.faults import Event
-from strandline.sim.search.plans import Plan, load_events, shipped
-from strandline.sim.search.run import Outcome, events_of
+from strandline.sim.search.faults import FaultEvent
+from strandline.sim.search.run import RunResult, events_of
+from strandline.sim.search.scenario import Scenario, load_events, shipped
 
 
 def test_an_error_that_nobody_expected_is_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(*_: object) -> None:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "what a reader was given")
 
-    monkeypatch.setattr(trial._Trial, "run", fail)
+    monkeypatch.setattr(trial._ScenarioRun, "run", fail)
     outcome = trial.run(shipped()["kills"], 1)
     assert (outcome.verdict, outcome.is_ok) == ("KafkaError", False)
     assert "what a reader was given" in outcome.message
 
 
 @pytest.fixture
-def one_kill_is_enough(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
+def one_kill_is_enough(monkeypatch: pytest.MonkeyPatch) -> list[FaultEvent]:
     """Runs fail as long as the second fault of the seed is among them."""
     needed = events_of(shipped()["kills"], 7)[1]
 
-    def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
+    def run(plan: Scenario, seed: int, events: list[FaultEvent] | None = None) -> RunResult:
         given = events_of(plan, seed) if events is None else events
-        failed = Outcome(
+        failed = RunResult(
             scenario=plan.name,
             scenario_path=plan.path,
             seed=seed,
@@ -47,7 +47,7 @@ def one_kill_is_enough(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
 
 
 def test_what_replay_prints_can_be_given_back(
-    one_kill_is_enough: list[Event], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    one_kill_is_enough: list[FaultEvent], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     plan, path = shipped()["kills"], tmp_path / "faults.toml"
     for shrink, expected in (["--shrink"], one_kill_is_enough), ([], events_of(plan, 7)):
@@ -57,12 +57,12 @@ def test_what_replay_prints_can_be_given_back(
 
 
 def test_replay_for_machines_is_one_object(
-    one_kill_is_enough: list[Event], capsys: pytest.CaptureFixture[str]
+    one_kill_is_enough: list[FaultEvent], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sim", "replay", "7", "--scenario", "kills", "--shrink", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert [Event(**each) for each in found["enough"]] == one_kill_is_enough
-    assert [Event(**each) for each in found["events"]] == events_of(shipped()["kills"], 7)
+    assert [FaultEvent(**each) for each in found["enough"]] == one_kill_is_enough
+    assert [FaultEvent(**each) for each in found["events"]] == events_of(shipped()["kills"], 7)
 
 
 def test_a_failure_in_a_scenario_of_one_s_own_can_be_replayed_by_what_is_said(
@@ -76,14 +76,14 @@ def test_a_failure_in_a_scenario_of_one_s_own_can_be_replayed_by_what_is_said(
         'about = "one"\nspeed = "fast"\nworkloads = ["log"]\nnodes = 3\n'
         '[faults]\nkinds = ["kill"]\ncount = 1\nevery_s = 1.0\nseconds = [0.0, 1.0]\n'
     )
-    monkeypatch.setattr(trial._Trial, "run", fail)
+    monkeypatch.setattr(trial._ScenarioRun, "run", fail)
     assert main(["sim", "run", str(path), "--seeds", "1", "--workers", "1"]) == 1
     said = next(line for line in capsys.readouterr().out.splitlines() if "sim replay" in line).split()
     assert main([*said[1:]]) == 1
 
 
 def test_a_seed_alone_replays_what_a_search_tries_with_it_up_to_the_first_failure(
-    one_kill_is_enough: list[Event], capsys: pytest.CaptureFixture[str]
+    one_kill_is_enough: list[FaultEvent], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sim", "replay", "7"]) == 1
     headings = [line for line in capsys.readouterr().out.splitlines() if ", seed 7:" in line]
@@ -94,9 +94,9 @@ def test_a_seed_alone_replays_what_a_search_tries_with_it_up_to_the_first_failur
 def test_a_search_tells_how_fast_each_scenario_was(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
+    def run(plan: Scenario, seed: int, events: list[FaultEvent] | None = None) -> RunResult:
         cpu_s = 2.0 if plan.name == "kills" else 4.0
-        return Outcome(scenario=plan.name, seed=seed, virtual_s=10.0 * (seed + 1), cpu_s=cpu_s)
+        return RunResult(scenario=plan.name, seed=seed, virtual_s=10.0 * (seed + 1), cpu_s=cpu_s)
 
     monkeypatch.setattr(trial, "run", run)
     assert main(["sim", "run", "kills", "power", "--seeds", "2"]) == 0

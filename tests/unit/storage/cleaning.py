@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from strandline.partition.producers import Producers
-from strandline.storage.compaction.cleaning import Cleaned, Finished, compact
+from strandline.storage.compaction.cleaning import CleanedSegments, CleaningFinished, compact
 from strandline.storage.compaction.planning import extent_of, plan_of
 from strandline.storage.log import Log
 from strandline.wire.record_batch import TRANSACTIONAL_FLAG, Record, read_header, records_in
@@ -26,17 +26,17 @@ def clean(
     key_bytes_max: int = MEMORY,
     read_bytes: int = 4096,
     before_swap: Callable[[], None] = lambda: None,
-) -> Finished:
+) -> CleaningFinished:
     """Cleans what can be cleaned, whether it is worth it or not."""
     stable = log.log_end_offset if last_stable_offset is None else last_stable_offset
     log.flushed(log.log_end_offset)
     extent = extent_of(log, cleaned_to, stable, now_ms)
     plan = plan_of(log, extent, now_ms=now_ms, key_bytes_max=key_bytes_max, read_bytes=read_bytes)
     for done in compact(store.disk, plan):
-        if isinstance(done, Cleaned):
+        if isinstance(done, CleanedSegments):
             before_swap()
             log.replace_segments(done.bases, done.size)
-        elif isinstance(done, Finished):
+        elif isinstance(done, CleaningFinished):
             return done
     raise AssertionError("a cleaning ends by saying so")
 

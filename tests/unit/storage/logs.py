@@ -10,7 +10,7 @@ from strandline.node.disk import RealDisk
 from strandline.partition.producers import Producers
 from strandline.storage.files import FileTable
 from strandline.storage.log import Log
-from strandline.storage.log_loader import OpenedLog, Opening, open_log
+from strandline.storage.log_loader import LoadedLog, LoadRequest, load_log
 from strandline.wire.record_batch import headers_in, read_header
 from tests.batches import NOW_MS
 from tests.disks import QuickDisk
@@ -39,11 +39,11 @@ class Store:
         self.disk = disk or QuickDisk()
         self.files = FileTable(self.disk, 50)
         self.config = topic_config(**overrides)
-        self.opened: OpenedLog | None = None
+        self.opened: LoadedLog | None = None
 
     def open(self, *, clean: bool = False, recovery_point: int = 0, start_offset: int = 0) -> Log:
         self.files.close()
-        opening = Opening(
+        opening = LoadRequest(
             directory=str(self.path),
             is_clean=clean,
             recovery_point=recovery_point,
@@ -51,7 +51,7 @@ class Store:
             index_interval_bytes=self.config.index_interval_bytes,
             new_producers=Producers,
         )
-        self.opened = open_log(self.disk, opening)
+        self.opened = load_log(self.disk, opening)
         return Log(
             self.disk, self.files, str(self.path), PARTITION, self.config, self.opened, recovery_point, NOW_MS
         )

@@ -8,7 +8,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.moment import Moment
 from strandline.base.planned import Planned
-from strandline.transactions.planned import Identity, TxnResponse
+from strandline.transactions.planned import ProducerIdAndEpoch, TxnResponse
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 
 NOW = Moment(1.0, 1_700_000_000_000)
@@ -26,18 +26,18 @@ class Coordinator:
             self.shard.apply(change, NOW)
         return planned.response
 
-    def begin(self) -> Identity:
+    def begin(self) -> ProducerIdAndEpoch:
         return self._apply(self.shard.plan_init("x", 10_000, None, 7, 2, NOW)).identity
 
-    def transact(self, identity: Identity, version: int) -> Identity:
+    def transact(self, identity: ProducerIdAndEpoch, version: int) -> ProducerIdAndEpoch:
         """A transaction that is added to, aborted and completed; who the producer is then."""
         self._apply(self.shard.plan_add("x", identity, [PARTITION], version, NOW))
         self.end(identity, version)
         self.shard.apply(self.shard.plan_complete("x", NOW), NOW)
         transaction = self.shard.transactions["x"]
-        return Identity(transaction.producer_id, transaction.epoch)
+        return ProducerIdAndEpoch(transaction.producer_id, transaction.epoch)
 
-    def end(self, identity: Identity, version: int) -> TxnResponse:
+    def end(self, identity: ProducerIdAndEpoch, version: int) -> TxnResponse:
         return self._apply(self.shard.plan_end("x", identity, False, version, None, NOW))
 
 

@@ -14,7 +14,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
-from strandline.config import Altered, Refused, misdirected
+from strandline.config import Altered, RefusedAlteration, misdirected
 from strandline.controller.image import BROKER_RESOURCE
 
 
@@ -34,7 +34,7 @@ async def alter(
     services: Services,
     context: RequestContext,
     resources: Iterable[R],
-    decide: Callable[[R], Altered | Refused],
+    decide: Callable[[R], Altered | RefusedAlteration],
     request_of: Callable[[tuple[R, ...]], Any],
     result_of: Callable[..., A],
 ) -> tuple[A, ...]:
@@ -61,18 +61,18 @@ def refusal(resource: Resource, error: KafkaError, result_of: Callable[..., A]) 
 
 
 def _sorted_out(
-    node_id: int, resources: tuple[R, ...], decide: Callable[[R], Altered | Refused]
+    node_id: int, resources: tuple[R, ...], decide: Callable[[R], Altered | RefusedAlteration]
 ) -> tuple[tuple[R, ...], list[tuple[R, KafkaError]]]:
     """Those that the controller may decide on, and those that are refused here."""
     passed, refused = [], []
     counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     for resource in resources:
-        decided: Altered | Refused | None = None
+        decided: Altered | RefusedAlteration | None = None
         # The controller refuses what is there twice, as long as it sees both.
         is_alone = counts[resource.resource_type, resource.resource_name] == 1
         if resource.resource_type == BROKER_RESOURCE and is_alone:
             decided = misdirected(node_id, resource.resource_name) or decide(resource)
-        if isinstance(decided, Refused):
+        if isinstance(decided, RefusedAlteration):
             refused.append((resource, KafkaError(ErrorCode[decided.error], decided.message)))
         else:
             passed.append(resource)

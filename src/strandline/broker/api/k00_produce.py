@@ -38,7 +38,7 @@ from strandline.broker.server.pending_response import Handled, PendingResponse
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import VerificationGuard
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k00_produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -62,7 +62,7 @@ _INT32: Final = Struct(">i")
 _INT16: Final = Struct(">h")
 _TOPIC_IDS_FROM: Final = 13
 _FLEXIBLE_FROM: Final = 9
-_LEADER_HINTS_SINCE: Final = 10
+_LEADER_HINTS_FROM: Final = 10
 _ABORTABLE_ERROR_FROM: Final = 11
 _TRANSACTION_VERSION_2_FROM: Final = 12
 # What is refused by the partition's state is answered with the log start; what is wrong with the batch is not.
@@ -125,7 +125,7 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     for piece in request.pieces:
         partitions = find(topics[piece.topic_number].name)
         replica = None if partitions is None else partitions.get(piece.partition)
-        if replica is None or not replica.intake.is_plain or replica.log.config.flush_messages != _NEVER:
+        if replica is None or not replica.validator.is_plain or replica.log.config.flush_messages != _NEVER:
             return _produce_later(services, context, request, topics)
         replicas.append(replica)
     now_ms = services.clock.wall_ms()
@@ -146,7 +146,7 @@ async def _produce_in_transaction(
         read_header(piece.records) if _is_transactional(piece.records) else None for piece in request.pieces
     ]
     producers = {
-        Identity(header.producer_id, header.producer_epoch): None
+        ProducerIdAndEpoch(header.producer_id, header.producer_epoch): None
         for header in headers
         if header is not None and header.producer_id >= 0
     }
@@ -299,9 +299,9 @@ def _check_and_append(
     try:
         if replica.directory.offline_because is not None:
             replica.check_online()
-        header = replica.intake.check(records, context.api_version, now_ms)
-        if replica.intake.needs_rewrite(header):
-            records = memoryview(replica.intake.rewrite(bytes(records), now_ms))
+        header = replica.validator.check(records, context.api_version, now_ms)
+        if replica.validator.needs_rewrite(header):
+            records = memoryview(replica.validator.rewrite(bytes(records), now_ms))
             header = read_header(records)
     except KafkaError as error:
         return _refused(error)
@@ -345,10 +345,12 @@ async def _produce_one(
     replica.check_online()
     now_ms = services.clock.wall_ms()
     records = piece.records
-    header = replica.intake.check(records, context.api_version, now_ms)
+    header = replica.validator.check(records, context.api_version, now_ms)
     replica.check_leads(header)
-    if replica.intake.needs_rewrite(header):
-        records = memoryview(await services.node.workers.run(replica.intake.rewrite, bytes(records), now_ms))
+    if replica.validator.needs_rewrite(header):
+        records = memoryview(
+            await services.node.workers.run(replica.validator.rewrite, bytes(records), now_ms)
+        )
         header = read_header(records)
         # The topic may have been deleted or its directory lost meanwhile.
         if services.replicas.get(*replica.partition) is not replica:
@@ -421,7 +423,7 @@ def _respond(
         leader = None
         if (
             result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-            and context.api_version >= _LEADER_HINTS_SINCE
+            and context.api_version >= _LEADER_HINTS_FROM
         ):
             hint = hints.of(topics[piece.topic_number].name, piece.partition)
             leader = LeaderIdAndEpoch(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)

@@ -31,21 +31,21 @@ from strandline.broker.api.fetch_response import (
 )
 from strandline.broker.api.leader_hints import Hint, LeaderHints
 from strandline.broker.api.services import Services
-from strandline.broker.metadata.raft_server import answer_fetch
+from strandline.broker.metadata.raft_server import handle_fetch
 from strandline.broker.replication.fetch_sessions import Fetch, SessionPartition
 from strandline.broker.replication.replica import Replica
 from strandline.broker.server.pending_response import Finished, Handled, PendingResponse
 from strandline.broker.server.request_context import Body, RequestContext
-from strandline.partition.leader import Leader
+from strandline.partition.leader import PartitionLeader
 from strandline.storage.log import Log
 from strandline.storage.segment import DamagedSegment, Slice
 from strandline.wire.api.k01_fetch import FetchRequest
 from strandline.wire.codec import decode, encode
 from strandline.wire.compiler import uvarint
 
-_FROM_FOLLOWERS_SINCE: Final = 11
-_STORAGE_ERROR_SINCE: Final = 6
-_LEADER_HINTS_SINCE: Final = 16
+_FOLLOWER_FETCH_FROM: Final = 11
+_STORAGE_ERROR_FROM: Final = 6
+_LEADER_HINTS_FROM: Final = 16
 _TOP: Final = Struct(">ihi")  # throttle time, error, session id
 _INT32: Final = Struct(">i")
 # A follower learns of a new high watermark with the next records, and after so long without any. Nobody waits for it:
@@ -72,7 +72,7 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
 
 async def _fetch_metadata(services: Services, context: RequestContext, request: FetchRequest) -> Body:
     """A replica of the metadata log pulls, on the controllers' listener."""
-    return (encode(await answer_fetch(services.quorum, request), context.api_version),)
+    return (encode(await handle_fetch(services.quorum, request), context.api_version),)
 
 
 def _follower_of(request: FetchRequest) -> int:
@@ -133,7 +133,7 @@ def _note_progress(
         if replica is None:
             continue
         role, log, offset = replica.role, replica.log, partition.fetch_offset
-        if not isinstance(role, Leader) or partition.current_leader_epoch != role.epoch:
+        if not isinstance(role, PartitionLeader) or partition.current_leader_epoch != role.epoch:
             continue
         if not log.log_start_offset <= offset <= log.log_end_offset:
             continue
@@ -283,7 +283,7 @@ def _read_all(
         is_behind = is_behind or _is_behind(read)
         # A follower is told at once where the log begins now.
         must_answer = must_answer or (follower >= 0 and 0 <= partition.told_log_start < read.log_start)
-        if read.error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < _STORAGE_ERROR_SINCE:
+        if read.error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < _STORAGE_ERROR_FROM:
             read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # which these know how to go on from
         reads.append(read)
     # Consumers that are sent to followers wait for what those may show (KIP-392).
@@ -295,7 +295,7 @@ def _is_at_rest(partition: SessionPartition, replica: Replica, follower: int) ->
     """Whether a follower has all of a partition and knows all about it: of most partitions each time it asks."""
     role, log = replica.role, replica.log
     return (
-        isinstance(role, Leader)
+        isinstance(role, PartitionLeader)
         and partition.fetch_offset == log.log_end_offset
         and partition.told_high_watermark == role.high_watermark
         and partition.known_high_watermark >= role.high_watermark
@@ -326,7 +326,7 @@ def _read(
         # It could not be opened, or it has been deleted and made anew while the request waited.
         raise KafkaError(partition.opening_error or ErrorCode.NOT_LEADER_OR_FOLLOWER)
     follower = _follower_of(request)
-    if not replica.is_leader and (follower >= 0 or context.api_version < _FROM_FOLLOWERS_SINCE):
+    if not replica.is_leader and (follower >= 0 or context.api_version < _FOLLOWER_FETCH_FROM):
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     replica.check_online()
     replica.check_leader_epoch(partition.current_leader_epoch)
@@ -374,7 +374,7 @@ def _preferred_replica(
     if (
         not services.fetch_policy.selects_by_rack
         or not request.rack_id
-        or context.api_version < _FROM_FOLLOWERS_SINCE
+        or context.api_version < _FOLLOWER_FETCH_FROM
     ):
         return -1
     brokers = services.image.brokers
@@ -446,7 +446,7 @@ def _encode(
 
 
 def _hint_for(services: Services, context: RequestContext, read: Read, hints: LeaderHints) -> Hint | None:
-    if read.error_code not in _HINTED or context.api_version < _LEADER_HINTS_SINCE:
+    if read.error_code not in _HINTED or context.api_version < _LEADER_HINTS_FROM:
         return None
     partition = read.partition
     return hints.of(partition.topic or services.node.topic_name(partition.topic_id), partition.index)

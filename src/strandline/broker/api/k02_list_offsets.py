@@ -36,7 +36,7 @@ EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 EARLIEST_PENDING_UPLOAD: Final = -6
 # The version that brought each meaning.
-_SINCE: Final = {
+_TIMESTAMPS_FROM: Final = {
     LATEST: 1,
     EARLIEST: 1,
     MAX_TIMESTAMP: 7,
@@ -45,7 +45,7 @@ _SINCE: Final = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _READ_COMMITTED: Final = 1
-_OFFSET_NOT_AVAILABLE_SINCE: Final = 5
+_OFFSET_NOT_AVAILABLE_FROM: Final = 5
 _CONSUMER: Final = -1
 
 
@@ -82,7 +82,7 @@ def _answer(
     partition: ListOffsetsPartition,
 ) -> ListOffsetsPartitionResponse:
     timestamp = partition.timestamp
-    if timestamp < 0 and context.api_version < _SINCE.get(timestamp, 1 << 15):
+    if timestamp < 0 and context.api_version < _TIMESTAMPS_FROM.get(timestamp, 1 << 15):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     replica.check_online()
     replica.check_leader_epoch(partition.current_leader_epoch)
@@ -113,7 +113,7 @@ def _answer(
 def _check_end_is_known(replica: Replica, request: ListOffsetsRequest, version: int) -> None:
     """What an earlier leader committed is visible once the high watermark has reached this leader's first offset."""
     if request.replica_id == _CONSUMER and replica.high_watermark < replica.leader.epoch_start:
-        is_known = version >= _OFFSET_NOT_AVAILABLE_SINCE
+        is_known = version >= _OFFSET_NOT_AVAILABLE_FROM
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE if is_known else ErrorCode.LEADER_NOT_AVAILABLE)
 
 

@@ -159,7 +159,7 @@ def _write(
     else:
         expire_ms = now.wall_ms + commit.retention_ms
         result = runtime.shard.offset_requests.expiring(changes, expire_ms)
-        runtime.run(result.answer(pending, pending))
+        runtime.run(result.respond_to(pending, pending))
     return pending if pending.body is None else pending.body
 
 

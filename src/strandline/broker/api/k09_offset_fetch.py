@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
-from strandline.groups.committed_offset import CommittedOffset
+from strandline.groups.committed_offset import GroupOffset
 from strandline.groups.committed_view import CommittedView
 from strandline.wire.api.k09_offset_fetch import (
     OffsetFetchRequest,
@@ -33,7 +33,7 @@ REQUEST = OffsetFetchRequest
 _GROUP_ERRORS_FROM: Final = 2
 _SEVERAL_GROUPS_FROM: Final = 8
 _TOPIC_IDS_FROM: Final = 10
-_NONE: Final = CommittedOffset(-1, -1, "", -1)
+_NONE: Final = GroupOffset(-1, -1, "", -1)
 
 
 def first_load(services: Services, request: OffsetFetchRequest) -> asyncio.Task[None] | None:
@@ -156,7 +156,7 @@ class _Visible(NamedTuple):
         return _partition(index, self.view.get(self.group_id, topic, index) or _NONE, ErrorCode.NONE)
 
 
-def _partition(index: int, committed: CommittedOffset, code: int) -> OffsetFetchResponsePartitions:
+def _partition(index: int, committed: GroupOffset, code: int) -> OffsetFetchResponsePartitions:
     return OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=committed.offset,

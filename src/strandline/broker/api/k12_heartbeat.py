@@ -9,7 +9,7 @@ from __future__ import annotations
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
-from strandline.groups.result import Outcome
+from strandline.groups.result import CoordinatorResult
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
 
 REQUEST = HeartbeatRequest
@@ -22,5 +22,5 @@ def handle(services: Services, context: RequestContext, request: HeartbeatReques
         is_loading = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else error.code)
     response = runtime.shard.heartbeat(request, runtime.now())
-    runtime.run(Outcome())
+    runtime.run(CoordinatorResult())
     return response

@@ -16,7 +16,7 @@ from typing import Any, Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 REQUEST = InitProducerIdRequest
@@ -58,7 +58,9 @@ async def _allocate(services: Services) -> InitProducerIdResponse:
 async def _begin(
     services: Services, version: int, request: InitProducerIdRequest, transactional_id: str
 ) -> InitProducerIdResponse:
-    expected = None if request.producer_id == -1 else Identity(request.producer_id, request.producer_epoch)
+    expected = (
+        None if request.producer_id == -1 else ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    )
     timeout_ms = request.transaction_timeout_ms
     try:
         if not transactional_id:

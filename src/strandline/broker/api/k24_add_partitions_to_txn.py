@@ -18,7 +18,7 @@ from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.txn_service import VERIFY_ONLY
 from strandline.broker.server.request_context import RequestContext
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -96,7 +96,7 @@ async def _add_or_verify(
     partitions: list[TopicPartition],
 ) -> list[int]:
     name = transaction.transactional_id
-    identity = Identity(transaction.producer_id, transaction.producer_epoch)
+    identity = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
     try:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST)

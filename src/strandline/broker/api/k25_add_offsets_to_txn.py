@@ -14,7 +14,7 @@ from strandline.base.ids import TopicPartition
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.group_service import OFFSETS_TOPIC
 from strandline.broker.server.request_context import RequestContext
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 REQUEST = AddOffsetsToTxnRequest
@@ -25,7 +25,7 @@ async def handle(
     services: Services, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
     name = request.transactional_id
-    identity = Identity(request.producer_id, request.producer_epoch)
+    identity = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST)

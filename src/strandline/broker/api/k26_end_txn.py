@@ -13,7 +13,7 @@ from typing import Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k26_end_txn import EndTxnRequest, EndTxnResponse
 
 REQUEST = EndTxnRequest
@@ -23,7 +23,7 @@ _VERSION_TWO_FROM: Final = 5
 
 async def handle(services: Services, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
     name = request.transactional_id
-    identity = Identity(request.producer_id, request.producer_epoch)
+    identity = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     client_version = 2 if context.api_version >= _VERSION_TWO_FROM else 0
     try:
         if not name:

@@ -21,9 +21,9 @@ from strandline.broker.coordinator.txn_verification import TxnClientSupport, gua
 from strandline.broker.server.pending_response import AwaitedMessage
 from strandline.broker.server.request_context import RequestContext
 from strandline.groups.committed_offset import OffsetChanges
-from strandline.groups.result import Outcome
+from strandline.groups.result import CoordinatorResult
 from strandline.partition.open_transactions import VerificationGuard
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k28_txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -118,8 +118,8 @@ async def _commit(
     if not changes:
         return response
     pending = AwaitedMessage()
-    outcome = Outcome(answers=[(pending, response)], commits=changes)
-    runtime.commit_in_transaction(outcome, request.producer_id, request.producer_epoch, guard)
+    result = CoordinatorResult(responses=[(pending, response)], commits=changes)
+    runtime.commit_in_transaction(result, request.producer_id, request.producer_epoch, guard)
     written: TxnOffsetCommitResponse = await pending
     return written
 
@@ -131,7 +131,7 @@ async def _guard(
     if version >= _ABORTABLE_ERROR_FROM:
         is_version_2 = version >= _VERSION_2_FROM
         support = TxnClientSupport.TRANSACTION_VERSION_2 if is_version_2 else TxnClientSupport.ABORTABLE_ERROR
-    identity = Identity(request.producer_id, request.producer_epoch)
+    identity = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     asked = [(runtime.replica, _NO_SEQUENCE)]
     (guard,) = await guards_for(
         services.node, services.transactions, request.transactional_id, identity, support, asked

@@ -15,7 +15,7 @@ from strandline.broker.api.services import Services
 from strandline.broker.server.pending_response import Handled
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.broker.server.response_cache import build_cooperatively, encode_in_worker
-from strandline.config import ConfigEntry
+from strandline.config import DescribedConfig
 from strandline.config.describe import describe_broker, describe_group, describe_topic
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,
@@ -91,7 +91,7 @@ def _check_topic(services: Services, name: str) -> None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
 
 
-def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[ConfigEntry, ...]:
+def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[DescribedConfig, ...]:
     wanted = resource.configuration_keys
     name = resource.resource_name
     if resource.resource_type == TOPIC_RESOURCE:
@@ -119,12 +119,12 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[Con
 
 
 def _answers(
-    entries: tuple[ConfigEntry, ...], request: DescribeConfigsRequest
+    entries: tuple[DescribedConfig, ...], request: DescribeConfigsRequest
 ) -> tuple[DescribeConfigsResourceResult, ...]:
     return tuple(_answer(entry, request) for entry in entries)
 
 
-def _answer(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _answer(entry: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     synonyms = entry.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=entry.name,

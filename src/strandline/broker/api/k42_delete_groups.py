@@ -33,8 +33,8 @@ async def _delete(services: Services, group_id: str) -> DeletableGroupResult:
         runtime = await services.groups.loaded_shard_of(group_id)
     except KafkaError as error:
         return DeletableGroupResult(group_id=group_id, error_code=error.code)
-    outcome, code = runtime.shard.delete_group(group_id)
+    result, code = runtime.shard.delete_group(group_id)
     pending = AwaitedMessage()
-    runtime.run(outcome.answer(pending, DeletableGroupResult(group_id=group_id, error_code=code)))
+    runtime.run(result.respond_to(pending, DeletableGroupResult(group_id=group_id, error_code=code)))
     deleted: DeletableGroupResult = await pending
     return deleted

@@ -11,7 +11,7 @@ from strandline.base.errors import KafkaError
 from strandline.broker.api.config_resources import alter, refusal
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
-from strandline.config import ConfigChange, alter_broker
+from strandline.config import ConfigAlteration, alter_broker
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
@@ -31,7 +31,7 @@ async def handle(
         lambda resource: alter_broker(
             services.configs,
             resource.resource_name,
-            [ConfigChange(each.name, each.config_operation, each.value) for each in resource.configs],
+            [ConfigAlteration(each.name, each.config_operation, each.value) for each in resource.configs],
         ),
         lambda passed: IncrementalAlterConfigsRequest(resources=passed, validate_only=request.validate_only),
         AlterConfigsResourceResponse,

@@ -34,7 +34,7 @@ async def handle(
     try:
         services.groups.check_is_named(request.group_id)
         runtime = await services.groups.loaded_shard_of(request.group_id)
-        outcome, codes = runtime.shard.offset_requests.delete(request.group_id, known)
+        result, codes = runtime.shard.offset_requests.delete(request.group_id, known)
     except KafkaError as error:
         return OffsetDeleteResponse(error_code=error.code, throttle_time_ms=0, topics=())
     by_partition = dict(zip(known, codes, strict=True))
@@ -58,6 +58,6 @@ async def handle(
         ),
     )
     pending = AwaitedMessage()
-    runtime.run(outcome.answer(pending, response))
+    runtime.run(result.respond_to(pending, response))
     written: OffsetDeleteResponse = await pending
     return written

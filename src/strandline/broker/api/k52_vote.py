@@ -6,7 +6,7 @@ For controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, FENCED_L
 from __future__ import annotations
 
 from strandline.broker.api.services import Services
-from strandline.broker.metadata.raft_server import answer_vote
+from strandline.broker.metadata.raft_server import handle_vote
 from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k52_vote import VoteRequest, VoteResponse
 
@@ -14,4 +14,4 @@ REQUEST = VoteRequest
 
 
 async def handle(services: Services, context: RequestContext, request: VoteRequest) -> VoteResponse:
-    return await answer_vote(services.quorum, request)
+    return await handle_vote(services.quorum, request)

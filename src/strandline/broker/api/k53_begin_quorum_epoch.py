@@ -7,7 +7,7 @@ FENCED_LEADER_EPOCH, INVALID_VOTER_KEY.
 from __future__ import annotations
 
 from strandline.broker.api.services import Services
-from strandline.broker.metadata.raft_server import answer_begin_epoch
+from strandline.broker.metadata.raft_server import handle_begin_epoch
 from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k53_begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 
@@ -17,4 +17,4 @@ REQUEST = BeginQuorumEpochRequest
 async def handle(
     services: Services, context: RequestContext, request: BeginQuorumEpochRequest
 ) -> BeginQuorumEpochResponse:
-    return await answer_begin_epoch(services.quorum, request)
+    return await handle_begin_epoch(services.quorum, request)

@@ -6,7 +6,7 @@ For controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, FENCED_L
 from __future__ import annotations
 
 from strandline.broker.api.services import Services
-from strandline.broker.metadata.raft_server import answer_end_epoch
+from strandline.broker.metadata.raft_server import handle_end_epoch
 from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k54_end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
 
@@ -16,4 +16,4 @@ REQUEST = EndQuorumEpochRequest
 async def handle(
     services: Services, context: RequestContext, request: EndQuorumEpochRequest
 ) -> EndQuorumEpochResponse:
-    return await answer_end_epoch(services.quorum, request)
+    return await handle_end_epoch(services.quorum, request)

@@ -13,7 +13,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.k15_describe_groups import GROUP_OPERATIONS
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
-from strandline.groups.consumer.group import ConsumerGroup, ConsumerMember, preferred_assignor
+from strandline.groups.consumer.group import ConsumerGroup, ConsumerGroupMember, preferred_assignor
 from strandline.wire.api.k69_consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
@@ -72,7 +72,7 @@ def _describe(services: Services, group: ConsumerGroup) -> DescribedGroup:
     )
 
 
-def _member(services: Services, group: ConsumerGroup, member: ConsumerMember) -> Member:
+def _member(services: Services, group: ConsumerGroup, member: ConsumerGroupMember) -> Member:
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -88,7 +88,7 @@ def _member(services: Services, group: ConsumerGroup, member: ConsumerMember) ->
     )
 
 
-def _held(member: ConsumerMember) -> dict[bytes, list[int]]:
+def _held(member: ConsumerGroupMember) -> dict[bytes, list[int]]:
     """With what it has to let go of and has not yet."""
     held: dict[bytes, list[int]] = {}
     for partitions in (member.assigned, member.revoking):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from strandline.base.errors import KafkaError
 from strandline.broker.api.services import Services
-from strandline.broker.metadata.voter_apis import answer_add_voter
+from strandline.broker.metadata.voter_apis import handle_add_voter
 from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 
@@ -25,7 +25,7 @@ async def handle(
         response = await services.channel.forward(request, context.api_version)
         assert isinstance(response, AddRaftVoterResponse)
         return response
-    return await answer_add_voter(services.quorum, request)
+    return await handle_add_voter(services.quorum, request)
 
 
 def refuse(request: AddRaftVoterRequest, error: KafkaError) -> AddRaftVoterResponse:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from strandline.base.errors import KafkaError
 from strandline.broker.api.services import Services
-from strandline.broker.metadata.voter_apis import answer_remove_voter
+from strandline.broker.metadata.voter_apis import handle_remove_voter
 from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 
@@ -24,7 +24,7 @@ async def handle(
         response = await services.channel.forward(request, context.api_version)
         assert isinstance(response, RemoveRaftVoterResponse)
         return response
-    return await answer_remove_voter(services.quorum, request)
+    return await handle_remove_voter(services.quorum, request)
 
 
 def refuse(request: RemoveRaftVoterRequest, error: KafkaError) -> RemoveRaftVoterResponse:

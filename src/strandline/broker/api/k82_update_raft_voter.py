@@ -9,7 +9,7 @@ Kafka keeps those in memory until kraft.version is raised, Strandline learns dir
 from __future__ import annotations
 
 from strandline.broker.api.services import Services
-from strandline.broker.metadata.voter_apis import answer_update_voter
+from strandline.broker.metadata.voter_apis import handle_update_voter
 from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k82_update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 
@@ -19,4 +19,4 @@ REQUEST = UpdateRaftVoterRequest
 async def handle(
     services: Services, context: RequestContext, request: UpdateRaftVoterRequest
 ) -> UpdateRaftVoterResponse:
-    return await answer_update_voter(services.quorum, request)
+    return await handle_update_voter(services.quorum, request)

@@ -1,4 +1,4 @@
-"""Carries out what one shard of groups decides, on the rules of `runtime` and these:
+"""Carries out the decisions of one shard of groups, on the rules of `runtime` and these:
 
 1. A request that waits longer than `offsets.commit.timeout.ms` gets COORDINATOR_NOT_AVAILABLE.
 2. What a new coordinator finds above the high watermark may be there alone, or may have been acknowledged. Until that
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
+from strandline.base.tokens import Token
 from strandline.broker.coordinator.runtime import CommitWaiter, CoordinatorRuntime, coordinator_error
 from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.delayed_produce import PendingAppend
@@ -24,7 +25,7 @@ from strandline.groups.classic.rebalance import join_refused, sync_refused
 from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.consumer.requests import Join, heartbeat_refused
-from strandline.groups.result import After, Outcome, Response, Token
+from strandline.groups.result import CoordinatorResult, ResponseValue
 from strandline.groups.shard import GroupShard
 from strandline.partition.open_transactions import VerificationGuard
 from strandline.wire.api.k11_join_group import JoinGroupResponse
@@ -41,7 +42,7 @@ _COMMITS_PER_BATCH_MAX: Final = 1000
 
 
 class GroupRuntime(CoordinatorRuntime):
-    """One loaded shard of groups: what it decides is carried out here."""
+    """One loaded shard of groups, and the log that its decisions are written to."""
 
     def __init__(
         self,
@@ -58,20 +59,20 @@ class GroupRuntime(CoordinatorRuntime):
         self._codec = codec
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
-        self._uncommitted: dict[CommitWaiter, Outcome] = {}
+        self._uncommitted: dict[CommitWaiter, CoordinatorResult] = {}
         self._committed = CommittedView(shard.offsets, shard.topics)
         self._is_queueing = False  # more commits may come in this iteration of the loop
-        self._queued = Outcome()
+        self._queued = CoordinatorResult()
         self._queued_count = 0  # of its offsets
         self._joining: list[Join] = []
         self._found_end = self._end_offset
         self._commit_timeout_s = node.config.int("offsets.commit.timeout.ms") / 1000
 
-    def run(self, outcome: Outcome) -> None:
-        """Writes what has to be written, then gives the answers."""
-        if outcome.has_records:
+    def run(self, result: CoordinatorResult) -> None:
+        """Writes the records of a result, then sends its responses."""
+        if result.has_records:
             self.write_queued()
-        following: Outcome | None = outcome
+        following: CoordinatorResult | None = result
         while following is not None:
             if following.has_records:
                 following = self._write(following)
@@ -80,20 +81,20 @@ class GroupRuntime(CoordinatorRuntime):
                 following = None
         self._arm()
 
-    def commit(self, changes: list[OffsetChanges], token: Token, response: Response) -> None:
+    def commit(self, changes: list[OffsetChanges], token: Token, response: ResponseValue) -> None:
         """Writes those of one turn of the loop together: a batch costs more than what is in it. Where requests are
         handled as they arrive the first is written at once, so that it need not wait."""
         if not changes:
-            self.run(Outcome(answers=[(token, response)]))
+            self.run(CoordinatorResult(responses=[(token, response)]))
             return
         if not self._is_queueing:
             self._is_queueing = True
             if not self._batcher.before_responses(self._end_iteration):
                 asyncio.get_running_loop().call_soon(self._end_iteration)
-                self.run(Outcome(answers=[(token, response)], commits=changes))
+                self.run(CoordinatorResult(responses=[(token, response)], commits=changes))
                 return
         self._queued.commits += changes
-        self._queued.answers.append((token, response))
+        self._queued.responses.append((token, response))
         for each in changes:
             self._queued_count += len(each.partitions)
         if self._queued_count >= _COMMITS_PER_BATCH_MAX:
@@ -125,11 +126,11 @@ class GroupRuntime(CoordinatorRuntime):
 
     def write_queued(self) -> None:
         """Before anything else is decided about the groups, by a request, by time or because a topic has gone: it must
-        find what those before it have done. What is decided without it and written behind it would undo it."""
+        find what those before it have done. What is decided without it and written after it would undo it."""
         if self._joining:
             self._plan_joins()
         if self._queued_count:
-            queued, self._queued = self._queued, Outcome()
+            queued, self._queued = self._queued, CoordinatorResult()
             self._queued_count = 0
             following = self._write(queued)
             assert following is None, "nothing follows a commit"
@@ -160,82 +161,84 @@ class GroupRuntime(CoordinatorRuntime):
         self._committed.advance(self.replica.high_watermark)
         return self._committed
 
-    def _respond_when_settled(self, outcome: Outcome) -> None:
-        if self.is_settled or not outcome.answers:
-            _respond(outcome.answers)
+    def _respond_when_settled(self, result: CoordinatorResult) -> None:
+        if self.is_settled or not result.responses:
+            _respond(result.responses)
         else:
-            self._when_committed(self._end_offset, outcome)
+            self._when_committed(self._end_offset, result)
 
-    def _write(self, outcome: Outcome) -> Outcome | None:
-        """Appends and applies; gives the answers once committed. What to run next, if that is known already."""
+    def _write(self, result: CoordinatorResult) -> CoordinatorResult | None:
+        """Appends and applies; sends the responses once committed. Returns the result to run next, if there is one."""
         try:
-            end_offset = self._append(outcome, self._clock.wall_ms())
+            end_offset = self._append(result, self._clock.wall_ms())
         except KafkaError as error:
-            return self._not_written(outcome, error, self.now())
+            return self._not_written(result, error, self.now())
         is_committed = self.replica.high_watermark >= end_offset
         if not is_committed:
             self._committed.advance(self.replica.high_watermark)
-            self._committed.will_change(outcome.entries, outcome.commits, end_offset)
-        for entry in outcome.entries:
+            self._committed.will_change(result.entries, result.commits, end_offset)
+        for entry in result.entries:
             self.shard.apply(entry.key, entry.value)
-        for changes in outcome.commits:
+        for changes in result.commits:
             self.shard.offsets.put(changes)
         if is_committed:
-            return self._written(outcome)
-        self._when_committed(end_offset, outcome)
+            return self._written(result)
+        self._when_committed(end_offset, result)
         return None
 
-    def _append(self, outcome: Outcome, now_ms: int) -> int:
+    def _append(self, result: CoordinatorResult, now_ms: int) -> int:
         replica = self.replica
-        records, count = _records(outcome)
+        records, count = _records(result)
         base_offset, epoch = replica.log.log_end_offset, replica.role.epoch
         batch, header = batch_of(
             records, count, now_ms, self._codec, base_offset=base_offset, leader_epoch=epoch
         )
         return self.append(batch, header, now_ms)
 
-    def _when_committed(self, end_offset: int, outcome: Outcome) -> None:
+    def _when_committed(self, end_offset: int, result: CoordinatorResult) -> None:
         def done() -> None:
             del self._uncommitted[waiter]
-            self._finish(outcome)
+            self._finish(result)
 
         def give_up() -> None:
             del self._uncommitted[waiter]
-            following = self._refuse(outcome, ErrorCode.COORDINATOR_NOT_AVAILABLE, self.now())
+            following = self._refuse(result, ErrorCode.COORDINATOR_NOT_AVAILABLE, self.now())
             if following is not None:
                 self.run(following)
 
         waiter = CommitWaiter(self.replica, end_offset, self._commit_timeout_s, done, give_up)
-        self._uncommitted[waiter] = outcome
+        self._uncommitted[waiter] = result
 
-    def _finish(self, outcome: Outcome) -> None:
-        following = self._written(outcome)
+    def _finish(self, result: CoordinatorResult) -> None:
+        following = self._written(result)
         if following is not None:
             self.run(following)
 
-    def _written(self, outcome: Outcome) -> Outcome | None:
-        _respond(outcome.answers)
-        return None if outcome.after is None else self.shard.written(outcome.after, self.now())
+    def _written(self, result: CoordinatorResult) -> CoordinatorResult | None:
+        _respond(result.responses)
+        return None if result.on_written is None else self.shard.written(result.on_written, self.now())
 
-    def _not_written(self, outcome: Outcome, error: KafkaError, now: Moment) -> Outcome | None:
-        return self._refuse(outcome, coordinator_error(error.code), now)
+    def _not_written(
+        self, result: CoordinatorResult, error: KafkaError, now: Moment
+    ) -> CoordinatorResult | None:
+        return self._refuse(result, coordinator_error(error.code), now)
 
-    def _refuse(self, outcome: Outcome, code: ErrorCode, now: Moment) -> Outcome | None:
-        _respond([(token, _refused(response, code)) for token, response in outcome.answers])
-        after: After | None = outcome.after
-        return None if after is None else self.shard.write_failed(after, code, now)
+    def _refuse(self, result: CoordinatorResult, code: ErrorCode, now: Moment) -> CoordinatorResult | None:
+        _respond([(token, _refused(response, code)) for token, response in result.responses])
+        on_written = result.on_written
+        return None if on_written is None else self.shard.write_failed(on_written, code, now)
 
     # Transactions
 
     def commit_in_transaction(
-        self, outcome: Outcome, producer_id: int, epoch: int, guard: VerificationGuard | None
+        self, result: CoordinatorResult, producer_id: int, epoch: int, guard: VerificationGuard | None
     ) -> None:
-        """Writes offsets that count once the transaction commits; answers when they are committed themselves."""
+        """Writes offsets that count once the transaction commits; responds when they are committed themselves."""
         self.write_queued()
         now = self.now()
         try:
             batch, header = batch_of(
-                *_records(outcome),
+                *_records(result),
                 now.wall_ms,
                 self._codec,
                 producer_id=producer_id,
@@ -244,14 +247,14 @@ class GroupRuntime(CoordinatorRuntime):
             )
             self.append(batch, header, now.wall_ms, guard)
         except KafkaError as error:
-            self._not_written(outcome, error, now)
+            self._not_written(result, error, now)
             return
-        for changes in outcome.commits:
+        for changes in result.commits:
             self.shard.offsets.put_pending(producer_id, changes)
         if self.replica.high_watermark >= self._end_offset:
-            _respond(outcome.answers)
+            _respond(result.responses)
         else:
-            self._when_committed(self._end_offset, outcome)
+            self._when_committed(self._end_offset, result)
 
     def end_transaction(
         self, producer_id: int, epoch: int, marker: Marker, transaction_version: int
@@ -287,8 +290,8 @@ class GroupRuntime(CoordinatorRuntime):
     def _expire(self) -> None:
         self._timer = None
         self.write_queued()
-        for outcome in self.shard.expire(self.now()):
-            self.run(outcome)
+        for result in self.shard.expire(self.now()):
+            self.run(result)
         self._arm()
 
     def stop(self) -> None:
@@ -296,11 +299,11 @@ class GroupRuntime(CoordinatorRuntime):
         super().stop()
         for waiter in self._uncommitted:
             waiter.cancel()
-        pending = [answer for outcome in self._uncommitted.values() for answer in outcome.answers]
+        pending = [each for result in self._uncommitted.values() for each in result.responses]
         self._uncommitted.clear()
-        pending += self._queued.answers
+        pending += self._queued.responses
         pending += [(join.token, heartbeat_refused(ErrorCode.NOT_COORDINATOR)) for join in self._joining]
-        self._queued = Outcome()
+        self._queued = CoordinatorResult()
         self._queued_count = 0
         self._joining.clear()
         pending += self.shard.waiting_members()
@@ -309,17 +312,17 @@ class GroupRuntime(CoordinatorRuntime):
             self._timer.cancel()
 
 
-def _records(outcome: Outcome) -> tuple[list[bytes], int]:
-    """What is to be written, and how many records that is; raises KafkaError where a text is too long for any."""
+def _records(result: CoordinatorResult) -> tuple[list[bytes], int]:
+    """The bytes of a result's records, and their number; raises KafkaError where a text is too long for a record."""
     try:
         records: list[bytes] = []
-        if outcome.entries:
+        if result.entries:
             records = small_records(
                 (encode_key(key), None if value is None else encode_value(value))
-                for key, value in outcome.entries
+                for key, value in result.entries
             )
         count = len(records)
-        for changes in outcome.commits:
+        for changes in result.commits:
             records += offset_commits.records_of(count, *changes)
             count += len(changes.partitions)
     except (EncodeError, StructError) as error:
@@ -327,13 +330,13 @@ def _records(outcome: Outcome) -> tuple[list[bytes], int]:
     return records, count
 
 
-def _respond(answers: list[tuple[Any, Response]]) -> None:
+def _respond(responses: list[tuple[Any, ResponseValue]]) -> None:
     """A token is the pending response that the request's handler returned."""
-    for token, response in answers:
+    for token, response in responses:
         token.respond(response)
 
 
-def _refused(response: Response, code: int) -> Response:
+def _refused(response: ResponseValue, code: int) -> ResponseValue:
     """The response that says that a change could not be written, and nothing of what the change was."""
     match response:
         case JoinGroupResponse():

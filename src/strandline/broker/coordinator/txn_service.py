@@ -21,7 +21,7 @@ from strandline.broker.replication.corrupt_replicas import CorruptReplicas
 from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replicas import Replicas
 from strandline.rpc.channel import ChannelClosed
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -97,7 +97,7 @@ class TransactionCoordinator(CoordinatorShards[TxnRuntime]):
     async def verify(
         self,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdAndEpoch,
         partitions: list[TopicPartition],
         version: int,
     ) -> list[int]:
@@ -113,7 +113,11 @@ class TransactionCoordinator(CoordinatorShards[TxnRuntime]):
             return [error.code] * len(partitions)
 
     async def verify_here(
-        self, transactional_id: str, identity: Identity, partitions: list[TopicPartition], version: int
+        self,
+        transactional_id: str,
+        identity: ProducerIdAndEpoch,
+        partitions: list[TopicPartition],
+        version: int,
     ) -> list[int]:
         """The same on the broker that coordinates, which has to be this one; raises KafkaError."""
         runtime = self.shard_of(transactional_id)
@@ -131,7 +135,7 @@ class TransactionCoordinator(CoordinatorShards[TxnRuntime]):
         self,
         leader: int,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdAndEpoch,
         partitions: list[TopicPartition],
         version: int,
     ) -> list[int]:

@@ -18,7 +18,7 @@ from strandline.broker.coordinator.txn_service import ADD, VERIFY_ONLY, Transact
 from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.replica import Replica
 from strandline.partition.open_transactions import VerificationGuard
-from strandline.transactions.planned import Identity
+from strandline.transactions.planned import ProducerIdAndEpoch
 
 # Passing troubles of the coordinator, for producers that would not know what to do: they try this one again.
 _PASSING: Final = (
@@ -41,7 +41,7 @@ async def guards_for(
     node: NodeContext,
     transactions: TransactionCoordinator,
     transactional_id: str,
-    identity: Identity,
+    identity: ProducerIdAndEpoch,
     support: TxnClientSupport,
     wanted: Sequence[tuple[Replica, int]],
 ) -> list[VerificationGuard | KafkaError | None]:
@@ -74,7 +74,7 @@ async def guards_for(
 
 
 def _begin(
-    replica: Replica, identity: Identity, support: TxnClientSupport, sequence: int
+    replica: Replica, identity: ProducerIdAndEpoch, support: TxnClientSupport, sequence: int
 ) -> VerificationGuard | None:
     producers = replica.producers
     producers.check_epoch(*identity)
@@ -88,7 +88,7 @@ async def _verify(
     node: NodeContext,
     transactions: TransactionCoordinator,
     transactional_id: str,
-    identity: Identity,
+    identity: ProducerIdAndEpoch,
     support: TxnClientSupport,
     partitions: list[TopicPartition],
 ) -> dict[TopicPartition, int]:

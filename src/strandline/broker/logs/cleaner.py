@@ -30,7 +30,13 @@ from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replicas import Replicas
 from strandline.ports.workers import WorkLost
-from strandline.storage.compaction.cleaning import Cleaned, Finished, Plan, Step, compact
+from strandline.storage.compaction.cleaning import (
+    CleanedSegments,
+    CleaningFinished,
+    CleaningPlan,
+    CleaningStep,
+    compact,
+)
 from strandline.storage.compaction.planning import Extent, extent_of, plan_of
 from strandline.storage.indexes import CorruptIndex
 from strandline.storage.segment import DamagedSegment
@@ -194,7 +200,7 @@ class Cleaner:
         replica.directory.recovery_points[replica.partition] = replica.log.recovery_point
         await self._checkpoints.write(replica.directory.render_recovery_points)
 
-    async def _walk(self, replica: Replica, extent: Extent, cuts: int) -> Finished:
+    async def _walk(self, replica: Replica, extent: Extent, cuts: int) -> CleaningFinished:
         self._check(replica, cuts)
         plan = self._plan(replica, extent)
         walk = self._node.workers.walk(
@@ -204,11 +210,11 @@ class Cleaner:
             while (done := await walk.next()) is not None:
                 self._check(replica, cuts)
                 match done:
-                    case Step():
+                    case CleaningStep():
                         await self._throttle(done.bytes_moved)
-                    case Cleaned():
+                    case CleanedSegments():
                         await self._swap(replica, done)
-                    case Finished():
+                    case CleaningFinished():
                         return done
                     case _:
                         assert_never(done)
@@ -226,7 +232,7 @@ class Cleaner:
         if replica.log.cuts != cuts:
             raise _Overtaken("the log was cut, or its start has moved")
 
-    def _plan(self, replica: Replica, extent: Extent) -> Plan:
+    def _plan(self, replica: Replica, extent: Extent) -> CleaningPlan:
         threads = max(self._number("log.cleaner.threads"), 1)
         load = self._number("log.cleaner.io.buffer.load.factor")
         plan = plan_of(
@@ -243,7 +249,7 @@ class Cleaner:
             step_bytes=min(_STEP_BYTES_MAX, a_tenth_of_a_second),
         )
 
-    async def _swap(self, replica: Replica, cleaned: Cleaned) -> None:
+    async def _swap(self, replica: Replica, cleaned: CleanedSegments) -> None:
         try:
             paths = replica.log.replace_segments(cleaned.bases, cleaned.size)
             self._removal.remove_later(paths, replica.config.file_delete_delay_ms)
@@ -272,5 +278,5 @@ class Cleaner:
                     self._replicas.disk_error(replica.directory, error)
 
 
-def _bytes_of(plan: Plan) -> int:
+def _bytes_of(plan: CleaningPlan) -> int:
     return sum(size for _, size in plan.segments)

@@ -6,7 +6,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
-from strandline.broker.metadata.voter_apis import answer_add_voter, answer_remove_voter
+from strandline.broker.metadata.voter_apis import handle_add_voter, handle_remove_voter
 from strandline.controller import (
     brokers,
     configs,
@@ -103,9 +103,9 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int) -> 
         case UpdateFeaturesRequest():
             return await _update_features(runtime, request, version)
         case AddRaftVoterRequest():
-            return await answer_add_voter(runtime.active_quorum(), request)
+            return await handle_add_voter(runtime.active_quorum(), request)
         case RemoveRaftVoterRequest():
-            return await answer_remove_voter(runtime.active_quorum(), request)
+            return await handle_remove_voter(runtime.active_quorum(), request)
         case _:
             return await _decide_for_broker(runtime, request, version)
 
@@ -116,19 +116,19 @@ async def _update_features(
     """Most levels are records of the controller; the quorum has that of kraft.version, and says if it can be raised."""
     state = runtime.state
     quorum = runtime.active_quorum()
-    wanted = {update.feature: update.max_version_level for update in request.feature_updates}
-    level = wanted.get(features.KRAFT_VERSION_FEATURE, 0)
+    levels = {update.feature: update.max_version_level for update in request.feature_updates}
+    level = levels.get(features.KRAFT_VERSION_FEATURE, 0)
     if level > quorum.core.kraft_version:
         checked = features.plan_update_features(
             state.image, state.configs, request, version, kraft_version=quorum.core.kraft_version
         )
         if checked.response.error_code != ErrorCode.NONE:
             return checked.response
-        answer = await quorum.request(
+        response = await quorum.request(
             lambda token: VersionUpgradeRequested(token=token, validates_only=request.validate_only)
         )
-        if answer.error:
-            raise KafkaError(ErrorCode[answer.error], answer.message)
+        if response.error:
+            raise KafkaError(ErrorCode[response.error], response.message)
     return await runtime.commit(
         lambda: features.plan_update_features(
             state.image, state.configs, request, version, kraft_version=quorum.core.kraft_version

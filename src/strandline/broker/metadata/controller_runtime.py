@@ -1,7 +1,7 @@
 """Gives the controller's state its log, and watches over brokers while this node leads the quorum.
 
 1. A node becomes the active controller when the first record of its epoch is committed: then its state has all of it.
-2. A plan's records are applied when they are appended, so that the next plan sees them; the answer is given when they
+2. A plan's records are applied when they are appended, so that the next plan sees them; the response is given when they
    are committed. If leadership is lost before that the state is made again from what is committed.
 3. A broker is fenced when its heartbeats stop for `broker.session.timeout.ms`, or at once when its connection breaks
    and its address refuses a probe. A broker that answers is never fenced for a lost connection, and none for a time in

@@ -1,4 +1,4 @@
-"""What a quorum node asks the others, and how it finds out that one is gone."""
+"""The requests of a quorum node to the others, and how it finds out that one of them is gone."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ class RaftClient:
         try:
             response = await self.peer(effect.to).call(request, 2, self._settings.election_timeout_s)
         except (OSError, TimeoutError):
-            self._shell.step(m.VoteUnanswered(voter_id=effect.to, asked_epoch=effect.epoch))
+            self._shell.step(m.VoteRequestFailed(voter_id=effect.to, request_epoch=effect.epoch))
             return
         if response.error_code or not response.topics:
             return
         partition = response.topics[0].partitions[0]
         self._shell.addresses.learn_from(response.node_endpoints)
         self._shell.step(
-            m.VoteAnswered(
+            m.VoteResponseReceived(
                 voter_id=effect.to,
-                asked_epoch=effect.epoch,
+                request_epoch=effect.epoch,
                 is_pre_vote=effect.is_pre_vote,
                 granted=partition.vote_granted,
                 epoch=partition.leader_epoch,
@@ -106,7 +106,7 @@ class RaftClient:
         partition = response.topics[0].partitions[0]
         self._shell.addresses.learn_from(response.node_endpoints)
         self._shell.step(
-            m.BeginEpochAnswered(
+            m.BeginEpochResponseReceived(
                 voter_id=effect.to,
                 epoch=partition.leader_epoch,
                 leader_id=partition.leader_id,
@@ -138,27 +138,27 @@ class RaftClient:
             response = await self.peer(effect.to).call(
                 request, _FETCH_VERSION, self._settings.fetch_timeout_s
             )
-            answered = self.read_fetch(effect, response)
+            received = self.read_fetch(effect, response)
         except (OSError, TimeoutError, ChannelClosed):
-            answered = None
-        if answered is not None and not answered.error:
-            self._shell.step(answered)
+            received = None
+        if received is not None and not received.error:
+            self._shell.step(received)
             return
-        if answered is not None and (
-            answered.epoch > self._shell.core.epoch or answered.leader_id != effect.to
+        if received is not None and (
+            received.epoch > self._shell.core.epoch or received.leader_id != effect.to
         ):
             self._shell.step(m.FetchRequestFailed(leader_id=effect.to, epoch=effect.epoch))
             self._shell.addresses.learn_from(response.node_endpoints)
-            self._shell.step(m.LeaderFound(leader_id=answered.leader_id, epoch=answered.epoch))
+            self._shell.step(m.LeaderFound(leader_id=received.leader_id, epoch=received.epoch))
         self._shell.step(m.FetchRequestFailed(leader_id=effect.to, epoch=effect.epoch))
         if self._shell.is_stopped:
             return
         await asyncio.sleep(_FETCH_RETRY_S)
         self._shell.step(m.FetchBackoffEnded())
 
-    def read_fetch(self, effect: m.SendFetch, response: Any) -> m.FetchAnswered:
+    def read_fetch(self, effect: m.SendFetch, response: Any) -> m.FetchResponseReceived:
         if response.error_code or not response.responses:
-            return m.FetchAnswered(
+            return m.FetchResponseReceived(
                 leader_id=effect.to, epoch=effect.epoch, offset=effect.offset, high_watermark=0, error=True
             )
         partition = response.responses[0].partitions[0]
@@ -167,7 +167,7 @@ class RaftClient:
         epoch = current.leader_epoch if current is not None else effect.epoch
         diverging = partition.diverging_epoch
         snapshot = partition.snapshot_id
-        return m.FetchAnswered(
+        return m.FetchResponseReceived(
             leader_id=leader_id,
             epoch=epoch,
             offset=effect.offset,
@@ -179,7 +179,7 @@ class RaftClient:
         )
 
     async def discover(self) -> None:
-        """Asks one node after the other who leads, whenever this one does not know and cannot find out by a vote."""
+        """Asks one node after the other who leads, while this one does not know and cannot find out by a vote."""
         turn = self._random.below(1000)
         lost_s = 0.0
         while not self._shell.is_stopped:
@@ -211,10 +211,10 @@ class RaftClient:
                 self._shell.addresses.learn_from(response.node_endpoints)
                 self._shell.step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))
 
-    async def download(self, effect: m.FetchSnapshot, is_wanted: Callable[[], bool]) -> bytes | None:
-        """None if it is not wanted any more. Each piece shows that the leader is there."""
+    async def download(self, effect: m.FetchSnapshot, is_current: Callable[[], bool]) -> bytes | None:
+        """The snapshot, or None once `is_current` is false. Each piece shows that the leader is there."""
         contents = bytearray()
-        while is_wanted():
+        while is_current():
             request = fetch_snapshot_request(
                 self._shell.cluster_id,
                 self._own,

@@ -1,7 +1,7 @@
 """Where the nodes of the metadata quorum are: by configuration, by the set of voters in the log, or by word of others.
 
 Configured voters are where the configuration says. Where voters are in the log, the newest word counts: a leader tells
-its own endpoints when its epoch begins, and whoever knows the leader tells them with each answer; a new set of voters
+its own endpoints when its epoch begins, and whoever knows the leader tells them with each response; a new set of voters
 takes their place. Nobody knows any of that at first: `controller.quorum.bootstrap.servers` are asked then.
 """
 
@@ -19,7 +19,7 @@ class Address(NamedTuple):
 
 
 class NodeEndpoint(Protocol):
-    """As every answer of the quorum has it."""
+    """As every response of the quorum has it."""
 
     node_id: int
     host: str
@@ -74,7 +74,7 @@ class RaftEndpoints:
             self._learned[node_id] = Address(host, port)
 
     def learn_from(self, endpoints: Iterable[NodeEndpoint]) -> None:
-        """What an answer says of the leader."""
+        """Learns the address of the leader from a response."""
         for endpoint in endpoints:
             self.learn(endpoint.node_id, endpoint.host, endpoint.port)
 

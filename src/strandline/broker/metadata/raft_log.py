@@ -23,7 +23,7 @@ from strandline.storage.directory import UnusableDirectory
 from strandline.storage.files import FileTable
 from strandline.storage.flushing import FlushWork
 from strandline.storage.log import Log
-from strandline.storage.log_loader import Opening, open_log
+from strandline.storage.log_loader import LoadRequest, load_log
 from strandline.storage.segment import Slice
 from strandline.wire.codec import encode
 from strandline.wire.record_batch import BatchHeader, headers_in, read_header, records_in
@@ -126,8 +126,8 @@ class RaftLog:
                 checkpoints.render_partition_metadata(METADATA_TOPIC_ID),
             )
         self.snapshot = self._newest_snapshot()
-        # Everything that was answered was synced; what lies behind it is checked at each start.
-        opening = Opening(
+        # Everything that was answered was synced; what lies after it is checked at each start.
+        opening = LoadRequest(
             directory=self._path,
             is_clean=False,
             recovery_point=0,
@@ -135,7 +135,7 @@ class RaftLog:
             index_interval_bytes=config.index_interval_bytes,
             new_producers=_NoProducers,
         )
-        opened = open_log(disk, opening)
+        opened = load_log(disk, opening)
         self.notes = opened.notes
         self._log = Log(disk, files, self._path, PARTITION, config, opened, 0, now_ms)
         if self.snapshot is not None and is_behind(self._last(), self.snapshot):
@@ -221,7 +221,7 @@ class RaftLog:
                 changes += voters_in(batch)
 
     def voter_history(self, configured: VoterSet) -> VoterHistory:
-        """The sets of voters in the latest snapshot and in the log behind it."""
+        """The sets of voters in the latest snapshot and in the log after it."""
         history = VoterHistory(configured)
         if self.snapshot is not None:
             history.restart(self.snapshot.offset - 1, *voters_of_snapshot(self.read_snapshot()))

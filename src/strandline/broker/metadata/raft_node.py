@@ -51,7 +51,7 @@ _FETCH_RETRY_S: Final = 0.02
 
 
 class QuorumListener(Protocol):
-    """What the owner is told."""
+    """The owner of the node, which hears of committed records and of leadership."""
 
     def committed(self, message: Message, end_offset: int) -> None: ...
 
@@ -154,7 +154,7 @@ class RaftNode:
 
     async def stop(self) -> None:
         if self.is_leader and len(self.core.voters) > 1:
-            self.step(m.ResignationWanted())
+            self.step(m.ResignationRequested())
             await asyncio.sleep(0)
         self.is_stopped = True
         if self._timer is not None:
@@ -262,7 +262,7 @@ class RaftNode:
             self._arm()
 
     def request(self, event_of: Callable[[asyncio.Future[Any]], Event]) -> asyncio.Future[Any]:
-        """Steps with an event that carries the future of its answer as its token."""
+        """Steps with an event that carries the future of its response as its token."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.step(event_of(future))
         return future
@@ -282,7 +282,7 @@ class RaftNode:
                     self._append_control(voter_records(effect.voters, effect.version), effect.epoch)
                 case m.CheckVoter():
                     self.tasks.start(self._upkeep.check(effect.voter))
-                case m.AnswerVote() | m.AnswerEpoch() | m.AnswerFetch() | m.AnswerVoterChange():
+                case m.RespondToVote() | m.RespondToEpoch() | m.RespondToFetch() | m.RespondToVoterChange():
                     token: Any = effect.token
                     if not token.done():
                         token.set_result(effect)
@@ -444,7 +444,7 @@ class RaftNode:
             self.events.warn("snapshot not fetched", error=error)
             await asyncio.sleep(_FETCH_RETRY_S)
         if self.core.role is not asker:
-            return  # the next leader, or this one if it is found again, says anew what there is to fetch
+            return  # the next leader, or this one if it is found again, says again what there is to fetch
         if contents is not None:
             self._write(_FetchedSnapshot(effect.snapshot, contents))
         else:

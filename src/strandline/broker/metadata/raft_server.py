@@ -1,4 +1,4 @@
-"""Answers of a quorum node to the others, as Kafka's messages; the core decides them."""
+"""The responses of a quorum node to the others, as Kafka's messages; the core decides them."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def check_cluster(quorum: RaftNode, cluster_id: str | None) -> None:
 
 
 def leader_endpoints(quorum: RaftNode, cls: Callable[..., E]) -> tuple[E, ...]:
-    """Where the leader is, for whoever was told its id: an observer knows nobody at first."""
+    """The address of the leader whose id the response has: an observer knows nobody at first."""
     address = quorum.leader_address
     return () if address is None else (cls(node_id=quorum.leader_id, host=address.host, port=address.port),)
 
 
-def asked_voter(voter_id: int, directory_id: bytes) -> ReplicaKey | None:
+def voter_key(voter_id: int, directory_id: bytes) -> ReplicaKey | None:
     return None if voter_id < 0 else ReplicaKey(voter_id, directory_id)
 
 
@@ -64,28 +64,28 @@ def _code(error: str) -> int:
     return ErrorCode[error] if error else ErrorCode.NONE
 
 
-async def answer_vote(quorum: RaftNode, request: vote.VoteRequest) -> vote.VoteResponse:
+async def handle_vote(quorum: RaftNode, request: vote.VoteRequest) -> vote.VoteResponse:
     try:
         check_cluster(quorum, request.cluster_id)
-        asked = _metadata_partition(request.topics)
+        request_partition = _metadata_partition(request.topics)
     except KafkaError as error:
         return vote.VoteResponse(error_code=error.code, topics=())
-    answer: m.AnswerVote = await quorum.request(
+    response: m.RespondToVote = await quorum.request(
         lambda token: m.VoteRequested(
-            candidate=ReplicaKey(asked.replica_id, asked.replica_directory_id),
-            epoch=asked.replica_epoch,
-            last=OffsetAndEpoch(asked.last_offset, asked.last_offset_epoch),
-            is_pre_vote=asked.pre_vote,
-            asked=asked_voter(request.voter_id, asked.voter_directory_id),
+            candidate=ReplicaKey(request_partition.replica_id, request_partition.replica_directory_id),
+            epoch=request_partition.replica_epoch,
+            last=OffsetAndEpoch(request_partition.last_offset, request_partition.last_offset_epoch),
+            is_pre_vote=request_partition.pre_vote,
+            addressee=voter_key(request.voter_id, request_partition.voter_directory_id),
             token=token,
         )
     )
     partition = vote.ResponsePartitionData(
         partition_index=0,
-        error_code=_code(answer.error),
-        leader_id=answer.leader_id,
-        leader_epoch=answer.epoch,
-        vote_granted=answer.granted,
+        error_code=_code(response.error),
+        leader_id=response.leader_id,
+        leader_epoch=response.epoch,
+        vote_granted=response.granted,
     )
     topic = vote.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=(partition,))
     return vote.VoteResponse(
@@ -95,30 +95,30 @@ async def answer_vote(quorum: RaftNode, request: vote.VoteRequest) -> vote.VoteR
     )
 
 
-async def answer_begin_epoch(
+async def handle_begin_epoch(
     quorum: RaftNode, request: begin.BeginQuorumEpochRequest
 ) -> begin.BeginQuorumEpochResponse:
     try:
         check_cluster(quorum, request.cluster_id)
-        asked = _metadata_partition(request.topics)
+        request_partition = _metadata_partition(request.topics)
     except KafkaError as error:
         return begin.BeginQuorumEpochResponse(error_code=error.code, topics=())
-    told = [e for e in request.leader_endpoints if e.name == quorum.addresses.listener_name]
-    for endpoint in (told or request.leader_endpoints)[:1]:
-        quorum.addresses.learn(asked.leader_id, endpoint.host, endpoint.port)
-    answer: m.AnswerEpoch = await quorum.request(
+    on_own_listener = [e for e in request.leader_endpoints if e.name == quorum.addresses.listener_name]
+    for endpoint in (on_own_listener or request.leader_endpoints)[:1]:
+        quorum.addresses.learn(request_partition.leader_id, endpoint.host, endpoint.port)
+    response: m.RespondToEpoch = await quorum.request(
         lambda token: m.BeginEpochRequested(
-            leader_id=asked.leader_id,
-            epoch=asked.leader_epoch,
-            asked=asked_voter(request.voter_id, asked.voter_directory_id),
+            leader_id=request_partition.leader_id,
+            epoch=request_partition.leader_epoch,
+            addressee=voter_key(request.voter_id, request_partition.voter_directory_id),
             token=token,
         )
     )
     partition = begin.ResponsePartitionData(
         partition_index=0,
-        error_code=_code(answer.error),
-        leader_id=answer.leader_id,
-        leader_epoch=answer.epoch,
+        error_code=_code(response.error),
+        leader_id=response.leader_id,
+        leader_epoch=response.epoch,
     )
     topic = begin.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=(partition,))
     return begin.BeginQuorumEpochResponse(
@@ -128,25 +128,30 @@ async def answer_begin_epoch(
     )
 
 
-async def answer_end_epoch(
+async def handle_end_epoch(
     quorum: RaftNode, request: end.EndQuorumEpochRequest
 ) -> end.EndQuorumEpochResponse:
     try:
         check_cluster(quorum, request.cluster_id)
-        asked = _metadata_partition(request.topics)
+        request_partition = _metadata_partition(request.topics)
     except KafkaError as error:
         return end.EndQuorumEpochResponse(error_code=error.code, topics=())
-    successors = asked.preferred_successors or tuple(c.candidate_id for c in asked.preferred_candidates)
-    answer: m.AnswerEpoch = await quorum.request(
+    successors = request_partition.preferred_successors or tuple(
+        c.candidate_id for c in request_partition.preferred_candidates
+    )
+    response: m.RespondToEpoch = await quorum.request(
         lambda token: m.EndEpochRequested(
-            leader_id=asked.leader_id, epoch=asked.leader_epoch, successors=successors, token=token
+            leader_id=request_partition.leader_id,
+            epoch=request_partition.leader_epoch,
+            successors=successors,
+            token=token,
         )
     )
     partition = end.ResponsePartitionData(
         partition_index=0,
-        error_code=_code(answer.error),
-        leader_id=answer.leader_id,
-        leader_epoch=answer.epoch,
+        error_code=_code(response.error),
+        leader_id=response.leader_id,
+        leader_epoch=response.epoch,
     )
     topic = end.ResponseTopicData(topic_name=METADATA_TOPIC, partitions=(partition,))
     return end.EndQuorumEpochResponse(
@@ -156,61 +161,70 @@ async def answer_end_epoch(
     )
 
 
-async def answer_fetch(quorum: RaftNode, request: fetch.FetchRequest) -> fetch.FetchResponse:
+async def handle_fetch(quorum: RaftNode, request: fetch.FetchRequest) -> fetch.FetchResponse:
     """A replica of the metadata log pulls."""
     try:
         check_cluster(quorum, request.cluster_id)
         if not request.topics or request.topics[0].topic_id != METADATA_TOPIC_ID:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-        if [[asked.partition for asked in topic.partitions] for topic in request.topics] != [[0]]:
+        if [
+            [request_partition.partition for request_partition in topic.partitions]
+            for topic in request.topics
+        ] != [[0]]:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
     except KafkaError as error:
         return fetch.FetchResponse(throttle_time_ms=0, error_code=error.code, responses=())
-    asked = request.topics[0].partitions[0]
+    request_partition = request.topics[0].partitions[0]
     replica_id = request.replica_state.replica_id if request.replica_state is not None else request.replica_id
     token: asyncio.Future[Any] = quorum.request(
         lambda future: m.FetchRequested(
-            replica=ReplicaKey(replica_id, asked.replica_directory_id),
-            epoch=asked.current_leader_epoch,
-            offset=asked.fetch_offset,
-            last_fetched_epoch=asked.last_fetched_epoch,
-            high_watermark=asked.high_watermark,
+            replica=ReplicaKey(replica_id, request_partition.replica_directory_id),
+            epoch=request_partition.current_leader_epoch,
+            offset=request_partition.fetch_offset,
+            last_fetched_epoch=request_partition.last_fetched_epoch,
+            high_watermark=request_partition.high_watermark,
             token=future,
         )
     )
     if not token.done():
         timer = asyncio.get_running_loop().call_later(request.max_wait_ms / 1000, quorum.fetch_expired, token)
         token.add_done_callback(lambda _: timer.cancel())
-    answer: m.AnswerFetch = await token
-    is_asking = answer.diverging is not None or answer.snapshot is not None
+    response: m.RespondToFetch = await token
+    must_change_log = response.diverging is not None or response.snapshot is not None
     return fetch.FetchResponse(
         throttle_time_ms=0,
         responses=(
-            fetch.FetchableTopicResponse(topic_id=METADATA_TOPIC_ID, partitions=(_fetched(quorum, answer),)),
+            fetch.FetchableTopicResponse(
+                topic_id=METADATA_TOPIC_ID, partitions=(_fetched(quorum, response),)
+            ),
         ),
-        node_endpoints=leader_endpoints(quorum, fetch.NodeEndpoint) if answer.error or is_asking else (),
+        node_endpoints=leader_endpoints(quorum, fetch.NodeEndpoint)
+        if response.error or must_change_log
+        else (),
     )
 
 
-def _fetched(quorum: RaftNode, answer: m.AnswerFetch) -> fetch.PartitionData:
+def _fetched(quorum: RaftNode, response: m.RespondToFetch) -> fetch.PartitionData:
     data = fetch.PartitionData(
         partition_index=0,
-        error_code=_code(answer.error),
-        high_watermark=answer.high_watermark,
-        last_stable_offset=answer.high_watermark,
+        error_code=_code(response.error),
+        high_watermark=response.high_watermark,
+        last_stable_offset=response.high_watermark,
         log_start_offset=quorum.store.start_offset,
         aborted_transactions=None,
         records=b"",
-        current_leader=fetch.LeaderIdAndEpoch(leader_id=answer.leader_id, leader_epoch=answer.epoch),
+        current_leader=fetch.LeaderIdAndEpoch(leader_id=response.leader_id, leader_epoch=response.epoch),
     )
-    if answer.diverging is not None:
+    if response.diverging is not None:
         data.diverging_epoch = fetch.EpochEndOffset(
-            epoch=answer.diverging.epoch, end_offset=answer.diverging.offset
+            epoch=response.diverging.epoch, end_offset=response.diverging.offset
         )
-    elif answer.snapshot is not None:
-        data.snapshot_id = fetch.SnapshotId(end_offset=answer.snapshot.offset, epoch=answer.snapshot.epoch)
-    elif answer.offset >= 0 and answer.offset < quorum.core.log_end:
-        # What is not synced here is not given: if it is lost the follower must not have it.
-        found = quorum.store.read(answer.offset, quorum.core.log_end, _FETCH_BYTES_MAX)
-        data.records = found.file.read_at(found.position, found.size) if found is not None else b""
+    elif response.snapshot is not None:
+        data.snapshot_id = fetch.SnapshotId(
+            end_offset=response.snapshot.offset, epoch=response.snapshot.epoch
+        )
+    elif response.offset >= 0 and response.offset < quorum.core.log_end:
+        # Records that are not synced here are not sent: if they are lost the follower must not have them.
+        slice_ = quorum.store.read(response.offset, quorum.core.log_end, _FETCH_BYTES_MAX)
+        data.records = slice_.file.read_at(slice_.position, slice_.size) if slice_ is not None else b""
     return data

@@ -1,4 +1,4 @@
-"""Answers to whoever wants to change the voters of the metadata quorum (KIP-853); the core decides them."""
+"""Requests to change the voters of the metadata quorum (KIP-853); the core decides their responses."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from strandline.broker.metadata.raft_node import RaftNode
 
 
-class Listener(Protocol):
+class VoterListener(Protocol):
     name: str
     host: str
     port: int
 
 
-def _endpoints(listeners: Iterable[Listener]) -> tuple[Endpoint, ...]:
+def _endpoints(listeners: Iterable[VoterListener]) -> tuple[Endpoint, ...]:
     return tuple(Endpoint(each.name, each.host, each.port) for each in listeners)
 
 
 def _flaw(quorum: RaftNode, cluster_id: str | None, key: ReplicaKey) -> tuple[ErrorCode, str] | None:
-    """What is wrong with a request whoever leads."""
+    """The error of a request that every node refuses, or None."""
     if cluster_id is not None and cluster_id != quorum.cluster_id:
         return (
             ErrorCode.INCONSISTENT_CLUSTER_ID,
@@ -49,48 +49,48 @@ def _missing_listener(quorum: RaftNode, endpoints: tuple[Endpoint, ...]) -> tupl
     return ErrorCode.INVALID_REQUEST, f"The voter has no endpoint on the controllers' listener {name}."
 
 
-def _outcome(answer: m.AnswerVoterChange) -> tuple[int, str | None]:
-    code = ErrorCode[answer.error] if answer.error else ErrorCode.NONE
-    return code, answer.message or None
+def _error(response: m.RespondToVoterChange) -> tuple[int, str | None]:
+    code = ErrorCode[response.error] if response.error else ErrorCode.NONE
+    return code, response.message or None
 
 
-async def answer_add_voter(quorum: RaftNode, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
+async def handle_add_voter(quorum: RaftNode, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
     key = ReplicaKey(request.voter_id, request.voter_directory_id)
     endpoints = _endpoints(request.listeners)
     flaw = _flaw(quorum, request.cluster_id, key) or _missing_listener(quorum, endpoints)
     if flaw is not None:
         return AddRaftVoterResponse(throttle_time_ms=0, error_code=flaw[0], error_message=flaw[1])
-    answer: m.AnswerVoterChange = await quorum.request(
+    response: m.RespondToVoterChange = await quorum.request(
         lambda token: m.AddVoterRequested(
             voter=Voter(key=key, endpoints=endpoints),
-            answers_when_committed=request.ack_when_committed,
+            responds_when_committed=request.ack_when_committed,
             token=token,
         )
     )
-    code, message = _outcome(answer)
+    code, message = _error(response)
     return AddRaftVoterResponse(throttle_time_ms=0, error_code=code, error_message=message)
 
 
-async def answer_remove_voter(quorum: RaftNode, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
+async def handle_remove_voter(quorum: RaftNode, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
     key = ReplicaKey(request.voter_id, request.voter_directory_id)
     flaw = _flaw(quorum, request.cluster_id, key)
     if flaw is not None:
         return RemoveRaftVoterResponse(throttle_time_ms=0, error_code=flaw[0], error_message=flaw[1])
-    answer: m.AnswerVoterChange = await quorum.request(
+    response: m.RespondToVoterChange = await quorum.request(
         lambda token: m.RemoveVoterRequested(key=key, token=token)
     )
-    code, message = _outcome(answer)
+    code, message = _error(response)
     return RemoveRaftVoterResponse(throttle_time_ms=0, error_code=code, error_message=message)
 
 
-async def answer_update_voter(quorum: RaftNode, request: UpdateRaftVoterRequest) -> UpdateRaftVoterResponse:
+async def handle_update_voter(quorum: RaftNode, request: UpdateRaftVoterRequest) -> UpdateRaftVoterResponse:
     key = ReplicaKey(request.voter_id, request.voter_directory_id)
     endpoints = _endpoints(request.listeners)
     supported = request.k_raft_version_feature
     flaw = _flaw(quorum, request.cluster_id, key) or _missing_listener(quorum, endpoints)
     code = ErrorCode.NONE if flaw is None else flaw[0]
     if flaw is None:
-        answer: m.AnswerVoterChange = await quorum.request(
+        response: m.RespondToVoterChange = await quorum.request(
             lambda token: m.UpdateVoterRequested(
                 voter=Voter(
                     key=key,
@@ -102,7 +102,7 @@ async def answer_update_voter(quorum: RaftNode, request: UpdateRaftVoterRequest)
                 token=token,
             )
         )
-        code = ErrorCode(_outcome(answer)[0])
+        code = ErrorCode(_error(response)[0])
     return UpdateRaftVoterResponse(
         throttle_time_ms=0, error_code=code, current_leader=_current_leader(quorum)
     )

@@ -52,7 +52,7 @@ def _as_voter(data: control.VoterData) -> Voter:
 def voters_in(data: bytes) -> Iterator[VotersAppended]:
     """The sets of voters in record batches, each with the level of kraft.version that stands before it, if one does.
 
-    Whoever raises the level writes the voters behind it in the same batch: so does Kafka.
+    Whoever raises the level writes the voters after it in the same batch: so does Kafka.
     """
     for position, header in headers_in(data):
         if not header.is_control:

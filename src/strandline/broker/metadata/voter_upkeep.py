@@ -1,4 +1,4 @@
-"""What keeps the set of voters true: a voter tells its leader new endpoints, a controller joins by itself if it may.
+"""Keeps the set of voters true: a voter tells its leader new endpoints, a controller joins by itself if it may.
 
 The leader asks whoever is to be added what it supports before it is (KIP-853); a controller with
 `controller.quorum.auto.join.enable` asks to be added, and first that an older disk under its id be removed (KIP-1186).
@@ -29,7 +29,7 @@ from strandline.telemetry.events import Events
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.schema import Request
 
-# From this one on, features that begin at level 0 are told.
+# From this version on the response has features that begin at level 0.
 _API_VERSIONS_VERSION: Final = 4
 _UNREACHABLE: Final = (OSError, TimeoutError, ChannelClosed)
 
@@ -64,8 +64,8 @@ class VoterUpkeep:
         assert address is not None, "a voter without endpoints is refused"
         peer = NodeClient(self._network, "quorum-check", *address)
         try:
-            asked = ApiVersionsRequest(client_software_name="strandline", client_software_version="1")
-            response = await peer.call(asked, _API_VERSIONS_VERSION, self._settings.request_timeout_s)
+            request = ApiVersionsRequest(client_software_name="strandline", client_software_version="1")
+            response = await peer.call(request, _API_VERSIONS_VERSION, self._settings.request_timeout_s)
             features = {f.name: (f.min_version, f.max_version) for f in response.supported_features}
             version_range = features.get(KRAFT_VERSION_FEATURE, (STATIC_VERSION, STATIC_VERSION))
         except _UNREACHABLE:
@@ -78,26 +78,26 @@ class VoterUpkeep:
         while not self._shell.is_stopped:
             await asyncio.sleep(self._settings.fetch_timeout_s)
             try:
-                await self._look()
+                await self._update()
             except _UNREACHABLE:
                 continue
 
-    async def _look(self) -> None:
+    async def _update(self) -> None:
         core = self._shell.core
         if not isinstance(core.role, Follower) or not core.has_dynamic_voters:
             return
         cluster_id, own = self._shell.cluster_id, core.own_voter
         if core.is_entry_stale:
-            await self._ask(update_voter_request(cluster_id, own, core.epoch))
+            await self._request(update_voter_request(cluster_id, own, core.epoch))
         elif self._joins_by_itself and not core.is_voter:
             old = core.voter_set.by_id(own.key.replica_id)
             if old is not None:
-                await self._ask(remove_voter_request(cluster_id, old.key))
+                await self._request(remove_voter_request(cluster_id, old.key))
             else:
                 timeout_ms = int(self._settings.request_timeout_s * 1000)
-                await self._ask(add_voter_request(cluster_id, own, timeout_ms))
+                await self._request(add_voter_request(cluster_id, own, timeout_ms))
 
-    async def _ask(self, request: Request) -> None:
+    async def _request(self, request: Request) -> None:
         peer = self._peers.peer(self._shell.core.leader_id)
         response = await peer.call(request, request.VERSIONS[1], self._settings.request_timeout_s)
         if response.error_code != ErrorCode.NONE:

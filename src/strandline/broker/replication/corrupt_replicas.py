@@ -25,7 +25,7 @@ from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replicas import Replicas
 from strandline.controller.image import LOST, NO_LEADER, PartitionState
-from strandline.partition.follower import Follower
+from strandline.partition.follower import PartitionFollower
 from strandline.storage import names
 from strandline.storage.segment import DamagedSegment
 
@@ -102,7 +102,7 @@ class CorruptReplicas:
                 if not await self._assignments.report_lost(replica.partition):
                     return  # no other can lead; whoever reads it next has it tried again
                 await asyncio.sleep(_LOOK_S)
-            if state is not None and isinstance(replica.role, Follower):
+            if state is not None and isinstance(replica.role, PartitionFollower):
                 await self._cut(replica, damage)
         except OSError as error:
             self._replicas.disk_error(replica.directory, error)

@@ -22,7 +22,7 @@ from strandline.broker.metadata.controller_channel import ControllerChannel
 from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replicas import Replicas
-from strandline.partition.leader import Leader
+from strandline.partition.leader import PartitionLeader
 from strandline.wire.api.k56_alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -49,7 +49,7 @@ class IsrUpdater:
         self._replicas = replicas
         self._channel = channel
         self._broker_epoch = broker_epoch
-        self._pending: list[tuple[Replica, Leader]] = []
+        self._pending: list[tuple[Replica, PartitionLeader]] = []
         self._sender: asyncio.Task[None] | None = None
 
     def fetched(self, replica: Replica, follower: int) -> None:
@@ -66,7 +66,7 @@ class IsrUpdater:
 
     def fenced(self, node_id: int) -> None:
         for replica in self._replicas.all_open():
-            if isinstance(replica.role, Leader) and replica.role.is_waiting:
+            if isinstance(replica.role, PartitionLeader) and replica.role.is_waiting:
                 replica.remove_lagging(lambda follower: follower == node_id)
 
     async def check_lag(self) -> None:
@@ -74,7 +74,7 @@ class IsrUpdater:
         now = self._node.clock.monotonic()
         for replica in self._replicas.all_open():
             leader = replica.role
-            if not isinstance(leader, Leader):
+            if not isinstance(leader, PartitionLeader):
                 continue
             if leader.is_waiting:
                 replica.remove_lagging(partial(leader.is_lagging, lag_max_s=lag_max_s, now=now))
@@ -85,7 +85,7 @@ class IsrUpdater:
                 self._node.events.info("replicas lag", partition=replica.partition, replicas=list(lagging))
                 self._propose(replica, leader, tuple(r for r in leader.in_sync if r not in lagging))
 
-    def _propose(self, replica: Replica, leader: Leader, in_sync: tuple[int, ...]) -> None:
+    def _propose(self, replica: Replica, leader: PartitionLeader, in_sync: tuple[int, ...]) -> None:
         leader.propose(in_sync)
         self._pending.append((replica, leader))
         if self._sender is None:
@@ -105,10 +105,12 @@ class IsrUpdater:
             self._sender = None
 
     @staticmethod
-    def _is_open(replica: Replica, leader: Leader) -> bool:
+    def _is_open(replica: Replica, leader: PartitionLeader) -> bool:
         return replica.role is leader and leader.is_proposing
 
-    async def _ask(self, batch: list[tuple[Replica, Leader]]) -> list[tuple[Replica, Leader]]:
+    async def _ask(
+        self, batch: list[tuple[Replica, PartitionLeader]]
+    ) -> list[tuple[Replica, PartitionLeader]]:
         """What has to be asked again."""
         topics: dict[bytes, list[PartitionData]] = {}
         for replica, leader in batch:
@@ -135,12 +137,12 @@ class IsrUpdater:
             response = None
         return self._responded(batch, response)
 
-    def _epoch_of(self, leader: Leader, replica: int) -> int:
+    def _epoch_of(self, leader: PartitionLeader, replica: int) -> int:
         return self._broker_epoch() if replica == self._node.node_id else leader.broker_epoch_of(replica)
 
     def _responded(
-        self, batch: list[tuple[Replica, Leader]], response: AlterPartitionResponse | None
-    ) -> list[tuple[Replica, Leader]]:
+        self, batch: list[tuple[Replica, PartitionLeader]], response: AlterPartitionResponse | None
+    ) -> list[tuple[Replica, PartitionLeader]]:
         results = {}
         if response is not None and response.error_code == ErrorCode.NONE:
             results = {(t.topic_id, p.partition_index): p for t in response.topics for p in t.partitions}
@@ -158,6 +160,6 @@ class IsrUpdater:
         return again
 
 
-def _is_expansion(result: ResponsePartitionData, leader: Leader) -> bool:
+def _is_expansion(result: ResponsePartitionData, leader: PartitionLeader) -> bool:
     is_current = result.error_code == ErrorCode.NONE and result.leader_epoch == leader.epoch
     return is_current and set(result.isr) >= set(leader.in_sync)

@@ -16,9 +16,9 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.tuples import new_tuple
 from strandline.config import TopicConfig
-from strandline.partition.batch_validation import Intake
-from strandline.partition.follower import Follower
-from strandline.partition.leader import ACKS_ALL, Leader
+from strandline.partition.batch_validation import BatchValidator
+from strandline.partition.follower import PartitionFollower
+from strandline.partition.leader import ACKS_ALL, PartitionLeader
 from strandline.partition.open_transactions import VerificationGuard
 from strandline.partition.producers import AppendedBatch, Producers
 from strandline.partition.refused_batches import RefusedBatches, error_after
@@ -57,13 +57,13 @@ class Replica:
         "directory",
         "flushing",
         "has_unsaved_cut",
-        "intake",
         "last_flush_ms",
         "log",
         "partition",
         "producers",
         "role",
         "topic_id",
+        "validator",
     )
 
     def __init__(
@@ -73,7 +73,7 @@ class Replica:
         config: TopicConfig,
         directory: LogDirectory,
         log: Log,
-        role: Leader | Follower,
+        role: PartitionLeader | PartitionFollower,
         clock: Clock,
     ) -> None:
         self.partition = partition
@@ -96,13 +96,13 @@ class Replica:
 
     @property
     def is_leader(self) -> bool:
-        return isinstance(self.role, Leader)
+        return isinstance(self.role, PartitionLeader)
 
     @property
-    def leader(self) -> Leader:
+    def leader(self) -> PartitionLeader:
         """The leader's role; raises NOT_LEADER_OR_FOLLOWER on a follower."""
         role = self.role
-        if isinstance(role, Leader):
+        if isinstance(role, PartitionLeader):
             return role
         raise self._not_leader()
 
@@ -113,7 +113,7 @@ class Replica:
     def configure(self, config: TopicConfig) -> None:
         self.config = config
         self.log.config = config
-        self.intake = Intake(config)
+        self.validator = BatchValidator(config)
 
     @property
     def high_watermark(self) -> int:
@@ -150,12 +150,12 @@ class Replica:
         now_ms: int,
         guard: VerificationGuard | None = None,
     ) -> Appended:
-        """Appends a batch that `intake` has checked; raises KafkaError, or OSError if the disk refuses.
+        """Appends a batch that `validator` has checked; raises KafkaError, or OSError if the disk refuses.
 
         `guard` says that the coordinator was asked about the transaction that this batch may open.
         """
         leader = self.role
-        if not isinstance(leader, Leader):
+        if not isinstance(leader, PartitionLeader):
             raise self.refuse(header, self._not_leader())
         min_in_sync = self.config.min_insync_replicas
         if acks == ACKS_ALL and leader.is_below_minimum(min_in_sync):
@@ -276,7 +276,7 @@ class Replica:
         if self.leader.remove_lagging(is_gone, self.config.min_insync_replicas):
             self._advanced()
 
-    def take(self, role: Leader | Follower) -> None:
+    def take(self, role: PartitionLeader | PartitionFollower) -> None:
         """Another role, or the same in another epoch: whoever waits looks again."""
         self.role = role
         self.wake_all()
@@ -328,12 +328,12 @@ class Replica:
             self.has_unsaved_cut = True
         assert isinstance(log.producers, Producers)
         self.producers = log.producers
-        if isinstance(self.role, Follower):
+        if isinstance(self.role, PartitionFollower):
             self.role.high_watermark = min(self.role.high_watermark, log.log_end_offset)
 
     def leader_high_watermark(self, high_watermark: int) -> None:
         role = self.role
-        if isinstance(role, Follower) and role.leader_high_watermark_advanced(
+        if isinstance(role, PartitionFollower) and role.leader_high_watermark_advanced(
             high_watermark, self.log.log_end_offset
         ):
             self._advanced()

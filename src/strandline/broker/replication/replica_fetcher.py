@@ -24,7 +24,7 @@ from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replicas import Replicas
 from strandline.broker.replication.replication_quota import ReplicationQuota
 from strandline.broker.replication.suspected_brokers import SuspectedBrokers
-from strandline.partition.follower import Follower, truncation_point
+from strandline.partition.follower import PartitionFollower, truncation_point
 from strandline.ports.network import Network
 from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k01_fetch import (
@@ -256,7 +256,7 @@ class LeaderFetcher:
 
     def _take(self, followed: FetchState, data: PartitionData) -> None:
         replica = followed.replica
-        if not isinstance(replica.role, Follower) or replica.role.leader_id != self._leader_id:
+        if not isinstance(replica.role, PartitionFollower) or replica.role.leader_id != self._leader_id:
             return
         if followed.sent is None:
             return  # an answer to what was asked before it was held up or followed anew
@@ -420,7 +420,7 @@ class ReplicaFetcher:
     def follow(self, replica: Replica) -> None:
         """Fetches a follower's partition from its leader, and stops fetching what this node leads."""
         role = replica.role
-        leader_id = role.leader_id if isinstance(role, Follower) else -1
+        leader_id = role.leader_id if isinstance(role, PartitionFollower) else -1
         known = self._followed.get(replica.partition)
         if known is not None:
             if known[1] == leader_id and known[2] == role.epoch:

@@ -19,8 +19,8 @@ from strandline.broker.replication.replica import Replica
 from strandline.config import DynamicConfigs
 from strandline.controller.image import UNASSIGNED, ClusterImage, PartitionState
 from strandline.controller.observers import named_observers, observers_of
-from strandline.partition.follower import Follower
-from strandline.partition.leader import Leader
+from strandline.partition.follower import PartitionFollower
+from strandline.partition.leader import PartitionLeader
 from strandline.partition.producers import Producers
 from strandline.ports.clock import Clock
 from strandline.ports.disk import Disk, is_full, lacks_files, passes
@@ -29,7 +29,7 @@ from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
 from strandline.storage.log import Log
-from strandline.storage.log_loader import EVERYWHERE, OpenedLog, Opening, open_log
+from strandline.storage.log_loader import EVERYWHERE, LoadedLog, LoadRequest, load_log
 from strandline.telemetry.events import Events
 
 # Each write that a full disk refuses is answered so; the node's log has a line of it in this many seconds.
@@ -227,7 +227,7 @@ class Replicas:
         if directory.offline_because is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline.")
         recovery_point = directory.recovery_points.get(partition, 0)
-        opening = Opening(
+        request = LoadRequest(
             directory=path,
             is_clean=directory.is_clean,
             recovery_point=recovery_point,
@@ -236,11 +236,11 @@ class Replicas:
             new_producers=Producers,
             gaps_below=self._gaps_below(partition, directory),
         )
-        opened: OpenedLog
+        opened: LoadedLog
         if directory.is_clean:
-            opened = open_log(self._disk, opening)
+            opened = load_log(self._disk, request)
         else:
-            opened = await self._workers.run(open_log, self._disk, opening)
+            opened = await self._workers.run(load_log, self._disk, request)
             self._check_present(partition, path)
         config = self._configs.topic(partition.topic)
         for note in opened.notes:
@@ -263,19 +263,19 @@ class Replicas:
 
     def _role(
         self, partition: TopicPartition, state: PartitionState, log: Log, known: int = -1
-    ) -> Leader | Follower:
+    ) -> PartitionLeader | PartitionFollower:
         """The role that the image gives this node; `known` is the high watermark of an earlier role."""
         directory, _ = self._on_disk[partition]
         high_watermark = max(known, directory.high_watermarks.get(partition, 0))
         high_watermark = max(min(high_watermark, log.log_end_offset), log.log_start_offset)
         if state.leader != self._node_id:
-            return Follower(
+            return PartitionFollower(
                 node_id=self._node_id,
                 leader_id=state.leader,
                 epoch=state.leader_epoch,
                 high_watermark=high_watermark,
             )
-        leader = Leader(
+        leader = PartitionLeader(
             node_id=self._node_id,
             epoch=state.leader_epoch,
             replicas=state.replicas,
@@ -368,12 +368,16 @@ class Replicas:
         if replica is None:
             return None
         role = replica.role
-        if isinstance(role, Leader) and state.leader == self._node_id and role.epoch == state.leader_epoch:
+        if (
+            isinstance(role, PartitionLeader)
+            and state.leader == self._node_id
+            and role.epoch == state.leader_epoch
+        ):
             observers = observers_of(self._image, topic, state)
             role.replicas_changed(state.replicas, self._clock.monotonic(), observers)
             replica.in_sync_decided(state.in_sync, state.partition_epoch)
         elif role.epoch != state.leader_epoch or (
-            isinstance(role, Follower) and role.leader_id != state.leader
+            isinstance(role, PartitionFollower) and role.leader_id != state.leader
         ):
             given = self._role(replica.partition, state, replica.log, replica.high_watermark)
             _begin_epoch(given, replica.log)
@@ -413,7 +417,7 @@ class Replicas:
         if replica is not None:
             # Whoever still holds it must not take it for a leader: nothing may be written any more.
             replica.take(
-                Follower(
+                PartitionFollower(
                     node_id=self._node_id,
                     leader_id=-1,
                     epoch=replica.epoch,
@@ -459,7 +463,7 @@ class Replicas:
         return found
 
 
-def _begin_epoch(role: Leader | Follower, log: Log) -> None:
+def _begin_epoch(role: PartitionLeader | PartitionFollower, log: Log) -> None:
     """Notes where a new leader's epoch begins; its first append writes it."""
-    if isinstance(role, Leader):
+    if isinstance(role, PartitionLeader):
         log.epochs.begin(role.epoch, log.log_end_offset)

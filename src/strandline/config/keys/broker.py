@@ -76,7 +76,7 @@ _SHARED_LISTENER_KEYS: Final = ("max.connections", "max.connection.creation.rate
 
 
 def listener_key(name: str) -> str | None:
-    """What follows the prefix of a listener: ssl.key.password in listener.name.internal.ssl.key.password."""
+    """The key without the prefix of a listener: ssl.key.password in listener.name.internal.ssl.key.password."""
     if not name.startswith("listener.name."):
         return None
     _, dot, rest = name.removeprefix("listener.name.").partition(".")

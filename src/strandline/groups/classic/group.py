@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.groups.result import Token
+from strandline.base.tokens import Token
 from strandline.wire.records.offsets_topic import GroupMetadataValue, MemberMetadata
 
 EMPTY: Final = "Empty"
@@ -25,7 +25,7 @@ NO_GENERATION: Final = -1
 
 
 @dataclass(slots=True, kw_only=True)
-class ClassicMember:
+class ClassicGroupMember:
     member_id: str
     instance_id: str | None
     client_id: str
@@ -54,7 +54,7 @@ class ClassicGroup:
     protocol_type: str | None = None
     protocol: str | None = None
     leader: str | None = None
-    members: dict[str, ClassicMember] = field(default_factory=dict)
+    members: dict[str, ClassicGroupMember] = field(default_factory=dict)
     static_members: dict[str, str] = field(default_factory=dict)  # instance id to member id
     pending_members: dict[str, None] = field(default_factory=dict)  # given an id, not joined with it yet
     pending_sync: dict[str, None] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class ClassicGroup:
 
     # Membership
 
-    def add(self, member: ClassicMember) -> None:
+    def add(self, member: ClassicGroupMember) -> None:
         if self.leader is None:
             self.leader = member.member_id
         self.members[member.member_id] = member
@@ -81,17 +81,17 @@ class ClassicGroup:
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
 
-    def await_join(self, member: ClassicMember, token: Token | None) -> None:
+    def await_join(self, member: ClassicGroupMember, token: Token | None) -> None:
         """The member waits for the others, or, without a token, no longer does."""
         self.joined_count += (token is not None) - (member.join_token is not None)
         member.join_token = token
 
-    def set_protocols(self, member: ClassicMember, protocols: tuple[tuple[str, bytes], ...]) -> None:
+    def set_protocols(self, member: ClassicGroupMember, protocols: tuple[tuple[str, bytes], ...]) -> None:
         self._count_protocols(member, -1)
         member.protocols = protocols
         self._count_protocols(member, 1)
 
-    def _count_protocols(self, member: ClassicMember, step: int) -> None:
+    def _count_protocols(self, member: ClassicGroupMember, step: int) -> None:
         for name in {name for name, _ in member.protocols}:
             self.supporters[name] = self.supporters.get(name, 0) + step
 
@@ -107,7 +107,7 @@ class ClassicGroup:
         if self.leader == member_id:
             self.leader = next(iter(self.members), None)
 
-    def replace_static(self, instance_id: str, new_member_id: str) -> ClassicMember:
+    def replace_static(self, instance_id: str, new_member_id: str) -> ClassicGroupMember:
         """The member with this instance id under a new member id; whoever waits under the old one was fenced."""
         old_member_id = self.static_members[instance_id]
         member = self.members.pop(old_member_id)
@@ -202,7 +202,7 @@ class ClassicGroup:
     # Records
 
     def to_record(self, assignments: dict[str, bytes]) -> GroupMetadataValue:
-        """What is written when a generation is decided; `assignments` by member id."""
+        """The record of a generation that is decided; `assignments` is by member id."""
         members = tuple(
             MemberMetadata(
                 member_id=member.member_id,
@@ -241,7 +241,7 @@ class ClassicGroup:
         group.state_since_ms = value.current_state_timestamp
         for saved in value.members:
             group.add(
-                ClassicMember(
+                ClassicGroupMember(
                     member_id=saved.member_id,
                     instance_id=saved.group_instance_id,
                     client_id=saved.client_id,

@@ -3,13 +3,13 @@
 Rules:
 1. A rebalance waits for every member to rejoin, at most for the longest rebalance timeout; dynamic members that did not
    are removed. A new group waits `group.initial.rebalance.delay.ms`, longer while members keep coming.
-2. A dynamic member gets its id first and joins with it (KIP-394), so that a lost answer leaves no ghost.
+2. A dynamic member gets its id first and joins with it (KIP-394), so that a lost response leaves no ghost.
 3. Only the leader's SyncGroup decides the assignment. It is written before anyone is told; if the write fails everyone
    rejoins.
 4. A member that misses its session timeout is removed; so is one that does not sync within the rebalance timeout.
 5. A static member (KIP-345) that comes back keeps its assignment without a rebalance, and fences whoever holds its
    place under the old member id.
-6. While a group rebalances, commits and heartbeats of the old generation are told REBALANCE_IN_PROGRESS.
+6. While a group rebalances, commits and heartbeats of the old generation get REBALANCE_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
+from strandline.base.tokens import Token
 from strandline.groups.classic.group import (
     COMPLETING_REBALANCE,
     DEAD,
@@ -25,7 +26,7 @@ from strandline.groups.classic.group import (
     PREPARING_REBALANCE,
     STABLE,
     ClassicGroup,
-    ClassicMember,
+    ClassicGroupMember,
 )
 from strandline.groups.classic.rebalance import (
     JOIN,
@@ -36,15 +37,15 @@ from strandline.groups.classic.rebalance import (
     sync_refused,
 )
 from strandline.groups.members import Caller, member_id_for
-from strandline.groups.result import After, Change, Entry, Outcome, Token
+from strandline.groups.result import CoordinatorResult, Entry, OnWritten, WrittenChange
 from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, MemberResponse
 from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupResponse
 from strandline.wire.records.offsets_topic import GroupMetadataKey
 
-MEMBER_ID_REQUIRED_SINCE: Final = 4
-SKIPS_ASSIGNMENT_SINCE: Final = 9
+MEMBER_ID_REQUIRED_FROM: Final = 4
+SKIPS_ASSIGNMENT_FROM: Final = 9
 
 __all__ = ["JOIN", "SESSION", "SYNC", "ClassicProtocol"]
 
@@ -54,19 +55,19 @@ class ClassicProtocol(ClassicRebalance):
 
     def join(
         self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment
-    ) -> Outcome:
-        outcome = Outcome()
+    ) -> CoordinatorResult:
+        result = CoordinatorResult()
         names = [protocol.name for protocol in request.protocols]
         if not self._accepts(group, request.member_id):
             group.remove(request.member_id)
-            return outcome.answer(token, join_refused("", ErrorCode.GROUP_MAX_SIZE_REACHED))
+            return result.respond_to(token, join_refused("", ErrorCode.GROUP_MAX_SIZE_REACHED))
         if not group.supports(request.protocol_type, names):
-            return outcome.answer(
+            return result.respond_to(
                 token, join_refused(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             )
         if not request.member_id:
-            return self._join_new(group, request, caller, token, now, outcome)
-        return self._join_known(group, request, caller, token, now, outcome)
+            return self._join_new(group, request, caller, token, now, result)
+        return self._join_known(group, request, caller, token, now, result)
 
     def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
         size_max = self.settings.group_size_max
@@ -84,19 +85,19 @@ class ClassicProtocol(ClassicRebalance):
         caller: Caller,
         token: Token,
         now: Moment,
-        outcome: Outcome,
-    ) -> Outcome:
+        result: CoordinatorResult,
+    ) -> CoordinatorResult:
         instance_id = request.group_instance_id
         member_id = member_id_for(instance_id or caller.client_id, self._random)
         if instance_id is not None:
             if instance_id in group.static_members:
-                return self._replace_static(group, request, caller, member_id, token, now, outcome)
-            return self._add(group, request, caller, member_id, token, now, outcome)
-        if caller.api_version >= MEMBER_ID_REQUIRED_SINCE:
+                return self._replace_static(group, request, caller, member_id, token, now, result)
+            return self._add(group, request, caller, member_id, token, now, result)
+        if caller.api_version >= MEMBER_ID_REQUIRED_FROM:
             group.pending_members[member_id] = None
             self._expect_heartbeat(group, member_id, request.session_timeout_ms, now)
-            return outcome.answer(token, join_refused(member_id, ErrorCode.MEMBER_ID_REQUIRED))
-        return self._add(group, request, caller, member_id, token, now, outcome)
+            return result.respond_to(token, join_refused(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+        return self._add(group, request, caller, member_id, token, now, result)
 
     def _join_known(
         self,
@@ -105,27 +106,27 @@ class ClassicProtocol(ClassicRebalance):
         caller: Caller,
         token: Token,
         now: Moment,
-        outcome: Outcome,
-    ) -> Outcome:
+        result: CoordinatorResult,
+    ) -> CoordinatorResult:
         member_id = request.member_id
         if member_id in group.pending_members:
-            return self._add(group, request, caller, member_id, token, now, outcome)
+            return self._add(group, request, caller, member_id, token, now, result)
         try:
             group.check_member(member_id, request.group_instance_id)
         except KafkaError as error:
-            return outcome.answer(token, join_refused(member_id, error.code))
+            return result.respond_to(token, join_refused(member_id, error.code))
         member = group.members[member_id]
         unchanged = _protocols(request) == member.protocols
         if group.state == PREPARING_REBALANCE:
-            return self._update(group, member, request, token, now, outcome)
+            return self._update(group, member, request, token, now, result)
         if group.state == COMPLETING_REBALANCE and unchanged:
-            # Its answer to the same JoinGroup was lost: it gets it again.
-            return outcome.answer(token, self._joined(group, member))
+            # The response to the same JoinGroup was lost: it gets it again.
+            return result.respond_to(token, self._joined(group, member))
         if group.state == STABLE and unchanged and group.leader != member_id:
-            return outcome.answer(token, self._joined(group, member))
+            return result.respond_to(token, self._joined(group, member))
         if group.state in (COMPLETING_REBALANCE, STABLE):
-            return self._update(group, member, request, token, now, outcome)
-        return outcome.answer(token, join_refused(member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+            return self._update(group, member, request, token, now, result)
+        return result.respond_to(token, join_refused(member_id, ErrorCode.UNKNOWN_MEMBER_ID))
 
     def _add(
         self,
@@ -135,9 +136,9 @@ class ClassicProtocol(ClassicRebalance):
         member_id: str,
         token: Token,
         now: Moment,
-        outcome: Outcome,
-    ) -> Outcome:
-        member = ClassicMember(
+        result: CoordinatorResult,
+    ) -> CoordinatorResult:
+        member = ClassicGroupMember(
             member_id=member_id,
             instance_id=request.group_instance_id,
             client_id=caller.client_id,
@@ -155,25 +156,25 @@ class ClassicProtocol(ClassicRebalance):
         group.add(member)
         # It cannot send heartbeats while it waits, and a broken connection is not noticed: its wait is bounded.
         self._expect_heartbeat(group, member_id, self.settings.new_member_join_timeout_ms, now)
-        return self._rebalance_or_complete(group, now, outcome)
+        return self._rebalance_or_complete(group, now, result)
 
     def _update(
         self,
         group: ClassicGroup,
-        member: ClassicMember,
+        member: ClassicGroupMember,
         request: JoinGroupRequest,
         token: Token,
         now: Moment,
-        outcome: Outcome,
-    ) -> Outcome:
+        result: CoordinatorResult,
+    ) -> CoordinatorResult:
         group.set_protocols(member, _protocols(request))
         member.rebalance_timeout_ms = _rebalance_timeout(request)
         member.session_timeout_ms = request.session_timeout_ms
         if member.join_token is not None:
             # The same member asks on another connection; the earlier request is not waited for any more.
-            outcome.answer(member.join_token, join_refused(member.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+            result.respond_to(member.join_token, join_refused(member.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
         group.await_join(member, token)
-        return self._rebalance_or_complete(group, now, outcome)
+        return self._rebalance_or_complete(group, now, result)
 
     def _replace_static(
         self,
@@ -183,85 +184,89 @@ class ClassicProtocol(ClassicRebalance):
         member_id: str,
         token: Token,
         now: Moment,
-        outcome: Outcome,
-    ) -> Outcome:
+        result: CoordinatorResult,
+    ) -> CoordinatorResult:
         instance_id = request.group_instance_id
         assert instance_id is not None
         old_leader = group.leader
         member = group.replace_static(instance_id, member_id)
-        self._fence_waiting(group, member, outcome)
+        self._fence_waiting(group, member, result)
         self._expect_heartbeat(group, member_id, member.session_timeout_ms, now)
         group.set_protocols(member, _protocols(request))
         member.rebalance_timeout_ms = _rebalance_timeout(request)
         member.session_timeout_ms = request.session_timeout_ms
         if group.state == STABLE and group.select_protocol() == group.protocol:
-            return self._return_static(group, member, old_leader, caller, token, outcome)
+            return self._return_static(group, member, old_leader, caller, token, result)
         group.await_join(member, token)
         if group.state == COMPLETING_REBALANCE:
             # The leader may have computed an assignment for the old member id.
-            return self._begin_rebalance(group, now, outcome)
-        return self._rebalance_or_complete(group, now, outcome)
+            return self._begin_rebalance(group, now, result)
+        return self._rebalance_or_complete(group, now, result)
 
     def _return_static(
         self,
         group: ClassicGroup,
-        member: ClassicMember,
+        member: ClassicGroupMember,
         old_leader: str | None,
         caller: Caller,
         token: Token,
-        outcome: Outcome,
-    ) -> Outcome:
+        result: CoordinatorResult,
+    ) -> CoordinatorResult:
         """Comes back within its session: same place, same assignment, no rebalance."""
         assignments = {m.member_id: m.assignment for m in group.members.values()}
-        outcome.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record(assignments)))
+        result.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record(assignments)))
         response = self._joined(group, member)
-        if caller.api_version >= SKIPS_ASSIGNMENT_SINCE:
-            # A leader is told who is in the group but not to assign anew (KIP-814).
+        if caller.api_version >= SKIPS_ASSIGNMENT_FROM:
+            # A leader learns who is in the group but must not assign again (KIP-814).
             response.skip_assignment = group.leader == member.member_id
         else:
-            # An older client must not think that it leads, or it would assign anew.
+            # An older client must not think that it leads, or it would assign again.
             response.leader = old_leader or ""
             response.members = ()
-        return outcome.answer(token, response)
+        return result.respond_to(token, response)
 
-    def _fence_waiting(self, group: ClassicGroup, member: ClassicMember, outcome: Outcome) -> None:
+    def _fence_waiting(
+        self, group: ClassicGroup, member: ClassicGroupMember, result: CoordinatorResult
+    ) -> None:
         if member.join_token is not None:
-            outcome.answer(member.join_token, join_refused(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
+            result.respond_to(member.join_token, join_refused(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
             group.await_join(member, None)
         if member.sync_token is not None:
-            outcome.answer(
+            result.respond_to(
                 member.sync_token, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID, assignment=b"")
             )
             member.sync_token = None
 
-    def sync(self, group: ClassicGroup, request: SyncGroupRequest, token: Token, now: Moment) -> Outcome:
-        outcome = Outcome()
+    def sync(
+        self, group: ClassicGroup, request: SyncGroupRequest, token: Token, now: Moment
+    ) -> CoordinatorResult:
+        result = CoordinatorResult()
         try:
             self._check_sync(group, request)
         except KafkaError as error:
-            return outcome.answer(token, sync_refused(error.code))
+            return result.respond_to(token, sync_refused(error.code))
         member = group.members[request.member_id]
         if group.state == STABLE:
             self._synced(group, member.member_id)
-            return outcome.answer(token, self._assigned(group, member))
+            return result.respond_to(token, self._assigned(group, member))
         member.sync_token = token
         self._synced(group, member.member_id)
         if group.leader != request.member_id:
-            return outcome
+            return result
         assignments = {a.member_id: a.assignment for a in request.assignments if a.member_id in group.members}
-        outcome.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record(assignments)))
-        outcome.after = After(Change.ASSIGNMENT, group.group_id, group.generation)
-        return outcome
+        result.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record(assignments)))
+        result.on_written = OnWritten(WrittenChange.ASSIGNMENT, group.group_id, group.generation)
+        return result
 
     def _check_sync(self, group: ClassicGroup, request: SyncGroupRequest) -> None:
         group.check_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        for asked, real in (
+        for named, real in (
             (request.protocol_type, group.protocol_type),
             (request.protocol_name, group.protocol),
         ):
-            if asked is not None and real is not None and asked != real:
+            if named is not None and real is not None and named != real:
                 raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if group.state == EMPTY:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -273,23 +278,27 @@ class ClassicProtocol(ClassicRebalance):
         if not group.pending_sync:
             self._timers.cancel((SYNC, group.group_id))
 
-    def assignment_written(self, group: ClassicGroup, after: After, now: Moment) -> Outcome:
-        outcome = Outcome()
-        if group.state == COMPLETING_REBALANCE and group.generation == after.generation:
-            self._tell_assignments(group, ErrorCode.NONE, now, outcome)
+    def assignment_written(
+        self, group: ClassicGroup, on_written: OnWritten, now: Moment
+    ) -> CoordinatorResult:
+        result = CoordinatorResult()
+        if group.state == COMPLETING_REBALANCE and group.generation == on_written.generation:
+            self._tell_assignments(group, ErrorCode.NONE, now, result)
             group.move_to(STABLE, now.wall_ms)
             self._times.complete(group.group_id, now)
-        return outcome
+        return result
 
-    def assignment_not_written(self, group: ClassicGroup, after: After, code: int, now: Moment) -> Outcome:
-        outcome = Outcome()
-        if group.state == COMPLETING_REBALANCE and group.generation == after.generation:
-            self._tell_assignments(group, code, now, outcome)
-            return self._begin_rebalance(group, now, outcome)
-        return outcome
+    def assignment_not_written(
+        self, group: ClassicGroup, on_written: OnWritten, code: int, now: Moment
+    ) -> CoordinatorResult:
+        result = CoordinatorResult()
+        if group.state == COMPLETING_REBALANCE and group.generation == on_written.generation:
+            self._tell_assignments(group, code, now, result)
+            return self._begin_rebalance(group, now, result)
+        return result
 
     def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest, now: Moment) -> int:
-        """The error code of the answer."""
+        """The error code of the response."""
         if group.state == DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         group.check_member(request.member_id, request.group_instance_id)
@@ -303,8 +312,8 @@ class ClassicProtocol(ClassicRebalance):
 
     def leave(
         self, group: ClassicGroup, request: LeaveGroupRequest, now: Moment
-    ) -> tuple[Outcome, list[MemberResponse]]:
-        outcome = Outcome()
+    ) -> tuple[CoordinatorResult, list[MemberResponse]]:
+        result = CoordinatorResult()
         responses = []
         left_any = False
         for identity in request.members:
@@ -322,7 +331,7 @@ class ClassicProtocol(ClassicRebalance):
                 except KafkaError as error:
                     code = error.code
             if code == ErrorCode.NONE and member_id:
-                self._remove(group, group.members[member_id], outcome)
+                self._remove(group, group.members[member_id], result)
                 left_any = True
             responses.append(
                 MemberResponse(
@@ -332,27 +341,27 @@ class ClassicProtocol(ClassicRebalance):
                 )
             )
         if left_any:
-            self._after_removal(group, now, outcome)
+            self._after_removal(group, now, result)
         else:
-            self._after_fewer_expected(group, now, outcome)
-        return outcome, responses
+            self._after_fewer_expected(group, now, result)
+        return result, responses
 
-    def session_expired(self, group: ClassicGroup, member_id: str, now: Moment) -> Outcome:
-        outcome = Outcome()
+    def session_expired(self, group: ClassicGroup, member_id: str, now: Moment) -> CoordinatorResult:
+        result = CoordinatorResult()
         if member_id in group.pending_members:
             group.remove(member_id)
-            return self._after_fewer_expected(group, now, outcome)
+            return self._after_fewer_expected(group, now, result)
         if member_id in group.members:
             member = group.members[member_id]
             waits = member.join_token is not None if not member.is_new else False
             if waits or member.sync_token is not None:
-                return outcome  # a member that waits for us has not missed a heartbeat
-            self._remove(group, member, outcome)
-            return self._after_removal(group, now, outcome)
-        return outcome
+                return result  # a member that waits for us has not missed a heartbeat
+            self._remove(group, member, result)
+            return self._after_removal(group, now, result)
+        return result
 
     def heard_of(self, group: ClassicGroup, member_id: str, now: Moment) -> None:
-        """A commit is as good as a heartbeat."""
+        """Renews the session of a member that has committed: a commit is as good as a heartbeat."""
         self._expect_heartbeat(group, member_id, group.members[member_id].session_timeout_ms, now)
 
 

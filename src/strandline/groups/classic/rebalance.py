@@ -12,10 +12,10 @@ from strandline.groups.classic.group import (
     PREPARING_REBALANCE,
     STABLE,
     ClassicGroup,
-    ClassicMember,
+    ClassicGroupMember,
 )
 from strandline.groups.rebalance_times import RebalanceTimes
-from strandline.groups.result import Entry, Outcome
+from strandline.groups.result import CoordinatorResult, Entry
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.ports.random import Random
@@ -37,16 +37,20 @@ class ClassicRebalance:
         self._random = random
         self._times = times
 
-    def _rebalance_or_complete(self, group: ClassicGroup, now: Moment, outcome: Outcome) -> Outcome:
+    def _rebalance_or_complete(
+        self, group: ClassicGroup, now: Moment, result: CoordinatorResult
+    ) -> CoordinatorResult:
         if group.can_rebalance:
-            return self._begin_rebalance(group, now, outcome)
+            return self._begin_rebalance(group, now, result)
         if group.state == PREPARING_REBALANCE and group.previous_state != EMPTY and group.has_all_joined:
-            return self._complete_join(group, now, outcome)
-        return outcome
+            return self._complete_join(group, now, result)
+        return result
 
-    def _begin_rebalance(self, group: ClassicGroup, now: Moment, outcome: Outcome) -> Outcome:
+    def _begin_rebalance(
+        self, group: ClassicGroup, now: Moment, result: CoordinatorResult
+    ) -> CoordinatorResult:
         if group.state == COMPLETING_REBALANCE:
-            self._tell_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS, now, outcome)
+            self._tell_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS, now, result)
         group.pending_sync.clear()
         self._timers.cancel((SYNC, group.group_id))
         self._times.begin(group.group_id, now)
@@ -60,24 +64,26 @@ class ClassicRebalance:
             group.initial_left_ms = max(
                 group.rebalance_timeout_ms - self.settings.initial_rebalance_delay_ms, 0
             )
-            return outcome
+            return result
         if group.has_all_joined:
-            return self._complete_join(group, now, outcome)
+            return self._complete_join(group, now, result)
         self._timers.schedule((JOIN, group.group_id), now.after_ms(group.rebalance_timeout_ms))
-        return outcome
+        return result
 
-    def join_expired(self, group: ClassicGroup, now: Moment) -> Outcome:
+    def join_expired(self, group: ClassicGroup, now: Moment) -> CoordinatorResult:
         if group.state != PREPARING_REBALANCE:
-            return Outcome()
+            return CoordinatorResult()
         if group.previous_state == EMPTY and group.has_new_member and group.initial_left_ms > 0:
             group.has_new_member = False
             delay_ms = min(self.settings.initial_rebalance_delay_ms, group.initial_left_ms)
             group.initial_left_ms -= delay_ms
             self._timers.schedule((JOIN, group.group_id), now.after_ms(delay_ms))
-            return Outcome()
-        return self._complete_join(group, now, Outcome())
+            return CoordinatorResult()
+        return self._complete_join(group, now, CoordinatorResult())
 
-    def _complete_join(self, group: ClassicGroup, now: Moment, outcome: Outcome) -> Outcome:
+    def _complete_join(
+        self, group: ClassicGroup, now: Moment, result: CoordinatorResult
+    ) -> CoordinatorResult:
         self._timers.cancel((JOIN, group.group_id))
         for member in list(group.members.values()):
             if member.join_token is None and member.instance_id is None:
@@ -86,23 +92,23 @@ class ClassicRebalance:
         if not group.elect_joined_leader() and group.members:
             # Only static members that have not come back: wait for them, or for their sessions to end.
             self._timers.schedule((JOIN, group.group_id), now.after_ms(group.rebalance_timeout_ms))
-            return outcome
+            return result
         group.begin_generation(now.wall_ms)
         if group.state == EMPTY:
             self._times.forget(group.group_id)
-            outcome.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record({})))
-            return outcome
+            result.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record({})))
+            return result
         for member in group.members.values():
             if member.join_token is not None:
-                outcome.answer(member.join_token, self._joined(group, member))
+                result.respond_to(member.join_token, self._joined(group, member))
                 group.await_join(member, None)
             self._expect_heartbeat(group, member.member_id, member.session_timeout_ms, now)
             member.is_new = False
             group.pending_sync[member.member_id] = None
         self._timers.schedule((SYNC, group.group_id), now.after_ms(group.rebalance_timeout_ms))
-        return outcome
+        return result
 
-    def _joined(self, group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
+    def _joined(self, group: ClassicGroup, member: ClassicGroupMember) -> JoinGroupResponse:
         members: tuple[JoinGroupResponseMember, ...] = ()
         if group.leader == member.member_id:
             members = tuple(
@@ -123,7 +129,9 @@ class ClassicRebalance:
             members=members,
         )
 
-    def _tell_assignments(self, group: ClassicGroup, code: int, now: Moment, outcome: Outcome) -> None:
+    def _tell_assignments(
+        self, group: ClassicGroup, code: int, now: Moment, result: CoordinatorResult
+    ) -> None:
         for member in group.members.values():
             if code != ErrorCode.NONE:
                 member.assignment = b""
@@ -133,11 +141,11 @@ class ClassicRebalance:
                 response = self._assigned(group, member)
             else:
                 response = SyncGroupResponse(error_code=code, assignment=b"")
-            outcome.answer(member.sync_token, response)
+            result.respond_to(member.sync_token, response)
             member.sync_token = None
             self._expect_heartbeat(group, member.member_id, member.session_timeout_ms, now)
 
-    def _assigned(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+    def _assigned(self, group: ClassicGroup, member: ClassicGroupMember) -> SyncGroupResponse:
         return SyncGroupResponse(
             error_code=ErrorCode.NONE,
             protocol_type=group.protocol_type,
@@ -145,42 +153,50 @@ class ClassicRebalance:
             assignment=member.assignment,
         )
 
-    def sync_expired(self, group: ClassicGroup, now: Moment) -> Outcome:
-        outcome = Outcome()
+    def sync_expired(self, group: ClassicGroup, now: Moment) -> CoordinatorResult:
+        result = CoordinatorResult()
         if group.state in (COMPLETING_REBALANCE, STABLE) and group.pending_sync:
             for member_id in list(group.pending_sync):
                 group.remove(member_id)
                 self._timers.cancel((SESSION, group.group_id, member_id))
-            return self._begin_rebalance(group, now, outcome)
-        return outcome
+            return self._begin_rebalance(group, now, result)
+        return result
 
-    def _remove(self, group: ClassicGroup, member: ClassicMember, outcome: Outcome) -> None:
+    def _remove(self, group: ClassicGroup, member: ClassicGroupMember, result: CoordinatorResult) -> None:
         if member.join_token is not None:
-            outcome.answer(member.join_token, join_refused("", ErrorCode.UNKNOWN_MEMBER_ID))
+            result.respond_to(member.join_token, join_refused("", ErrorCode.UNKNOWN_MEMBER_ID))
         if member.sync_token is not None:
-            outcome.answer(
+            result.respond_to(
                 member.sync_token, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, assignment=b"")
             )
         group.remove(member.member_id)
         self._timers.cancel((SESSION, group.group_id, member.member_id))
 
-    def _after_removal(self, group: ClassicGroup, now: Moment, outcome: Outcome) -> Outcome:
+    def _after_removal(
+        self, group: ClassicGroup, now: Moment, result: CoordinatorResult
+    ) -> CoordinatorResult:
         if group.state in (STABLE, COMPLETING_REBALANCE):
-            return self._begin_rebalance(group, now, outcome)
-        return self._after_fewer_expected(group, now, outcome)
+            return self._begin_rebalance(group, now, result)
+        return self._after_fewer_expected(group, now, result)
 
-    def _after_fewer_expected(self, group: ClassicGroup, now: Moment, outcome: Outcome) -> Outcome:
-        """Whoever was given an id and has not joined with it holds nothing: at most a rebalance waited for it."""
+    def _after_fewer_expected(
+        self, group: ClassicGroup, now: Moment, result: CoordinatorResult
+    ) -> CoordinatorResult:
+        """Completes a rebalance that only waited for a member which is gone now and had not joined yet."""
         if group.state == PREPARING_REBALANCE and group.has_all_joined and group.previous_state != EMPTY:
-            return self._complete_join(group, now, outcome)
-        return outcome
+            return self._complete_join(group, now, result)
+        return result
 
     def _expect_heartbeat(self, group: ClassicGroup, member_id: str, timeout_ms: int, now: Moment) -> None:
         self._timers.schedule((SESSION, group.group_id, member_id), now.after_ms(timeout_ms))
 
-    def rebalance(self, group: ClassicGroup, now: Moment) -> Outcome:
+    def rebalance(self, group: ClassicGroup, now: Moment) -> CoordinatorResult:
         """For a reason of the coordinator's own."""
-        return self._begin_rebalance(group, now, Outcome()) if group.can_rebalance else Outcome()
+        return (
+            self._begin_rebalance(group, now, CoordinatorResult())
+            if group.can_rebalance
+            else CoordinatorResult()
+        )
 
     def forget_deadlines(self, group: ClassicGroup) -> None:
         self._timers.cancel((JOIN, group.group_id))

@@ -1,4 +1,4 @@
-"""What topics the members of a classic group want: inside the opaque bytes, for the protocol type `consumer`."""
+"""The topics that members of a classic group subscribe to, from the opaque bytes of the protocol type `consumer`."""
 
 from __future__ import annotations
 

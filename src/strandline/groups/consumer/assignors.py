@@ -17,14 +17,14 @@ Partitions = Mapping[bytes, tuple[int, ...]]
 Targets = dict[str, Partitions]
 
 
-class Wish(NamedTuple):
-    """What a member subscribes to and what it was meant to have so far."""
+class MemberSubscription(NamedTuple):
+    """The topics that a member subscribes to, and its target assignment so far."""
 
     topics: frozenset[bytes]
     target: Partitions
 
 
-def range_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
+def range_assignor(wishes: Mapping[str, MemberSubscription], counts: Mapping[bytes, int]) -> Targets:
     targets: dict[str, dict[bytes, tuple[int, ...]]] = {member: {} for member in wishes}
     for topic, count in sorted(counts.items()):
         subscribers = sorted(member for member, wish in wishes.items() if topic in wish.topics)
@@ -40,7 +40,7 @@ def range_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> T
     return dict(targets)
 
 
-def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> Targets:
+def uniform_assignor(wishes: Mapping[str, MemberSubscription], counts: Mapping[bytes, int]) -> Targets:
     members = sorted(wishes)
     if not members:
         return {}
@@ -58,7 +58,10 @@ def uniform_assignor(wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) ->
 
 
 def _even_targets(
-    members: list[str], wishes: Mapping[str, Wish], topics: list[bytes], counts: Mapping[bytes, int]
+    members: list[str],
+    wishes: Mapping[str, MemberSubscription],
+    topics: list[bytes],
+    counts: Mapping[bytes, int],
 ) -> Targets:
     """Where all want the same. Only members whose share changes are looked at one partition at a time: when a large
     group comes together, this runs once for each of its members."""
@@ -98,7 +101,7 @@ def _even_targets(
 def _not_given(
     targets: Iterable[Partitions], topics: list[bytes], counts: Mapping[bytes, int]
 ) -> list[tuple[bytes, int]] | None:
-    """What nobody has yet; None if somebody has what does not exist, is not wanted, or another has too."""
+    """The partitions that nobody has yet; None if a member has one that it must not keep."""
     given: dict[bytes, list[int]] = {topic: [] for topic in topics}
     for target in targets:
         for topic, indexes in target.items():
@@ -121,8 +124,8 @@ def _partitions_of(target: Partitions) -> list[tuple[bytes, int]]:
 _Held = dict[str, list[tuple[bytes, int]]]
 
 
-def _kept(members: list[str], wishes: Mapping[str, Wish], counts: Mapping[bytes, int]) -> _Held:
-    """What each member has that still exists and that it still wants; a partition twice stays with the first."""
+def _kept(members: list[str], wishes: Mapping[str, MemberSubscription], counts: Mapping[bytes, int]) -> _Held:
+    """The partitions of each member that still exist and that it still subscribes to; one of two owners keeps each."""
     taken: set[tuple[bytes, int]] = set()
     held: _Held = {}
     for member in members:
@@ -140,7 +143,7 @@ def _kept(members: list[str], wishes: Mapping[str, Wish], counts: Mapping[bytes,
 
 
 def _share_by_wish(
-    members: list[str], wishes: Mapping[str, Wish], held: _Held, free: list[tuple[bytes, int]]
+    members: list[str], wishes: Mapping[str, MemberSubscription], held: _Held, free: list[tuple[bytes, int]]
 ) -> None:
     subscribers: dict[bytes, list[str]] = {}
     for member in members:
@@ -157,7 +160,7 @@ def _share_by_wish(
 
 
 class _Shares:
-    """What members have, by topic, and how much that is."""
+    """The partitions of each member by topic, and their number."""
 
     def __init__(self, held: _Held) -> None:
         self._sizes = {member: len(partitions) for member, partitions in held.items()}
@@ -215,7 +218,7 @@ def _by_topic(partitions: list[tuple[bytes, int]]) -> Partitions:
     return {topic: tuple(sorted(indexes)) for topic, indexes in found.items()}
 
 
-ASSIGNORS: Final[dict[str, Callable[[Mapping[str, Wish], Mapping[bytes, int]], Targets]]] = {
+ASSIGNORS: Final[dict[str, Callable[[Mapping[str, MemberSubscription], Mapping[bytes, int]], Targets]]] = {
     "uniform": uniform_assignor,
     "range": range_assignor,
 }

@@ -1,4 +1,4 @@
-"""What changes of members make of a consumer group: its epoch, everybody's target, and the members' next steps."""
+"""Plans of changes in a consumer group: its epoch, the target assignment, and the members' next steps."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from strandline.base.moment import Moment
-from strandline.groups.consumer import records as made
-from strandline.groups.consumer.assignors import ASSIGNORS, Targets, Wish
+from strandline.groups.consumer import records as consumer_records
+from strandline.groups.consumer.assignors import ASSIGNORS, MemberSubscription, Targets
 from strandline.groups.consumer.group import (
     STABLE,
     UNREVOKED,
     ConsumerGroup,
-    ConsumerMember,
+    ConsumerGroupMember,
     ResolvedRegex,
     preferred_assignor,
 )
@@ -29,11 +29,11 @@ from strandline.groups.topics import Topics
 REVOCATION: Final = "consumer-revocation"
 
 
-class Change(NamedTuple):
-    """What one member's request makes of its group."""
+class MemberChange(NamedTuple):
+    """The records that one member's request makes, and the member as it is after them."""
 
     entries: list[Entry]
-    member: ConsumerMember
+    member: ConsumerGroupMember
     has_new_assignment: bool
 
 
@@ -46,120 +46,122 @@ class ConsumerChanges:
     def plan_change(
         self,
         group: ConsumerGroup,
-        known: ConsumerMember,
-        replaced: ConsumerMember | None,
-        wanted: ConsumerMember,
+        known: ConsumerGroupMember,
+        replaced: ConsumerGroupMember | None,
+        requested: ConsumerGroupMember,
         reported: Reported,
         topics: Topics,
         now: Moment,
-    ) -> Change:
+    ) -> MemberChange:
         group_id = group.group_id
         entries: list[Entry] = []
         if (
             replaced is None
             and group.epoch == group.assignment_epoch
             and group.seen_topics_version == topics.version
-            and wanted.member_id in group.members
-            and wanted.described() == known.described()
+            and requested.member_id in group.members
+            and requested.described() == known.described()
         ):
-            return self._plan_step(group, known, wanted, reported, topics, now)
+            return self._plan_step(group, known, requested, reported, topics, now)
         if replaced is not None:
-            entries += made.member_tombstones(group_id, replaced.member_id)
-        is_new = wanted.member_id not in group.members
-        if is_new or wanted.described() != known.described():
-            entries.append(made.member_entry(group_id, wanted))
+            entries += consumer_records.member_tombstones(group_id, replaced.member_id)
+        is_new = requested.member_id not in group.members
+        if is_new or requested.described() != known.described():
+            entries.append(consumer_records.member_entry(group_id, requested))
         members = {m.member_id: m for m in group.members.values() if m is not replaced}
-        members[wanted.member_id] = wanted
+        members[requested.member_id] = requested
         regexes = self._resolve(group, members, topics, now, entries)
         subscription_changed = (
-            wanted.topic_names != known.topic_names or wanted.topic_regex != known.topic_regex
+            requested.topic_names != known.topic_names or requested.topic_regex != known.topic_regex
         )
         epoch = self._epoch_after(group, members, regexes, subscription_changed, topics, entries)
         targets: Targets = dict(group.targets)
         if replaced is not None:
-            targets[wanted.member_id] = targets.pop(replaced.member_id, {})
-            entries.append(made.target_entry(group_id, wanted.member_id, targets[wanted.member_id]))
+            targets[requested.member_id] = targets.pop(replaced.member_id, {})
+            entries.append(
+                consumer_records.target_entry(group_id, requested.member_id, targets[requested.member_id])
+            )
         target_epoch = group.assignment_epoch
         if epoch > target_epoch:
             targets = self._new_targets(group, members, regexes, targets, topics, entries)
             target_epoch = epoch
-            entries.append(made.target_epoch_entry(group_id, epoch, now.wall_ms))
+            entries.append(consumer_records.target_epoch_entry(group_id, epoch, now.wall_ms))
             self._times.begin(group_id, now)
 
         def owner_of(topic_id: bytes, index: int) -> str | None:
             owner = group.owners.get((topic_id, index))
-            return wanted.member_id if replaced is not None and owner == replaced.member_id else owner
+            return requested.member_id if replaced is not None and owner == replaced.member_id else owner
 
-        subscribed = _topic_ids(_names(wanted.topic_names, wanted.topic_regex, regexes), topics)
+        subscribed = _topic_ids(_names(requested.topic_names, requested.topic_regex, regexes), topics)
         placed = reconcile(
             owner_of,
-            wanted,
+            requested,
             target_epoch,
-            targets.get(wanted.member_id, {}),
+            targets.get(requested.member_id, {}),
             subscribed,
             subscription_changed,
             reported,
         )
         if is_new or placed.placed() != known.placed():
-            entries.append(made.current_entry(group_id, placed))
+            entries.append(consumer_records.current_entry(group_id, placed))
         self._watch_revocation(group_id, known, placed, now)
-        return Change(entries, placed, placed.assigned != known.assigned)
+        return MemberChange(entries, placed, placed.assigned != known.assigned)
 
     def plan_joins(
-        self, group: ConsumerGroup, newcomers: list[ConsumerMember], topics: Topics, now: Moment
-    ) -> tuple[list[Entry], list[ConsumerMember]]:
+        self, group: ConsumerGroup, newcomers: list[ConsumerGroupMember], topics: Topics, now: Moment
+    ) -> tuple[list[Entry], list[ConsumerGroupMember]]:
         """Members that come at the same moment, none of them static or with a regular expression: one epoch and one
         assignment for all of them, where one after the other would take from each what the next one gets."""
         group_id = group.group_id
-        entries = [made.member_entry(group_id, wanted) for wanted in newcomers]
+        entries = [consumer_records.member_entry(group_id, requested) for requested in newcomers]
         members = dict(group.members)
-        members.update((wanted.member_id, wanted) for wanted in newcomers)
+        members.update((requested.member_id, requested) for requested in newcomers)
         regexes = self._resolve(group, members, topics, now, entries)
         epoch = self._epoch_after(group, members, regexes, True, topics, entries)
         targets = self._new_targets(group, members, regexes, group.targets, topics, entries)
-        entries.append(made.target_epoch_entry(group_id, epoch, now.wall_ms))
+        entries.append(consumer_records.target_epoch_entry(group_id, epoch, now.wall_ms))
         self._times.begin(group_id, now)
         placed = []
-        for wanted in newcomers:
+        for requested in newcomers:
             # Nobody is given what another of them is given too: a target has each partition once.
-            subscribed = _topic_ids(frozenset(wanted.topic_names), topics)
-            target = targets[wanted.member_id]
-            member = reconcile(_owners(group), wanted, epoch, target, subscribed, True, None)
-            entries.append(made.current_entry(group_id, member))
+            subscribed = _topic_ids(frozenset(requested.topic_names), topics)
+            target = targets[requested.member_id]
+            member = reconcile(_owners(group), requested, epoch, target, subscribed, True, None)
+            entries.append(consumer_records.current_entry(group_id, member))
             placed.append(member)
         return entries, placed
 
     def _plan_step(
         self,
         group: ConsumerGroup,
-        known: ConsumerMember,
-        wanted: ConsumerMember,
+        known: ConsumerGroupMember,
+        requested: ConsumerGroupMember,
         reported: Reported,
         topics: Topics,
         now: Moment,
-    ) -> Change:
+    ) -> MemberChange:
         """Most heartbeats: nobody wants anything else than before, so only the member itself is looked at."""
-        if known is wanted and known.state == STABLE and known.epoch == group.assignment_epoch:
-            return Change([], known, False)
+        if known is requested and known.state == STABLE and known.epoch == group.assignment_epoch:
+            return MemberChange([], known, False)
         placed = reconcile(
             _owners(group),
-            wanted,
+            requested,
             group.assignment_epoch,
-            group.targets.get(wanted.member_id, {}),
-            _topic_ids(group.subscribed_names(wanted), topics),
+            group.targets.get(requested.member_id, {}),
+            _topic_ids(group.subscribed_names(requested), topics),
             False,
             reported,
         )
         entries = []
         if placed.placed() != known.placed():
-            entries.append(made.current_entry(group.group_id, placed))
+            entries.append(consumer_records.current_entry(group.group_id, placed))
         self._watch_revocation(group.group_id, known, placed, now)
-        return Change(entries, placed, placed.assigned != known.assigned)
+        return MemberChange(entries, placed, placed.assigned != known.assigned)
 
     def _resolve(
         self,
         group: ConsumerGroup,
-        members: Mapping[str, ConsumerMember],
+        members: Mapping[str, ConsumerGroupMember],
         topics: Topics,
         now: Moment,
         entries: list[Entry],
@@ -169,7 +171,7 @@ class ConsumerChanges:
         resolved = {regex: found for regex, found in group.regexes.items() if regex in used}
         for regex in group.regexes:
             if regex not in used:
-                entries.append(made.regex_entry(group.group_id, regex, None))
+                entries.append(consumer_records.regex_entry(group.group_id, regex, None))
         for regex in sorted(used):
             known = resolved.get(regex)
             if known is not None and group.seen_topics_version == topics.version:
@@ -179,13 +181,13 @@ class ConsumerChanges:
                 resolved[regex] = ResolvedRegex(
                     topics=found, version=topics.version, timestamp_ms=now.wall_ms
                 )
-                entries.append(made.regex_entry(group.group_id, regex, resolved[regex]))
+                entries.append(consumer_records.regex_entry(group.group_id, regex, resolved[regex]))
         return resolved
 
     def _epoch_after(
         self,
         group: ConsumerGroup,
-        members: Mapping[str, ConsumerMember],
+        members: Mapping[str, ConsumerGroupMember],
         regexes: Mapping[str, ResolvedRegex],
         subscription_changed: bool,
         topics: Topics,
@@ -201,13 +203,13 @@ class ConsumerChanges:
             # Only where nothing has to be written: a change whose records are lost is found again.
             group.seen_topics_version = topics.version
             return group.epoch
-        entries.append(made.group_entry(group.group_id, group.epoch + 1, metadata_hash))
+        entries.append(consumer_records.group_entry(group.group_id, group.epoch + 1, metadata_hash))
         return group.epoch + 1
 
     def _new_targets(
         self,
         group: ConsumerGroup,
-        members: Mapping[str, ConsumerMember],
+        members: Mapping[str, ConsumerGroupMember],
         regexes: Mapping[str, ResolvedRegex],
         targets: Mapping[str, Mapping[bytes, tuple[int, ...]]],
         topics: Topics,
@@ -216,28 +218,28 @@ class ConsumerChanges:
         wishes = {}
         counts: dict[bytes, int] = {}
         # Members mostly want the same: each wish is looked up once.
-        wanted: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
+        requested: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
         for member_id, member in members.items():
             wish = (member.topic_names, member.topic_regex)
-            topic_ids = wanted.get(wish)
+            topic_ids = requested.get(wish)
             if topic_ids is None:
                 names = _names(*wish, regexes)
-                topic_ids = wanted[wish] = _topic_ids(names, topics)
+                topic_ids = requested[wish] = _topic_ids(names, topics)
                 for name in names:
                     topic_id = topics.topic_id(name)
                     if topic_id is not None:
                         counts[topic_id] = topics.partition_count(name)
-            wishes[member_id] = Wish(topic_ids, targets.get(member_id, {}))
+            wishes[member_id] = MemberSubscription(topic_ids, targets.get(member_id, {}))
         name = preferred_assignor(members.values(), self.settings.consumer_assignors[0])
         found = ASSIGNORS[name](wishes, counts)
         for member_id, target in found.items():
             known = targets.get(member_id)
             if target is not known and target != known:
-                entries.append(made.target_entry(group.group_id, member_id, target))
+                entries.append(consumer_records.target_entry(group.group_id, member_id, target))
         return found
 
     def _watch_revocation(
-        self, group_id: str, known: ConsumerMember, placed: ConsumerMember, now: Moment
+        self, group_id: str, known: ConsumerGroupMember, placed: ConsumerGroupMember, now: Moment
     ) -> None:
         key = (REVOCATION, group_id, placed.member_id)
         if placed.state != UNREVOKED:

@@ -1,9 +1,9 @@
-"""A group of the consumer protocol (KIP-848): what its records say.
+"""The state of a group of the consumer protocol (KIP-848), which is what its records say.
 
-The group epoch rises with every change of what members want or of the topics they want; the target assignment is
-computed for an epoch; each member moves from what it has to what it should have at its own pace, and is at an epoch
-once it has given up everything that the epoch takes from it. A partition is given to a member only after the member
-that had it has confirmed that it let go.
+The group epoch rises with every change of subscriptions or of the topics in them; the target assignment is computed for
+an epoch; each member moves from its present assignment to its target at its own pace, and is at an epoch once it has
+given up everything that the epoch takes from it. A partition goes to a member only after the member that had it has
+confirmed that it let go.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from strandline.wire.records import offsets_topic as records
+from strandline.wire.schema import Message
 
 STABLE: Final = 0
 UNREVOKED: Final = 1  # the member must let go of partitions first
@@ -35,7 +36,7 @@ _NOTHING: Final[
 ] = {}  # shared by all members that have nothing: what a member has is replaced, never changed
 
 
-class ConsumerMember(NamedTuple):
+class ConsumerGroupMember(NamedTuple):
     """No dataclass: a join replaces several of its fields several times, which tuples do three times as fast."""
 
     member_id: str
@@ -55,7 +56,7 @@ class ConsumerMember(NamedTuple):
     revoking: Owned = _NOTHING
 
     def described(self) -> tuple[object, ...]:
-        """What its metadata record holds, to see whether it changed."""
+        """The contents of its metadata record, to see whether they have changed."""
         return (
             self.instance_id,
             self.rack_id,
@@ -69,7 +70,7 @@ class ConsumerMember(NamedTuple):
         )
 
     def placed(self) -> tuple[object, ...]:
-        """What its assignment record holds."""
+        """The contents of its assignment record."""
         return self.epoch, self.previous_epoch, self.state, self.assigned, self.revoking
 
 
@@ -88,7 +89,7 @@ class ConsumerGroup:
         )
         self.metadata_hash = 0
         self.assignment_epoch = 0
-        self.members: dict[str, ConsumerMember] = {}
+        self.members: dict[str, ConsumerGroupMember] = {}
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, dict[bytes, tuple[int, ...]]] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
@@ -110,12 +111,42 @@ class ConsumerGroup:
     def is_empty(self) -> bool:
         return not self.members
 
-    def subscribed_names(self, member: ConsumerMember) -> frozenset[str]:
+    def subscribed_names(self, member: ConsumerGroupMember) -> frozenset[str]:
         names = frozenset(member.topic_names)
         resolved = self.regexes.get(member.topic_regex) if member.topic_regex else None
         return names if resolved is None else names | resolved.topics
 
     # Records
+
+    def apply(self, key: Message, value: Message | None) -> None:
+        """Changes the group as one of its records says."""
+        match key, value:
+            case records.ConsumerGroupMetadataKey(), records.ConsumerGroupMetadataValue():
+                self.apply_metadata(value)
+            case records.ConsumerGroupMemberMetadataKey(), records.ConsumerGroupMemberMetadataValue() | None:
+                self.apply_member(key.member_id, value)
+            case (
+                records.ConsumerGroupTargetAssignmentMetadataKey(),
+                records.ConsumerGroupTargetAssignmentMetadataValue(),
+            ):
+                self.apply_target_epoch(value)
+            case (
+                records.ConsumerGroupTargetAssignmentMemberKey(),
+                records.ConsumerGroupTargetAssignmentMemberValue() | None,
+            ):
+                self.apply_target(key.member_id, value)
+            case (
+                records.ConsumerGroupCurrentMemberAssignmentKey(),
+                records.ConsumerGroupCurrentMemberAssignmentValue() | None,
+            ):
+                self.apply_current(key.member_id, value)
+            case (
+                records.ConsumerGroupRegularExpressionKey(),
+                records.ConsumerGroupRegularExpressionValue() | None,
+            ):
+                self.apply_regex(key.regular_expression, value)
+            case _:
+                pass  # a tombstone of the target's epoch goes with the group's; older kinds of records say nothing more
 
     def apply_metadata(self, value: records.ConsumerGroupMetadataValue) -> None:
         self.epoch = value.epoch
@@ -129,7 +160,7 @@ class ConsumerGroup:
                 if old.instance_id is not None and self.static_members.get(old.instance_id) == member_id:
                     del self.static_members[old.instance_id]
             return
-        member = old or ConsumerMember(member_id=member_id)
+        member = old or ConsumerGroupMember(member_id=member_id)
         self.members[member_id] = member._replace(
             instance_id=value.instance_id,
             rack_id=value.rack_id,
@@ -165,7 +196,7 @@ class ConsumerGroup:
             if member is not None:
                 self.members[member_id] = member._replace(assigned={}, revoking={})
             return
-        base = member or ConsumerMember(member_id=member_id)
+        base = member or ConsumerGroupMember(member_id=member_id)
         member = self.members[member_id] = base._replace(
             epoch=value.member_epoch,
             previous_epoch=value.previous_member_epoch,
@@ -178,7 +209,7 @@ class ConsumerGroup:
                 for index in indexes:
                     self.owners[topic_id, index] = member_id
 
-    def _release(self, member: ConsumerMember) -> None:
+    def _release(self, member: ConsumerGroupMember) -> None:
         for partitions in (member.assigned, member.revoking):
             for topic_id, indexes in partitions.items():
                 for index in indexes:
@@ -204,7 +235,7 @@ class ConsumerGroup:
         assert held == self.owners
 
 
-def preferred_assignor(members: Iterable[ConsumerMember], default: str) -> str:
+def preferred_assignor(members: Iterable[ConsumerGroupMember], default: str) -> str:
     """The one that most members ask for; members that ask for none have no vote."""
     votes: dict[str, int] = {}
     for member in members:

@@ -1,8 +1,8 @@
-"""The consumer protocol (KIP-848): one heartbeat joins, leaves, reports what a member holds and learns what it should.
+"""The consumer protocol (KIP-848): one heartbeat joins, leaves, reports owned partitions and learns the assignment.
 
-A heartbeat is a plan: it gives records and a response and changes nothing; `ConsumerGroup` changes when the records are
-applied. What is kept beside the records are deadlines: a member that is not heard of for the session timeout, or does
-not let go of partitions within its rebalance timeout, is removed.
+A heartbeat is a plan: it returns records and a response, and `ConsumerGroup` changes when the records are applied. Only
+deadlines are kept beside the records: a member that is not heard of for the session timeout, or does not give up
+partitions within its rebalance timeout, is removed.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import uuid_text
 from strandline.base.moment import Moment
-from strandline.groups.consumer import records as made
+from strandline.groups.consumer import records as consumer_records
 from strandline.groups.consumer.changes import REVOCATION, ConsumerChanges
 from strandline.groups.consumer.group import (
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
     UNREVOKED,
     ConsumerGroup,
-    ConsumerMember,
+    ConsumerGroupMember,
 )
-from strandline.groups.consumer.reassignment_resend import Unconfirmed
+from strandline.groups.consumer.reassignment_resend import ReassignmentResend
 from strandline.groups.consumer.reconciliation import Reported
 from strandline.groups.consumer.requests import Join, as_requested, says_nothing_new
 from strandline.groups.members import Caller
@@ -39,29 +39,29 @@ from strandline.wire.api.k68_consumer_group_heartbeat import (
 )
 
 SESSION: Final = "consumer-session"
-REJOIN: Final = "consumer-rejoin"  # a classic member that was told to
+REJOIN: Final = "consumer-rejoin"  # a classic member that has to rejoin
 SYNC: Final = "consumer-sync"  # a classic member that has joined
 DEADLINES: Final = (SESSION, REVOCATION, REJOIN, SYNC)
-_MEMBER_ID_REQUIRED_SINCE: Final = 1
+_MEMBER_ID_REQUIRED_FROM: Final = 1
 _REMOVAL_RETRY_MS: Final = 500
 
 
 class ConsumerProtocol(ConsumerChanges):
-    """The requests of the protocol; what they make of a group is `ConsumerChanges`."""
+    """The requests of the protocol; `ConsumerChanges` plans the changes that they make."""
 
     def __init__(
         self, settings: GroupSettings, timers: Timers, random: Random, times: RebalanceTimes
     ) -> None:
         super().__init__(settings, timers, times)
         self._random = random
-        self._unconfirmed = Unconfirmed()
+        self._resend = ReassignmentResend()
 
     # Heartbeats
 
     def check(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-        """What is wrong with a request whatever its group is like."""
+        """Raises KafkaError if a request is wrong whatever its group is like."""
         epoch = request.member_epoch
-        needs_id = version >= _MEMBER_ID_REQUIRED_SINCE or epoch > 0 or epoch == LEAVE_EPOCH
+        needs_id = version >= _MEMBER_ID_REQUIRED_FROM or epoch > 0 or epoch == LEAVE_EPOCH
         if needs_id and not request.member_id:
             raise _invalid("MemberId can't be empty.")
         for name, value in (
@@ -103,15 +103,17 @@ class ConsumerProtocol(ConsumerChanges):
             reported = {topic.topic_id: topic.partitions for topic in request.topic_partitions}
         self._check_size(group, member_id)
         known, replaced = self._find(group, member_id, request.instance_id, request.member_epoch, reported)
-        wanted = known if says_nothing_new(request, known, caller) else as_requested(request, known, caller)
-        change = self.plan_change(group, known, replaced, wanted, reported, topics, now)
+        requested = (
+            known if says_nothing_new(request, known, caller) else as_requested(request, known, caller)
+        )
+        change = self.plan_change(group, known, replaced, requested, reported, topics, now)
         is_full = (
             request.rebalance_timeout_ms != -1
             and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
             and reported is not None
         )
         is_new = request.member_epoch == 0 or is_full or change.has_new_assignment
-        return change.entries, self._answer(group.group_id, change.member, reported, is_new, now)
+        return change.entries, self._response(group.group_id, change.member, reported, is_new, now)
 
     def can_join_together(self, group: ConsumerGroup, joins: list[Join]) -> bool:
         names = {join.request.member_id for join in joins}
@@ -133,16 +135,16 @@ class ConsumerProtocol(ConsumerChanges):
         self, group: ConsumerGroup, joins: list[Join], topics: Topics, now: Moment
     ) -> tuple[list[Entry], list[ConsumerGroupHeartbeatResponse]]:
         newcomers = [
-            as_requested(request, ConsumerMember(member_id=request.member_id), caller)
+            as_requested(request, ConsumerGroupMember(member_id=request.member_id), caller)
             for request, caller, _ in joins
         ]
         entries, placed = self.plan_joins(group, newcomers, topics, now)
-        return entries, [self._answer(group.group_id, member, {}, True, now) for member in placed]
+        return entries, [self._response(group.group_id, member, {}, True, now) for member in placed]
 
-    def _answer(
-        self, group_id: str, member: ConsumerMember, reported: Reported, is_new: bool, now: Moment
+    def _response(
+        self, group_id: str, member: ConsumerGroupMember, reported: Reported, is_new: bool, now: Moment
     ) -> ConsumerGroupHeartbeatResponse:
-        """To a heartbeat; from now on the next one is waited for."""
+        """The response to a heartbeat; the member's session begins again with it."""
         times = self.settings.consumer_times(group_id)
         self._expect(group_id, member, times.session_timeout_ms, now)
         response = ConsumerGroupHeartbeatResponse(
@@ -153,9 +155,9 @@ class ConsumerProtocol(ConsumerChanges):
             heartbeat_interval_ms=times.heartbeat_interval_ms,
         )
         about = (group_id, member.member_id, member.assigned, reported)
-        self._unconfirmed.confirm(*about)
-        if is_new or self._unconfirmed.is_due(group_id, member.member_id, now):
-            self._unconfirmed.sent(*about, times.heartbeat_interval_ms, now)
+        self._resend.confirm(*about)
+        if is_new or self._resend.is_due(group_id, member.member_id, now):
+            self._resend.sent(*about, times.heartbeat_interval_ms, now)
             response.assignment = Assignment(
                 topic_partitions=tuple(
                     ResponseTopicPartitions(topic_id=topic_id, partitions=tuple(sorted(indexes)))
@@ -173,7 +175,7 @@ class ConsumerProtocol(ConsumerChanges):
 
     def _find(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int, reported: Reported
-    ) -> tuple[ConsumerMember, ConsumerMember | None]:
+    ) -> tuple[ConsumerGroupMember, ConsumerGroupMember | None]:
         """The member as it is known, or a new one; and the member whose place it takes, if it is a static one."""
         if instance_id is None:
             known = group.members.get(member_id)
@@ -183,14 +185,14 @@ class ConsumerProtocol(ConsumerChanges):
                         ErrorCode.UNKNOWN_MEMBER_ID,
                         f"Member {member_id} is not a member of group {group.group_id}.",
                     )
-                return ConsumerMember(member_id=member_id), None
+                return ConsumerGroupMember(member_id=member_id), None
             _check_epoch(known, epoch, reported)
             return known, None
         old_id = group.static_members.get(instance_id)
         old = None if old_id is None else group.members[old_id]
         if epoch == 0:
             if old is None:
-                return ConsumerMember(member_id=member_id), None
+                return ConsumerGroupMember(member_id=member_id), None
             if old.member_id == member_id:
                 return old, None
             if old.classic is None and old.epoch != STATIC_LEAVE_EPOCH:
@@ -227,27 +229,33 @@ class ConsumerProtocol(ConsumerChanges):
         if request.member_epoch == STATIC_LEAVE_EPOCH:
             away = member._replace(epoch=STATIC_LEAVE_EPOCH, revoking={})
             self._timers.cancel((REVOCATION, group.group_id, member.member_id))
-            return [made.current_entry(group.group_id, away)], []
+            return [consumer_records.current_entry(group.group_id, away)], []
         return self.plan_removal(group, [member.member_id]), [member.member_id]
 
     def plan_removal(self, group: ConsumerGroup, member_ids: list[str]) -> list[Entry]:
-        entries = [e for member_id in member_ids for e in made.member_tombstones(group.group_id, member_id)]
+        entries = [
+            e
+            for member_id in member_ids
+            for e in consumer_records.member_tombstones(group.group_id, member_id)
+        ]
         left = [member for member in group.members.values() if member.member_id not in member_ids]
         used = {member.topic_regex for member in left}
         entries += [
-            made.regex_entry(group.group_id, regex, None) for regex in group.regexes if regex not in used
+            consumer_records.regex_entry(group.group_id, regex, None)
+            for regex in group.regexes
+            if regex not in used
         ]
-        entries.append(made.group_entry(group.group_id, group.epoch + 1, group.metadata_hash))
+        entries.append(consumer_records.group_entry(group.group_id, group.epoch + 1, group.metadata_hash))
         return entries
 
     def forget_deadlines(self, group_id: str, member_id: str) -> None:
-        self._unconfirmed.forget(group_id, member_id)
+        self._resend.forget(group_id, member_id)
         for kind in DEADLINES:
             self._timers.cancel((kind, group_id, member_id))
 
     # Time
 
-    def _expect(self, group_id: str, member: ConsumerMember, timeout_ms: int, now: Moment) -> None:
+    def _expect(self, group_id: str, member: ConsumerGroupMember, timeout_ms: int, now: Moment) -> None:
         self._timers.schedule((SESSION, group_id, member.member_id), now.after_ms(timeout_ms))
 
     def watch_again(self, group: ConsumerGroup, now: Moment) -> None:
@@ -277,19 +285,21 @@ def _invalid(message: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
-def _check_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> None:
-    """A member is at the coordinator's epoch, or at the one before if the answer with the new one was lost."""
+def _check_epoch(member: ConsumerGroupMember, epoch: int, reported: Reported) -> None:
+    """A member is at the coordinator's epoch, or at the one before if the response with the new one was lost."""
     if epoch in (0, member.epoch):
         return
-    is_lost_answer = epoch < member.epoch and epoch == member.previous_epoch and _is_part_of(reported, member)
-    if not is_lost_answer:
+    is_lost_response = (
+        epoch < member.epoch and epoch == member.previous_epoch and _is_part_of(reported, member)
+    )
+    if not is_lost_response:
         raise KafkaError(
             ErrorCode.FENCED_MEMBER_EPOCH,
             f"The member's epoch is {member.epoch}, not {epoch}. It must abandon all its partitions and rejoin.",
         )
 
 
-def _is_part_of(reported: Reported, member: ConsumerMember) -> bool:
+def _is_part_of(reported: Reported, member: ConsumerGroupMember) -> bool:
     if reported is None:
         return False
     return all(

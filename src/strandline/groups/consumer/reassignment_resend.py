@@ -1,9 +1,9 @@
-"""Assignments that members of the consumer protocol were told and have not reported yet.
+"""Assignments that were sent to members of the consumer protocol, and that they have not reported yet.
 
-An answer can be lost: its client gave up waiting. A client should then say all it knows, and gets its assignment with
-the answer (KIP-848). librdkafka repeats what it had said instead, and would never hear of partitions that it was given
-or has to let go of. So an assignment that a member has not reported after some heartbeats is told again, which does no
-harm to a client that is about to follow it.
+A response can be lost: its client gave up waiting. A client should then say all it knows, and gets its assignment with
+the response (KIP-848). librdkafka repeats its last request instead, and would never hear of partitions that it got or
+has to give up. So an assignment that a member has not reported after some heartbeats is sent again, which does no harm
+to a client that is about to follow it.
 
 None of this is written down: a coordinator that takes over believes its members, as Kafka's does at all times.
 """
@@ -19,7 +19,9 @@ from strandline.groups.consumer.reconciliation import Reported
 _HEARTBEATS: Final = 3
 
 
-class Unconfirmed:
+class ReassignmentResend:
+    """The time from which each unreported assignment is due again."""
+
     def __init__(self) -> None:
         self._again_at: dict[tuple[str, str], float] = {}
 

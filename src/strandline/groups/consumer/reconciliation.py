@@ -13,7 +13,7 @@ from strandline.groups.consumer.group import (
     STABLE,
     UNRELEASED,
     UNREVOKED,
-    ConsumerMember,
+    ConsumerGroupMember,
     Owned,
 )
 
@@ -23,13 +23,13 @@ Reported = Mapping[bytes, tuple[int, ...]] | None
 
 def reconcile(
     owner_of: Callable[[bytes, int], str | None],
-    member: ConsumerMember,
+    member: ConsumerGroupMember,
     target_epoch: int,
     target: Mapping[bytes, tuple[int, ...]],
     subscribed: frozenset[bytes],
     subscription_changed: bool,
     reported: Reported,
-) -> ConsumerMember:
+) -> ConsumerGroupMember:
     """The member after this heartbeat; the same object if nothing changes."""
     if member.state == STABLE and member.epoch == target_epoch:
         return _drop_unsubscribed(member, subscribed, reported) if subscription_changed else member
@@ -47,8 +47,8 @@ def _still_holds(revoking: Owned, reported: Reported) -> bool:
 
 
 def _drop_unsubscribed(
-    member: ConsumerMember, subscribed: frozenset[bytes], reported: Reported
-) -> ConsumerMember:
+    member: ConsumerGroupMember, subscribed: frozenset[bytes], reported: Reported
+) -> ConsumerGroupMember:
     """Its wishes changed and the target for them is not known yet: what it no longer wants is taken at once."""
     dropped = {
         topic_id: dict(indexes) for topic_id, indexes in member.assigned.items() if topic_id not in subscribed
@@ -68,12 +68,12 @@ def _drop_unsubscribed(
 
 def _advance(
     owner_of: Callable[[bytes, int], str | None],
-    member: ConsumerMember,
+    member: ConsumerGroupMember,
     target_epoch: int,
     target: Mapping[bytes, tuple[int, ...]],
     subscribed: frozenset[bytes],
     reported: Reported,
-) -> ConsumerMember:
+) -> ConsumerGroupMember:
     assigned: Owned = {}
     revoking: Owned = {}
     gained: Owned = {}

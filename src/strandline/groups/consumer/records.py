@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from strandline.groups.consumer.group import ConsumerGroup, ConsumerMember, Owned, ResolvedRegex
+from strandline.groups.consumer.group import ConsumerGroup, ConsumerGroupMember, Owned, ResolvedRegex
 from strandline.groups.result import Entry
 from strandline.wire.records import offsets_topic as records
 
@@ -16,7 +16,7 @@ def group_entry(group_id: str, epoch: int, metadata_hash: int) -> Entry:
     )
 
 
-def member_entry(group_id: str, member: ConsumerMember) -> Entry:
+def member_entry(group_id: str, member: ConsumerGroupMember) -> Entry:
     return Entry(
         records.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
         records.ConsumerGroupMemberMetadataValue(
@@ -54,7 +54,7 @@ def target_entry(group_id: str, member_id: str, target: Mapping[bytes, tuple[int
     )
 
 
-def current_entry(group_id: str, member: ConsumerMember) -> Entry:
+def current_entry(group_id: str, member: ConsumerGroupMember) -> Entry:
     return Entry(
         records.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
         records.ConsumerGroupCurrentMemberAssignmentValue(
@@ -104,7 +104,7 @@ def group_tombstones(group: ConsumerGroup) -> list[Entry]:
 
 
 def group_records(group: ConsumerGroup, now_ms: int) -> list[Entry]:
-    """Everything that makes this group anew."""
+    """Everything that makes this group again."""
     entries = [member_entry(group.group_id, member) for member in group.members.values()]
     entries.append(group_entry(group.group_id, group.epoch, group.metadata_hash))
     entries += [

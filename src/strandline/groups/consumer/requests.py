@@ -1,12 +1,12 @@
-"""What a heartbeat of the consumer protocol says of its member."""
+"""The member as a heartbeat of the consumer protocol describes it."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from strandline.groups.consumer.group import ConsumerMember
+from strandline.base.tokens import Token
+from strandline.groups.consumer.group import ConsumerGroupMember
 from strandline.groups.members import Caller
-from strandline.groups.result import Token
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -14,7 +14,7 @@ from strandline.wire.api.k68_consumer_group_heartbeat import (
 
 
 class Join(NamedTuple):
-    """A first heartbeat, and who waits for its answer."""
+    """A first heartbeat, and the token of its response."""
 
     request: ConsumerGroupHeartbeatRequest
     caller: Caller
@@ -31,7 +31,9 @@ class Join(NamedTuple):
         )
 
 
-def says_nothing_new(request: ConsumerGroupHeartbeatRequest, known: ConsumerMember, caller: Caller) -> bool:
+def says_nothing_new(
+    request: ConsumerGroupHeartbeatRequest, known: ConsumerGroupMember, caller: Caller
+) -> bool:
     """Most heartbeats have only an epoch, and perhaps what the member holds."""
     return (
         request.subscribed_topic_names is None
@@ -47,9 +49,9 @@ def says_nothing_new(request: ConsumerGroupHeartbeatRequest, known: ConsumerMemb
 
 
 def as_requested(
-    request: ConsumerGroupHeartbeatRequest, known: ConsumerMember, caller: Caller
-) -> ConsumerMember:
-    """What a request does not say stays as it was."""
+    request: ConsumerGroupHeartbeatRequest, known: ConsumerGroupMember, caller: Caller
+) -> ConsumerGroupMember:
+    """The member with the fields that the request has; the others stay as they were."""
     return known._replace(
         instance_id=request.instance_id if request.instance_id is not None else known.instance_id,
         rack_id=request.rack_id if request.rack_id is not None else known.rack_id,

@@ -1,18 +1,19 @@
-"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members of a consumer group, and what removal leads to."""
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members of a consumer group, and the removal of members."""
 
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
+from strandline.base.tokens import Token
 from strandline.groups.classic.group import ClassicGroup
 from strandline.groups.classic.rebalance import join_refused, sync_refused
 from strandline.groups.consumer import protocol
-from strandline.groups.consumer import records as made
-from strandline.groups.consumer.group import UNREVOKED, ConsumerGroup, ConsumerMember
+from strandline.groups.consumer import records as consumer_records
+from strandline.groups.consumer.group import UNREVOKED, ConsumerGroup, ConsumerGroupMember
 from strandline.groups.consumer.protocol import ConsumerProtocol
 from strandline.groups.members import Caller
-from strandline.groups.migration.migration import Mixed
-from strandline.groups.result import After, Change, Entry, Outcome, Token
+from strandline.groups.migration.migration import GroupMigration
+from strandline.groups.result import CoordinatorResult, Entry, OnWritten, WrittenChange
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
@@ -22,9 +23,13 @@ from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupRespon
 from strandline.wire.records.offsets_topic import GroupMetadataKey
 
 
-class MixedRequests:
-    def __init__(self, mixed: Mixed, consumer: ConsumerProtocol, timers: Timers, topics: Topics) -> None:
-        self._mixed = mixed
+class ClassicMemberRequests:
+    """The requests of members of a consumer group that speak the classic protocol."""
+
+    def __init__(
+        self, migration: GroupMigration, consumer: ConsumerProtocol, timers: Timers, topics: Topics
+    ) -> None:
+        self._migration = migration
         self._consumer = consumer
         self._timers = timers
         self._topics = topics
@@ -33,12 +38,12 @@ class MixedRequests:
 
     def join(
         self, group: ConsumerGroup, request: JoinGroupRequest, caller: Caller, token: Token, now: Moment
-    ) -> Outcome:
+    ) -> CoordinatorResult:
         try:
-            change = self._mixed.join(group, request, caller, self._topics, now)
+            change = self._migration.join(group, request, caller, self._topics, now)
         except KafkaError as error:
             member_id = error.message if error.code == ErrorCode.MEMBER_ID_REQUIRED else request.member_id
-            return Outcome().answer(token, join_refused(member_id, error.code))
+            return CoordinatorResult().respond_to(token, join_refused(member_id, error.code))
         member = change.member
         assert member.classic is not None
         # It has to sync within its rebalance timeout, or it is gone.
@@ -58,11 +63,13 @@ class MixedRequests:
             member_id=member.member_id,
             members=(),
         )
-        return Outcome(entries=change.entries).answer(token, response)
+        return CoordinatorResult(entries=change.entries).respond_to(token, response)
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, token: Token, now: Moment) -> Outcome:
+    def sync(
+        self, group: ConsumerGroup, request: SyncGroupRequest, token: Token, now: Moment
+    ) -> CoordinatorResult:
         try:
-            member = self._mixed.check_member(
+            member = self._migration.check_member(
                 group, request.member_id, request.group_instance_id, request.generation_id
             )
             assert member.classic is not None
@@ -71,30 +78,30 @@ class MixedRequests:
                 self._expect_rejoin(group, member, now)
                 raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         except KafkaError as error:
-            return Outcome().answer(token, sync_refused(error.code))
+            return CoordinatorResult().respond_to(token, sync_refused(error.code))
         self._expect(group, member.member_id, member.classic.session_timeout_ms, now)
         self._timers.cancel((protocol.SYNC, group.group_id, member.member_id))
         response = SyncGroupResponse(
             error_code=ErrorCode.NONE,
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
-            assignment=self._mixed.assignment_of(member, self._topics),
+            assignment=self._migration.assignment_of(member, self._topics),
         )
-        return Outcome().answer(token, response)
+        return CoordinatorResult().respond_to(token, response)
 
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, now: Moment) -> int:
-        member = self._mixed.check_member(
+        member = self._migration.check_member(
             group, request.member_id, request.group_instance_id, request.generation_id
         )
         assert member.classic is not None
         self._expect(group, member.member_id, member.classic.session_timeout_ms, now)
-        if not self._mixed.must_rejoin(group, member):
+        if not self._migration.must_rejoin(group, member):
             return ErrorCode.NONE
         self._expect_rejoin(group, member, now)
         return ErrorCode.REBALANCE_IN_PROGRESS
 
-    def _expect_rejoin(self, group: ConsumerGroup, member: ConsumerMember, now: Moment) -> None:
-        """It was told to: heartbeats alone do not keep a place whose partitions others wait for."""
+    def _expect_rejoin(self, group: ConsumerGroup, member: ConsumerGroupMember, now: Moment) -> None:
+        """Gives the member its rebalance timeout to rejoin; heartbeats alone do not keep its partitions."""
         key = (protocol.REJOIN, group.group_id, member.member_id)
         if not self._timers.has(key):
             self._timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
@@ -104,7 +111,7 @@ class MixedRequests:
 
     def leave(
         self, group: ConsumerGroup, request: LeaveGroupRequest, now: Moment
-    ) -> tuple[Outcome, list[MemberResponse]]:
+    ) -> tuple[CoordinatorResult, list[MemberResponse]]:
         gone = []
         responses = []
         for identity in request.members:
@@ -126,32 +133,34 @@ class MixedRequests:
                     error_code=code,
                 )
             )
-        return (self.removal(group, gone, now) if gone else Outcome()), responses
+        return (self.removal(group, gone, now) if gone else CoordinatorResult()), responses
 
-    def removal(self, group: ConsumerGroup, gone: list[str], now: Moment) -> Outcome:
+    def removal(self, group: ConsumerGroup, gone: list[str], now: Moment) -> CoordinatorResult:
         """Members are gone: the group goes on, or, if all that are left are classic, as a classic group."""
         for member_id in gone:
             self._consumer.forget_deadlines(group.group_id, member_id)
-        if not self._mixed.can_downgrade(group, gone):
-            outcome = Outcome(entries=self._consumer.plan_removal(group, gone))
-            outcome.after = After(Change.REMOVAL, group.group_id)
-            return outcome
-        classic = self._mixed.downgraded(group, gone, self._topics, now)
+        if not self._migration.can_downgrade(group, gone):
+            result = CoordinatorResult(entries=self._consumer.plan_removal(group, gone))
+            result.on_written = OnWritten(WrittenChange.REMOVAL, group.group_id)
+            return result
+        classic = self._migration.downgraded(group, gone, self._topics, now)
         self.downgraded[classic.group_id] = classic
         assignments = {member.member_id: member.assignment for member in classic.members.values()}
-        entries = made.group_tombstones(group)
+        entries = consumer_records.group_tombstones(group)
         entries.append(Entry(GroupMetadataKey(group=group.group_id), classic.to_record(assignments)))
-        return Outcome(entries=entries, after=After(Change.DOWNGRADE, group.group_id))
+        return CoordinatorResult(
+            entries=entries, on_written=OnWritten(WrittenChange.DOWNGRADE, group.group_id)
+        )
 
-    def release_waiting(self, group: ClassicGroup, outcome: Outcome) -> None:
-        """The group becomes a consumer group: whoever waits in the old one joins anew."""
+    def release_waiting(self, group: ClassicGroup, result: CoordinatorResult) -> None:
+        """The group becomes a consumer group: requests that wait in the old one have to join again."""
         for member in group.members.values():
             if member.join_token is not None:
                 refused = join_refused(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS)
-                outcome.answer(member.join_token, refused)
+                result.respond_to(member.join_token, refused)
                 group.await_join(member, None)
             if member.sync_token is not None:
-                outcome.answer(
+                result.respond_to(
                     member.sync_token,
                     SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS, assignment=b""),
                 )

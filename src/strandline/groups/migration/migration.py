@@ -14,15 +14,15 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import uuid_text
 from strandline.base.moment import Moment
 from strandline.groups.classic.group import STABLE as CLASSIC_STABLE
-from strandline.groups.classic.group import ClassicGroup, ClassicMember
+from strandline.groups.classic.group import ClassicGroup, ClassicGroupMember
 from strandline.groups.classic.subscriptions import parse_subscription
-from strandline.groups.consumer.changes import Change
+from strandline.groups.consumer.changes import MemberChange
 from strandline.groups.consumer.group import (
     STABLE,
     UNRELEASED,
     UNREVOKED,
     ConsumerGroup,
-    ConsumerMember,
+    ConsumerGroupMember,
 )
 from strandline.groups.consumer.protocol import ConsumerProtocol
 from strandline.groups.members import Caller
@@ -50,7 +50,9 @@ def _parse_assignment(data: bytes) -> ConsumerProtocolAssignment:
     return decode(ConsumerProtocolAssignment, min(max(version, 0), _ASSIGNMENT_VERSION_MAX), data, 2)
 
 
-class Mixed:
+class GroupMigration:
+    """The ways from a classic group to a consumer group and back."""
+
     def __init__(self, settings: GroupSettings, consumer: ConsumerProtocol, random: Random) -> None:
         self._settings = settings
         self._consumer = consumer
@@ -86,12 +88,12 @@ class Mixed:
     def _take_over(
         self,
         group: ConsumerGroup,
-        member: ClassicMember,
+        member: ClassicGroupMember,
         subscription: ConsumerProtocolSubscription,
         held: dict[bytes, list[int]],
     ) -> None:
         group.targets[member.member_id] = {topic_id: tuple(indexes) for topic_id, indexes in held.items()}
-        group.members[member.member_id] = ConsumerMember(
+        group.members[member.member_id] = ConsumerGroupMember(
             member_id=member.member_id,
             instance_id=member.instance_id,
             rack_id=subscription.rack_id,
@@ -128,7 +130,7 @@ class Mixed:
                 continue
             assert member.classic is not None
             classic.add(
-                ClassicMember(
+                ClassicGroupMember(
                     member_id=member.member_id,
                     instance_id=member.instance_id,
                     client_id=member.client_id,
@@ -150,7 +152,7 @@ class Mixed:
 
     def join(
         self, group: ConsumerGroup, request: JoinGroupRequest, caller: Caller, topics: Topics, now: Moment
-    ) -> Change:
+    ) -> MemberChange:
         """Raises KafkaError; MEMBER_ID_REQUIRED carries the id to join with as its message."""
         if self._settings.migration_policy == "disabled":
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "Group migration is disabled.")
@@ -188,12 +190,12 @@ class Mixed:
 
     def _find(
         self, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
-    ) -> tuple[ConsumerMember, ConsumerMember | None]:
+    ) -> tuple[ConsumerGroupMember, ConsumerGroupMember | None]:
         if request.group_instance_id is None:
-            return group.members.get(member_id) or ConsumerMember(member_id=member_id), None
+            return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id), None
         old_id = group.static_members.get(request.group_instance_id)
         if old_id is None:
-            return ConsumerMember(member_id=member_id), None
+            return ConsumerGroupMember(member_id=member_id), None
         old = group.members[old_id]
         if request.member_id:
             if old.member_id != request.member_id:
@@ -203,7 +205,7 @@ class Mixed:
 
     def check_member(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
-    ) -> ConsumerMember:
+    ) -> ConsumerGroupMember:
         """The classic member that sends a SyncGroup, Heartbeat or LeaveGroup; raises KafkaError otherwise."""
         if instance_id is not None:
             known_id = group.static_members.get(instance_id)
@@ -218,13 +220,13 @@ class Mixed:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         return member
 
-    def must_rejoin(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+    def must_rejoin(self, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
         """Its assignment has changed, or can grow now: it has to come and get it."""
         if member.epoch < group.epoch or member.state == UNREVOKED:
             return True
         return member.state == UNRELEASED and not self._waits_for_others(group, member)
 
-    def _waits_for_others(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+    def _waits_for_others(self, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
         for topic_id, indexes in group.targets.get(member.member_id, {}).items():
             for index in indexes:
                 owner = group.owners.get((topic_id, index))
@@ -232,7 +234,7 @@ class Mixed:
                     return True
         return False
 
-    def assignment_of(self, member: ConsumerMember, topics: Topics) -> bytes:
+    def assignment_of(self, member: ConsumerGroupMember, topics: Topics) -> bytes:
         return _assignment_bytes(member, {t: tuple(sorted(p)) for t, p in member.assigned.items()}, topics)
 
 
@@ -294,15 +296,17 @@ def _by_id(listed: Iterable[TopicPartition | AssignedTopic], topics: Topics) -> 
     return found
 
 
-def _held_by(member: ConsumerMember) -> dict[bytes, tuple[int, ...]]:
-    """What it has or has not let go of yet."""
+def _held_by(member: ConsumerGroupMember) -> dict[bytes, tuple[int, ...]]:
+    """The partitions that the member has, or has not given up yet."""
     return {
         topic_id: tuple(sorted({*member.assigned.get(topic_id, {}), *member.revoking.get(topic_id, {})}))
         for topic_id in {**member.assigned, **member.revoking}
     }
 
 
-def _assignment_bytes(member: ConsumerMember, target: dict[bytes, tuple[int, ...]], topics: Topics) -> bytes:
+def _assignment_bytes(
+    member: ConsumerGroupMember, target: dict[bytes, tuple[int, ...]], topics: Topics
+) -> bytes:
     """In the version of the member's own subscription."""
     assert member.classic is not None
     version = int.from_bytes(member.classic.supported_protocols[0].metadata[:2], "big", signed=True)

@@ -1,1 +1,1 @@
-"""What a simulation is judged by, one checker to a file. Each raises Violation."""
+"""The checkers that judge a simulation, one to a file. Each raises Violation."""

@@ -62,7 +62,7 @@ def _check_final(history: History, by_value: dict[tuple[TopicPartition, bytes], 
 
 
 def _check_sends(history: History, offsets: dict[TopicPartition, dict[int, bytes]]) -> None:
-    """What one process sends to one partition is there in the order in which it was sent."""
+    """Checks that values of one process in one partition are there in the order in which they were sent."""
     place = {where: {value: offset for offset, value in found.items()} for where, found in offsets.items()}
     last: dict[tuple[str, TopicPartition], tuple[int, bytes]] = {}
     for send in history.sends:
@@ -151,7 +151,7 @@ def _check_read_in_time(history: History, at: float, is_committed_only: bool, se
 
 
 def _check_seen(history: History) -> None:
-    """Whoever reads to the end has seen all that was acknowledged: readers are given everything once all is healed."""
+    """Checks that a reader of a whole partition has seen all that was acknowledged, once all faults are healed."""
     seen: dict[TopicPartition, set[bytes]] = {}
     for poll in history.polls:
         seen.setdefault(poll.where, set()).update(value for _, value in poll.records)

@@ -8,7 +8,7 @@ from strandline.storage import names
 
 
 def are_in_sync(world: World, topics: list[str] | None = None) -> bool:
-    """On every node's own image: every replica of these topics, or of all, and no broker has begun anew since."""
+    """On every node's own image: every replica of these topics, or of all, and no broker has begun again since."""
     for node in world.nodes.values():
         if any(not _knows(node, other) for other in world.nodes.values() if other.broker.config.is_broker):
             return False

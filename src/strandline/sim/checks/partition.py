@@ -34,7 +34,7 @@ _TIME_ENTRY: Final = Struct(">qi")
 
 
 class ReadPartition(NamedTuple):
-    """What a reader from the beginning is given."""
+    """The contents of a partition as a reader from its beginning gets them."""
 
     start_offset: int
     end_offset: int
@@ -153,7 +153,7 @@ def check_files(disk: Disk, directory: str) -> None:
 
 
 def _check_segment(disk: Disk, directory: str, base: int) -> int:
-    """The offset behind its last."""
+    """The offset after its last."""
     stem = f"{directory}/{names.segment_file(base, '')}"
     log = memoryview(disk.read(stem + names.LOG))
     last_offsets: dict[int, int] = {}  # by position

@@ -11,7 +11,7 @@ from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
-from strandline.sim.engine.process_life import OWNER, Life
+from strandline.sim.engine.process_life import OWNER, ProcessLife
 
 
 class Callback:
@@ -21,7 +21,7 @@ class Callback:
         self.run = run
         self.args = args
         self.context = copy_context() if context is None else context
-        self.life: Life | None = self.context.get(OWNER)
+        self.life: ProcessLife | None = self.context.get(OWNER)
         self.is_cancelled = False
 
     @property
@@ -42,7 +42,7 @@ class Callback:
 
 
 def name_of(run: Any) -> str:
-    """What runs, in words that are the same in every run."""
+    """The name of a callback, which is the same in every run."""
     owner = getattr(run, "__self__", None)
     if type(owner) is Task:  # a step of it: most callbacks that are no methods
         return str(owner.get_coro().__qualname__)  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What can go wrong with a simulated disk, decided by whoever writes the scenario.
+"""The faults of a simulated disk, which the author of a scenario decides.
 
 A fault names an operation and a pattern of paths; it may let some operations pass first and strike a number of times.
 Operations are called as the port calls them: open, read, write, truncate, sync, rename, remove, sync_directory, …
@@ -49,7 +49,7 @@ class DiskFaults:
         return fault
 
     def flip_bit_on_read(self, pattern: str, position: int) -> None:
-        """Whoever reads the byte at `position` finds its lowest bit wrong; the device itself is sound."""
+        """Makes every read of the byte at `position` find its lowest bit wrong; the device itself is sound."""
         self._flips.append((pattern, position))
         self.is_none = False
 

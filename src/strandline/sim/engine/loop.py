@@ -6,7 +6,7 @@
    world that makes no headway in time, or runs past the time it was given.
 4. Nothing of a life that has ended runs, and its timers move no clock. What falls due in one that is paused waits.
 5. An exception that nobody handles ends the run: in a simulation it is never noise.
-6. Whatever would leave the simulation raises EscapedSimulation.
+6. Whatever would leave the simulation raises SealBroken.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from types import CoroutineType, MethodType
 from typing import Any, Final, TypeVar
 
 from strandline.sim.engine.callback import Callback, name_of
-from strandline.sim.engine.process_life import OWNER, Life, NodeHalted
-from strandline.sim.engine.seal import EscapedSimulation, refusal, sealed
+from strandline.sim.engine.process_life import OWNER, NodeHalted, ProcessLife
+from strandline.sim.engine.seal import SealBroken, refusal, sealed
 from strandline.sim.engine.trace import Trace
 
 T = TypeVar("T")
@@ -50,7 +50,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._sequence = 0
         self._ready: deque[Callback] = deque()
         self._timers: list[tuple[float, int, Callback]] = []
-        self._held: dict[Life, list[Callback]] = {}  # callbacks that fell due while their process was paused
+        self._held: dict[
+            ProcessLife, list[Callback]
+        ] = {}  # callbacks that fell due while their process was paused
         # All of them, with their contexts: a dead life's tasks must not be collected amid a run.
         self._tasks: list[tuple[asyncio.Task[Any], Context]] = []
         self._tasks_max = 256
@@ -93,7 +95,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             heappush(self._timers, (when, self._sequence, due))
         return due
 
-    def resume(self, life: Life) -> None:
+    def resume(self, life: ProcessLife) -> None:
         """Continues a paused process: its held callbacks run now, in the order in which they fell due."""
         life.is_paused = False
         self._ready.extend(self._held.pop(life, ()))
@@ -102,7 +104,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Callback:
         if get_ident() != self._thread:
-            raise EscapedSimulation("another thread called call_soon_threadsafe")
+            raise SealBroken("another thread called call_soon_threadsafe")
         return self.call_soon(callback, *args, context=context)
 
     # Futures and tasks
@@ -281,7 +283,7 @@ def _place(task: asyncio.Task[Any]) -> str:
     return f"{' > '.join(names)} (line {line})"
 
 
-_ESCAPES: Final = (
+_SEALED_METHODS: Final = (
     "add_reader",
     "add_signal_handler",
     "add_writer",
@@ -312,5 +314,5 @@ _ESCAPES: Final = (
     "subprocess_exec",
     "subprocess_shell",
 )
-for _method in _ESCAPES:
+for _method in _SEALED_METHODS:
     setattr(SimulatedLoop, _method, refusal(f"loop.{_method}"))

@@ -1,4 +1,4 @@
-"""What a simulated device holds, seen through a page cache: inodes, directories, and what of them is durable.
+"""A simulated device seen through a page cache: inodes, directories, and the part of them that is durable.
 
 Rules:
 1. A write changes the cached contents of a file. `sync` of the file makes the contents durable.
@@ -7,7 +7,7 @@ Rules:
    and none of the rest.
 3. A power cut keeps or loses each unsynced page by itself; some are torn at a sector. A lost page has the contents it
    had when it was last synced, zeros where the file was shorter. A truncation that was not synced may be undone.
-4. After a failed sync nobody writes those pages again by itself: they are never durable until they are written anew
+4. After a failed sync nobody writes those pages again by itself: they are never durable until they are written again
    (fsync's errors are reported once, https://lwn.net/Articles/752063).
 5. A killed process loses nothing that it had written: the cache is the operating system's.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from strandline.sim.engine.process_life import Life
+from strandline.sim.engine.process_life import ProcessLife
 from strandline.sim.random import Generator
 
 PAGE_BYTES: Final = 4096
@@ -150,7 +150,7 @@ def _apply(
             entries[name] = became
 
 
-class Volume:
+class PageCache:
     """A device with a file system: what outlives every process that uses it."""
 
     def __init__(self, chance: Generator, *, capacity_bytes: int = 1 << 40) -> None:
@@ -158,10 +158,10 @@ class Volume:
         self.root = Directory()
         self.capacity_bytes = capacity_bytes
         self.used_bytes = 0
-        self.locks: dict[str, Life] = {}  # a lock ends with the life that took it
+        self.locks: dict[str, ProcessLife] = {}  # a lock ends with the life that took it
 
     def crash(self, *, power_cut: bool) -> None:
-        """What the device shows the next process. A mere kill leaves everything as it was."""
+        """Leaves the device as the next process finds it. A mere kill leaves everything as it was."""
         if power_cut:
             self.root.cut_power(self._chance, self._chance.choice(_KEEP_CHANCES))
         self._count_anew()

@@ -1,9 +1,9 @@
 """One run of a simulated process, from its start to its end.
 
-Every callback carries a context, and contexts are inherited: by what a callback schedules and by the tasks it makes. So
-whatever a process set in motion can be told by its context, and the loop runs nothing of a life that has ended. That
-is what a kill means: no handler runs, no `finally`, no answer is sent. What falls due in a life that is paused is held
-until it goes on, as SIGSTOP and SIGCONT do it; and a life's timers run at the rate of its clock.
+Every callback carries a context, and contexts are inherited: by callbacks that a callback schedules and by the tasks it
+makes. So the loop knows the process of each callback by its context, and runs nothing of a life that has ended. That is
+what a kill means: no handler runs, no `finally`, no response is sent. Callbacks that fall due in a life that is paused
+are held until it goes on, as with SIGSTOP and SIGCONT; and a life's timers run at the rate of its clock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ class NodeHalted(BaseException):
     """The process of this callback has ended. No `except Exception` of the node may hold it up."""
 
 
-class Life:
+class ProcessLife:
+    """One process of a simulated node, from its start to its end."""
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.ended_because: str | None = None
@@ -44,7 +46,7 @@ class Life:
             self._on_end.clear()
 
     def on_end(self, act: Callable[[], None]) -> None:
-        """What the operating system does when the process is gone: close its sockets, free its locks."""
+        """Registers a step of the operating system after the end of the process: close its sockets, free its locks."""
         self._on_end.append(act)
 
     def check(self) -> None:
@@ -77,4 +79,4 @@ class Life:
         return await outcome
 
 
-OWNER: Final[ContextVar[Life]] = ContextVar("strandline_sim_life")
+OWNER: Final[ContextVar[ProcessLife]] = ContextVar("strandline_sim_life")

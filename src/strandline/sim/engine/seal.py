@@ -21,7 +21,7 @@ from threading import get_ident
 from typing import Any, Final, NoReturn
 
 
-class EscapedSimulation(AssertionError):
+class SealBroken(AssertionError):
     """Simulated code reached for the real world."""
 
 
@@ -41,7 +41,7 @@ _SEALED: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
 
 def refusal(name: str) -> Callable[..., NoReturn]:
     def refuse(*args: object, **keywords: object) -> NoReturn:
-        raise EscapedSimulation(f"{name} was called inside the simulation")
+        raise SealBroken(f"{name} was called inside the simulation")
 
     return refuse
 

@@ -1,4 +1,4 @@
-"""What happened, in order, folded into a hash: two runs of one seed must give the same.
+"""The events of a run in order, folded into a hash: two runs of one seed must give the same.
 
 An entry says what kind of event it was, with words that tell one from another; between entries the virtual time moves.
 Nothing in it depends on memory addresses or on the order of sets. The last entries are kept for whoever looks at a

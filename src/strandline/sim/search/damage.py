@@ -68,7 +68,7 @@ def segments_of(
 
 async def read_copies(world: World, node: SimulatedNode, partitions: list[TopicPartition]) -> bool:
     """Whether all of them that is committed now could be read from this node in the end. What it refuses meanwhile is
-    tried again: it may be fetching it anew."""
+    tried again: it may be fetching it again."""
     return all([await _read_copy(world, node, each) for each in partitions])
 
 

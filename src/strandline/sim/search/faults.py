@@ -1,4 +1,4 @@
-"""What goes wrong in a scenario: a list of events, made from the seed before the run, so that it can be shrunk.
+"""The faults of a scenario: a list of events, drawn from the seed before the run, so that it can be shrunk.
 
 An event strikes at a moment of the faulty phase and lasts for some seconds; then its harm is undone. What may be lost
 is Kafka's contract: a process that is killed loses nothing that was written. A machine without power, or a disk whose
@@ -30,7 +30,7 @@ _CLOCK_JUMPS_MS: Final = (-3_600_000, -5_000, 5_000, 3_600_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class FaultEvent:
     """`number` means what its kind makes of it: how many nodes, disk operations, which rate."""
 
     kind: str
@@ -47,7 +47,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FaultPlan:
+class FaultMix:
     """How a scenario's events are drawn: kinds (a kind named twice is drawn twice as often), how many, how long."""
 
     kinds: tuple[str, ...]
@@ -56,7 +56,7 @@ class FaultPlan:
     seconds: tuple[float, float]
 
 
-def draw(plan: FaultPlan, nodes: range, chance: Generator) -> list[Event]:
+def draw(plan: FaultMix, nodes: range, chance: Generator) -> list[FaultEvent]:
     events, at = [], 0.0
     for _ in range(plan.count):
         at += chance.uniform(0.0, 2 * plan.every_s)
@@ -64,7 +64,7 @@ def draw(plan: FaultPlan, nodes: range, chance: Generator) -> list[Event]:
         if chance.random() < 0.2:
             seconds = 0.0
         events.append(
-            Event(
+            FaultEvent(
                 kind=chance.choice(plan.kinds),
                 at=at,
                 seconds=seconds,
@@ -86,7 +86,7 @@ class Faults:
         self._has_recovered = True  # every replica has been in sync since one did
         self.counts: dict[str, int] = {}
 
-    async def run(self, events: Iterable[Event]) -> None:
+    async def run(self, events: Iterable[FaultEvent]) -> None:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         running = []
@@ -96,7 +96,7 @@ class Faults:
         for each in running:
             await each
 
-    async def _carry_out(self, event: Event) -> None:
+    async def _carry_out(self, event: FaultEvent) -> None:
         self._world.trace.note("fault", f"{event.kind} {event.node} {event.seconds:.3f} {event.number}")
         node = self._world.nodes[event.node]
         if await KINDS[event.kind](self, node, event):
@@ -122,7 +122,7 @@ class Faults:
 
     # Kinds: each returns whether it did anything
 
-    async def kill(self, node: SimulatedNode, event: Event) -> bool:
+    async def kill(self, node: SimulatedNode, event: FaultEvent) -> bool:
         if not node.is_running or not self._has_recovered:
             return False
         node.kill()
@@ -130,7 +130,7 @@ class Faults:
         self._start(node)
         return True
 
-    async def kill_all(self, node: SimulatedNode, event: Event) -> bool:
+    async def kill_all(self, node: SimulatedNode, event: FaultEvent) -> bool:
         """Every broker, of which one after the other comes back."""
         others = [each for each in self._brokers() if each is not node]
         if event.number % 2:
@@ -145,14 +145,14 @@ class Faults:
     def _brokers(self) -> list[SimulatedNode]:
         return [each for each in self._world.nodes.values() if each.config.is_broker]
 
-    async def kill_two(self, node: SimulatedNode, event: Event) -> bool:
+    async def kill_two(self, node: SimulatedNode, event: FaultEvent) -> bool:
         others = [each for each in self._brokers() if each is not node]
         other = others[event.number % len(others)]
         first = self._world.start_task(self.kill(node, event))
         second = await self.kill(other, event)
         return await first or second
 
-    async def kill_in_disk_operation(self, node: SimulatedNode, event: Event) -> bool:
+    async def kill_in_disk_operation(self, node: SimulatedNode, event: FaultEvent) -> bool:
         if not node.is_running or not self._has_recovered:
             return False
         life = node.life
@@ -168,7 +168,7 @@ class Faults:
         self._start(node)
         return True
 
-    async def stop(self, node: SimulatedNode, event: Event) -> bool:
+    async def stop(self, node: SimulatedNode, event: FaultEvent) -> bool:
         if not node.is_running or node.life.is_paused:
             return False
         with suppress(NodeHalted, TimeoutError):
@@ -178,7 +178,7 @@ class Faults:
         self._start(node)
         return True
 
-    async def pause(self, node: SimulatedNode, event: Event) -> bool:
+    async def pause(self, node: SimulatedNode, event: FaultEvent) -> bool:
         if not node.is_running or node.life.is_paused:
             return False
         paused = node.life
@@ -188,11 +188,11 @@ class Faults:
             node.resume()
         return True
 
-    async def partition(self, node: SimulatedNode, event: Event) -> bool:
+    async def partition(self, node: SimulatedNode, event: FaultEvent) -> bool:
         others = [each.host for each in self._world.nodes.values() if each is not node]
         return await self._cut(event, [pair for o in others for pair in ((node.host, o), (o, node.host))])
 
-    async def cut_one_way(self, node: SimulatedNode, event: Event) -> bool:
+    async def cut_one_way(self, node: SimulatedNode, event: FaultEvent) -> bool:
         others = [each.host for each in self._world.nodes.values() if each is not node]
         return await self._cut(
             event,
@@ -202,7 +202,7 @@ class Faults:
             ],
         )
 
-    async def _cut(self, event: Event, pairs: list[tuple[str, str]]) -> bool:
+    async def _cut(self, event: FaultEvent, pairs: list[tuple[str, str]]) -> bool:
         """Faults overlap: each takes back its own cuts only."""
         network = self._world.network
         for pair in pairs:
@@ -212,34 +212,34 @@ class Faults:
             network.mend(*pair)
         return True
 
-    async def break_connections(self, node: SimulatedNode, event: Event) -> bool:
+    async def break_connections(self, node: SimulatedNode, event: FaultEvent) -> bool:
         self._world.network.break_connections(node.host)
         return True
 
-    async def clock_jump(self, node: SimulatedNode, event: Event) -> bool:
+    async def clock_jump(self, node: SimulatedNode, event: FaultEvent) -> bool:
         node.clock.wall_jump_ms += _CLOCK_JUMPS_MS[event.number % len(_CLOCK_JUMPS_MS)]
         return True
 
-    async def clock_rate(self, node: SimulatedNode, event: Event) -> bool:
+    async def clock_rate(self, node: SimulatedNode, event: FaultEvent) -> bool:
         node.set_clock_rate(_CLOCK_RATES[event.number % len(_CLOCK_RATES)])
         await asyncio.sleep(event.seconds)
         node.set_clock_rate(1.0)
         return True
 
-    async def disk_full(self, node: SimulatedNode, event: Event) -> bool:
+    async def disk_full(self, node: SimulatedNode, event: FaultEvent) -> bool:
         node.volume.capacity_bytes = node.volume.used_bytes + event.number * 10
         await asyncio.sleep(event.seconds)
         node.volume.capacity_bytes = 1 << 40
         return True
 
-    async def power_cut(self, node: SimulatedNode, event: Event) -> bool:
+    async def power_cut(self, node: SimulatedNode, event: FaultEvent) -> bool:
         async def cut() -> None:
             node.cut_power()
             await asyncio.sleep(event.seconds)
 
         return await self._lose(node, cut)
 
-    async def sync_fails(self, node: SimulatedNode, event: Event) -> bool:
+    async def sync_fails(self, node: SimulatedNode, event: FaultEvent) -> bool:
         """Of whatever is synced next: the directory goes offline, and with its only one the broker."""
 
         async def fail() -> None:
@@ -263,7 +263,7 @@ class Faults:
             self._has_recovered = await self._until_whole()
         return True
 
-    async def flip_bit(self, node: SimulatedNode, event: Event) -> bool:
+    async def flip_bit(self, node: SimulatedNode, event: FaultEvent) -> bool:
         """In a log of a node that dies, which cuts it off when it recovers, or in what a node has written long ago,
         which is found when it is read. Either way it must be fetched from the others."""
         async with self._losing:
@@ -298,7 +298,7 @@ async def start_again(node: SimulatedNode) -> None:
             await node.start()
 
 
-KINDS: Final[dict[str, Callable[[Faults, SimulatedNode, Event], Awaitable[bool]]]] = {
+KINDS: Final[dict[str, Callable[[Faults, SimulatedNode, FaultEvent], Awaitable[bool]]]] = {
     "kill": Faults.kill,
     "kill-two": Faults.kill_two,
     "kill-all": Faults.kill_all,

@@ -20,8 +20,8 @@ from strandline.sim.checks.leaders import Leaders
 from strandline.sim.checks.quorum import QuorumSafety
 from strandline.sim.history import ACKNOWLEDGED, COMMITTED, History, Violation
 from strandline.sim.search import faults as fault_kinds
-from strandline.sim.search.faults import Event, Faults
-from strandline.sim.search.plans import Plan
+from strandline.sim.search.faults import FaultEvent, Faults
+from strandline.sim.search.scenario import Scenario
 from strandline.sim.workloads.groups import GroupWorkload
 from strandline.sim.workloads.log import LogWorkload
 from strandline.sim.workloads.loops import LoopWorkload
@@ -62,7 +62,7 @@ WORKLOADS: Final[dict[str, Callable[[World, History, float], Workload]]] = {
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
+class RunResult:
     scenario: str
     seed: int
     scenario_path: str = ""  # where it is a file
@@ -72,7 +72,7 @@ class Outcome:
     virtual_s: float = 0.0
     cpu_s: float = 0.0
     acknowledged: int = 0
-    events: list[Event] = field(default_factory=list)
+    events: list[FaultEvent] = field(default_factory=list)
     fault_counts: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -80,45 +80,45 @@ class Outcome:
         return self.verdict == "ok"
 
 
-def events_of(plan: Plan, seed: int) -> list[Event]:
+def events_of(scenario: Scenario, seed: int) -> list[FaultEvent]:
     """The faults that a seed gives a scenario."""
     with World(seed) as world:
-        first = plan.controllers + 1
-        nodes = range(first, first + plan.nodes)
-        return fault_kinds.draw(plan.faults, nodes, world.generator("faults", plan.name))
+        first = scenario.controllers + 1
+        nodes = range(first, first + scenario.nodes)
+        return fault_kinds.draw(scenario.faults, nodes, world.generator("faults", scenario.name))
 
 
-def run(plan: Plan, seed: int, events: list[Event] | None = None) -> Outcome:
-    """Never raises for what the simulation finds: that is the verdict."""
-    given = events_of(plan, seed) if events is None else events
-    outcome = Outcome(scenario=plan.name, scenario_path=plan.path, seed=seed, events=given)
+def run(scenario: Scenario, seed: int, events: list[FaultEvent] | None = None) -> RunResult:
+    """Runs a scenario with a seed; a violation that the simulation finds is the verdict of the result."""
+    faults = events_of(scenario, seed) if events is None else events
+    result = RunResult(scenario=scenario.name, scenario_path=scenario.path, seed=seed, events=faults)
     begun_s = time.process_time()
     with World(seed) as world:
-        trial = _Trial(world, plan)
+        scenario_run = _ScenarioRun(world, scenario)
         try:
-            world.run(trial.run(given))
+            world.run(scenario_run.run(faults))
         except Violation as error:
-            outcome.verdict, outcome.message = error.verdict, _told(error)
+            result.verdict, result.message = error.verdict, _message_of(error)
         except InvalidConfig:
             raise  # of the plan's settings: nothing was simulated
         except Exception as error:
-            outcome.verdict, outcome.message = type(error).__name__, _told(error)
-        outcome.trace_hash = world.trace_hash
-        outcome.virtual_s = world.loop.time()
-        outcome.fault_counts = trial.counts
-        outcome.acknowledged = trial.acknowledged
-    outcome.cpu_s = time.process_time() - begun_s
-    return outcome
+            result.verdict, result.message = type(error).__name__, _message_of(error)
+        result.trace_hash = world.trace_hash
+        result.virtual_s = world.loop.time()
+        result.fault_counts = scenario_run.counts
+        result.acknowledged = scenario_run.acknowledged
+    result.cpu_s = time.process_time() - begun_s
+    return result
 
 
-def _told(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     return "\n".join([str(error), *getattr(error, "__notes__", ())])
 
 
-class _Trial:
-    def __init__(self, world: World, plan: Plan) -> None:
+class _ScenarioRun:
+    def __init__(self, world: World, scenario: Scenario) -> None:
         self._world = world
-        self._plan = plan
+        self._scenario = scenario
         self._history = History()
         self._workloads: list[Workload] = []
         self._leaders = Leaders()
@@ -135,16 +135,18 @@ class _Trial:
     def _topics(self) -> dict[str, int]:
         return {topic: count for each in self._workloads for topic, count in each.topics.items()}
 
-    async def run(self, events: list[Event]) -> None:
+    async def run(self, events: list[FaultEvent]) -> None:
         world = self._world
-        settings = _SETTINGS | self._plan.settings
-        if self._plan.controllers:
-            world.add_controllers(self._plan.controllers, self._plan.nodes, settings=REPLICATED | settings)
+        settings = _SETTINGS | self._scenario.settings
+        if self._scenario.controllers:
+            world.add_controllers(
+                self._scenario.controllers, self._scenario.nodes, settings=REPLICATED | settings
+            )
         else:
-            world.add_cluster(self._plan.nodes, settings=settings)
+            world.add_cluster(self._scenario.nodes, settings=settings)
         await world.start_all()
         self._workloads = [
-            WORKLOADS[name](world, self._history, self._plan.pauses) for name in self._plan.workloads
+            WORKLOADS[name](world, self._history, self._scenario.pauses) for name in self._scenario.workloads
         ]
         for workload in self._workloads:
             await workload.begin()
@@ -194,16 +196,16 @@ class _Trial:
         history.check(self._history)
 
 
-def as_json(outcome: Outcome) -> dict[str, Any]:
+def as_json(result: RunResult) -> dict[str, Any]:
     return {
-        "scenario": outcome.scenario,
-        "seed": outcome.seed,
-        "verdict": outcome.verdict,
-        "message": outcome.message,
-        "trace_hash": outcome.trace_hash,
-        "virtual_s": round(outcome.virtual_s, 3),
-        "cpu_s": round(outcome.cpu_s, 3),
-        "acknowledged": outcome.acknowledged,
-        "faults": outcome.fault_counts,
-        "events": [asdict(event) for event in outcome.events],
+        "scenario": result.scenario,
+        "seed": result.seed,
+        "verdict": result.verdict,
+        "message": result.message,
+        "trace_hash": result.trace_hash,
+        "virtual_s": round(result.virtual_s, 3),
+        "cpu_s": round(result.cpu_s, 3),
+        "acknowledged": result.acknowledged,
+        "faults": result.fault_counts,
+        "events": [asdict(event) for event in result.events],
     }

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from strandline.sim.search.faults import Event
+from strandline.sim.search.faults import FaultEvent
 
-Fails = Callable[[list[Event]], bool]
+Fails = Callable[[list[FaultEvent]], bool]
 
 
-def shrink(events: list[Event], fails: Fails, *, tries_max: int = 60) -> list[Event]:
+def shrink(events: list[FaultEvent], fails: Fails, *, tries_max: int = 60) -> list[FaultEvent]:
     """First halves, then single events are left out; then those that are left are made short."""
     left = tries_max
 
-    def still_fails(candidate: list[Event]) -> bool:
+    def still_fails(candidate: list[FaultEvent]) -> bool:
         nonlocal left
         left -= 1
         return left >= 0 and fails(candidate)

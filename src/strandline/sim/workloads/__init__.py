@@ -1,1 +1,1 @@
-"""What clients do in a simulated cluster while faults strike."""
+"""The work of clients in a simulated cluster while faults strike."""

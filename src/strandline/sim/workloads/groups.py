@@ -31,7 +31,7 @@ _LIFE_S: Final = (0.5, 8.0)
 _PAUSE_S: Final = 0.1
 
 
-class Member(RebalanceListener):
+class WorkloadMember(RebalanceListener):
     """Reads and commits; leaves or crashes by chance, and comes back."""
 
     def __init__(self, world: World, history: History, number: int, protocol: str) -> None:
@@ -95,7 +95,7 @@ class GroupWorkload:
         self._world = world
         self._history = history
         protocol = world.generator("groups").choice(("classic", "consumer"))
-        self._members = [Member(world, history, number, protocol) for number in range(MEMBERS)]
+        self._members = [WorkloadMember(world, history, number, protocol) for number in range(MEMBERS)]
         self._running: list[asyncio.Task[None]] = []
         self._is_stopping = False
         self._pause_s = _PAUSE_S * pauses

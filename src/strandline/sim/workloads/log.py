@@ -11,7 +11,7 @@ from typing import Final
 
 from strandline.base.ids import TopicPartition
 from strandline.sim.history import ACKNOWLEDGED, UNKNOWN, History, Send
-from strandline.sim.workloads.producer import ACKS_ALL, Producer, ProducerIdentity, create_topic
+from strandline.sim.workloads.producer import ACKS_ALL, SequencedIdentity, SequencedProducer, create_topic
 from strandline.sim.workloads.reading import Tail
 from strandline.sim.world import World
 
@@ -33,7 +33,7 @@ class LogWorkload:
         self._history = history
         chance = world.generator("load", "log")
         self.producers = [
-            Producer(
+            SequencedProducer(
                 world,
                 None,
                 f"log-p{number}",
@@ -45,7 +45,7 @@ class LogWorkload:
             for number in range(PRODUCERS)
         ]
         self.producers.append(
-            Producer(
+            SequencedProducer(
                 world,
                 None,
                 "log-careless",
@@ -56,9 +56,9 @@ class LogWorkload:
                 pause_seconds_max=0.5 * pauses,
             )
         )
-        shared = ProducerIdentity()
+        shared = SequencedIdentity()
         self.producers += [
-            Producer(
+            SequencedProducer(
                 world,
                 None,
                 f"log-shared{partition}",

@@ -14,7 +14,7 @@ from strandline.client.consumer.consumer import Consumer
 from strandline.client.errors import KafkaError
 from strandline.client.producer.producer import Producer
 from strandline.sim.client_world import bootstrap, client_world
-from strandline.sim.history import ACKNOWLEDGED, COMMITTED, History, Send, Transaction, Violation
+from strandline.sim.history import ACKNOWLEDGED, COMMITTED, History, Send, TriedTransaction, Violation
 from strandline.sim.workloads.log import SMALL_SEGMENTS
 from strandline.sim.workloads.producer import create_topic
 from strandline.sim.workloads.reading import consumer, read_whole
@@ -105,7 +105,9 @@ class LoopWorkload:
                 await writer.send(where.topic, value, partition=where.partition)
                 self._history.sends.append(Send(process="fill", where=where, value=value, fate=ACKNOWLEDGED))
             await writer.flush()
-        self._history.transactions["loops"] = Transaction(name="loops", fate=COMMITTED, commit_began_at=0.0)
+        self._history.transactions["loops"] = TriedTransaction(
+            name="loops", fate=COMMITTED, commit_began_at=0.0
+        )
         for send in [each for each in self._history.sends if each.where.topic == "in"]:
             out = TopicPartition("out", send.where.partition)
             self._history.sends.append(

@@ -1,14 +1,13 @@
-"""What clients do in a simulation, and what they remember of it.
+"""The producers of a simulation, and the history that they keep.
 
-A `Producer` writes batches to one partition, at one node or wherever its leader is, and keeps a history: what it was
-told, and what it was never told. An idempotent one repeats a batch until it is acknowledged, over as many connections
-as that takes, with up to five under way; one without idempotence never repeats, so that nothing it wrote can be there
-twice.
+A `SequencedProducer` writes batches to one partition, at one node or wherever its leader is, and keeps the fate of each
+as far as it heard of it. An idempotent one repeats a batch until it is acknowledged, over as many connections as that
+takes, with up to five under way; one without idempotence never repeats, so that nothing it wrote can be there twice.
 
-Producers of several partitions may share a `ProducerIdentity` and then follow librdkafka's rules: where one of them
-hears OUT_OF_ORDER_SEQUENCE_NUMBER, all wait for the answers that are under way, the epoch is raised, and whatever is
+Producers of several partitions may share a `SequencedIdentity` and then follow librdkafka's rules: where one of them
+hears OUT_OF_ORDER_SEQUENCE_NUMBER, all wait for the responses that are under way, the epoch is raised, and all that is
 not acknowledged is numbered and sent again. A batch that is in the log and was not acknowledged is then there twice, so
-that an answer without need shows in the log.
+that a response without need shows in the log.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ PAUSE_SECONDS_MAX: Final = 0.02
 _VALUE_BYTES: Final = (20, 200, 2000, 9000)
 
 
-class Refused(AssertionError):
-    """An answer that this workload has no use for."""
+class ProduceRefused(AssertionError):
+    """A response that this workload has no use for."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,13 +65,13 @@ class SentBatch:
     sent_count: int = 0
 
 
-class ProducerIdentity:
+class SequencedIdentity:
     """A producer id and an epoch that producers of several partitions share."""
 
     def __init__(self) -> None:
         self.producer_id = -1
         self.epoch = 0
-        self.members: list[Producer] = []
+        self.members: list[SequencedProducer] = []
         self.is_draining = False
 
     def drain(self) -> None:
@@ -107,14 +106,14 @@ async def create_topic(
     response = await client.request(CreateTopicsRequest(topics=(topic,)), CreateTopicsResponse)
     code = response.topics[0].error_code
     if code != ErrorCode.NONE:
-        raise Refused(f"{name}: {error_name(code)}: {response.topics[0].error_message}")
+        raise ProduceRefused(f"{name}: {error_name(code)}: {response.topics[0].error_message}")
 
 
 async def new_producer_id(client: WireClient) -> int:
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
     response = await client.request(request, InitProducerIdResponse)
     if response.error_code != ErrorCode.NONE:
-        raise Refused(error_name(response.error_code))
+        raise ProduceRefused(error_name(response.error_code))
     return response.producer_id
 
 
@@ -146,11 +145,11 @@ async def produce(
     response = await client.request(request, ProduceResponse, version=_BY_NAME)
     answer = response.responses[0].partition_responses[0]
     if answer.error_code != ErrorCode.NONE:
-        raise Refused(f"{error_name(answer.error_code)}: {answer.error_message}")
+        raise ProduceRefused(f"{error_name(answer.error_code)}: {answer.error_message}")
     return answer.base_offset
 
 
-class Producer:
+class SequencedProducer:
     def __init__(
         self,
         world: World,
@@ -163,7 +162,7 @@ class Producer:
         acks: int = ACKS_ALL,
         value_bytes: Sequence[int] = _VALUE_BYTES,
         pause_seconds_max: float = PAUSE_SECONDS_MAX,
-        identity: ProducerIdentity | None = None,
+        identity: SequencedIdentity | None = None,
     ) -> None:
         self._world = world
         self._node = node
@@ -180,7 +179,7 @@ class Producer:
         self._in_flight_max = self._chance.randint(1, IN_FLIGHT_MAX) if is_idempotent else 1
         self._client: WireClient | None = None
         self._raises_epochs = identity is not None
-        self._identity = identity or ProducerIdentity()
+        self._identity = identity or SequencedIdentity()
         self._identity.members.append(self)
         self._sequence = 0
         # Sent and not answered, or to be sent again; the future is there while it is under way.
@@ -192,7 +191,7 @@ class Producer:
         return [batch for batch in self.history if batch.is_acknowledged]
 
     def stop(self) -> None:
-        """No new batches; an idempotent producer still repeats those that it has no answer for."""
+        """No new batches; an idempotent producer still repeats those that it has no response for."""
         self._is_stopping = True
 
     async def run(self, *, batches_max: int = 1 << 30) -> None:
@@ -236,7 +235,7 @@ class Producer:
                 found = await new_producer_id(self._client)
                 if self._identity.producer_id < 0:
                     self._identity.producer_id = found
-            except Refused as error:
+            except ProduceRefused as error:
                 raise Disconnected(str(error)) from error
 
     def _fill(self, batches_max: int) -> None:
@@ -297,7 +296,9 @@ class Producer:
         if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._raises_epochs:
             self._identity.drain()
         elif not is_retriable(code):
-            raise Refused(f"{self.name} batch {batch.number}: {error_name(code)}: {answer.error_message}")
+            raise ProduceRefused(
+                f"{self.name} batch {batch.number}: {error_name(code)}: {answer.error_message}"
+            )
         await self._refused()
 
     async def _refused(self) -> None:
@@ -308,7 +309,9 @@ class Producer:
             response = await _answer(under_way)
             code = response.responses[0].partition_responses[0].error_code
             if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not self._identity.is_draining:
-                raise Refused(f"{self.name} batch {batch.number}: out of order after {self.refusals[-1]}")
+                raise ProduceRefused(
+                    f"{self.name} batch {batch.number}: out of order after {self.refusals[-1]}"
+                )
         self._forget_answers()
         await asyncio.sleep(_RETRY_SECONDS)
         if self._node is None and self._client is not None:

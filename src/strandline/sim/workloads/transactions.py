@@ -14,7 +14,7 @@ from strandline.client.errors import KafkaError
 from strandline.client.producer.batch import RecordPromise
 from strandline.client.producer.producer import Producer
 from strandline.sim.client_world import bootstrap, client_world
-from strandline.sim.history import ACKNOWLEDGED, COMMITTED, UNKNOWN, History, Send, Transaction
+from strandline.sim.history import ACKNOWLEDGED, COMMITTED, UNKNOWN, History, Send, TriedTransaction
 from strandline.sim.workloads.log import SMALL_SEGMENTS
 from strandline.sim.workloads.producer import create_topic
 from strandline.sim.workloads.reading import Tail
@@ -68,7 +68,7 @@ class Worker:
             await self._producer.init_transactions()
         mine, name = self._producer, f"{self.name}-{self._count:06d}"
         self._count += 1
-        transaction = self._history.transactions[name] = Transaction(name=name)
+        transaction = self._history.transactions[name] = TriedTransaction(name=name)
         mine.begin_transaction()
         for partition in range(PARTITIONS):
             where = TopicPartition(TOPIC, partition)

@@ -1,4 +1,4 @@
-"""What compaction makes of one batch: Apache Kafka's MemoryRecords.filterTo.
+"""The compaction of one batch: Apache Kafka's MemoryRecords.filterTo.
 
 1. Base offset, last offset, sequences, producer and epoch stay, whatever is removed: offsets never change, and the
    producer's last sequence is read from them.
@@ -30,7 +30,7 @@ from strandline.wire.record_batch import (
 )
 
 
-class Kept(NamedTuple):
+class RetainedBatch(NamedTuple):
     """A batch as it goes on."""
 
     data: bytes
@@ -53,7 +53,7 @@ def body_of(header: BatchHeader, batch: bytes) -> bytes:
 
 def filter_batch(
     header: BatchHeader, batch: bytes, key_map: KeyMap, now_ms: int, delete_retention_ms: int
-) -> Kept | None:
+) -> RetainedBatch | None:
     """A data batch with the records that stay; None if none does."""
     if header.record_count == 0:
         return None
@@ -66,11 +66,11 @@ def filter_batch(
         return None
     sets_horizon = judged.has_tombstones and horizon is None
     if judged.records == header.record_count and not sets_horizon:
-        return Kept(batch, header.max_timestamp, judged.records)
+        return RetainedBatch(batch, header.max_timestamp, judged.records)
     return _rebuilt(header, body, judged, now_ms + delete_retention_ms if sets_horizon else None)
 
 
-def with_horizon(header: BatchHeader, batch: bytes, horizon_ms: int) -> Kept:
+def with_horizon(header: BatchHeader, batch: bytes, horizon_ms: int) -> RetainedBatch:
     """A batch of which everything stays, with a time at which it may go."""
     body = body_of(header, batch)
     everything = Judged(
@@ -79,7 +79,7 @@ def with_horizon(header: BatchHeader, batch: bytes, horizon_ms: int) -> Kept:
     return _rebuilt(header, body, everything, horizon_ms)
 
 
-def emptied(header: BatchHeader) -> Kept:
+def emptied(header: BatchHeader) -> RetainedBatch:
     """The header alone."""
     bare = header._replace(
         length=HEADER_BYTES - LOG_OVERHEAD_BYTES,
@@ -87,10 +87,10 @@ def emptied(header: BatchHeader) -> Kept:
         base_timestamp=NO_TIMESTAMP,
         record_count=0,
     )
-    return Kept(seal(bare, b""), header.max_timestamp, 0)
+    return RetainedBatch(seal(bare, b""), header.max_timestamp, 0)
 
 
-def _rebuilt(header: BatchHeader, body: bytes, judged: Judged, horizon_ms: int | None) -> Kept:
+def _rebuilt(header: BatchHeader, body: bytes, judged: Judged, horizon_ms: int | None) -> RetainedBatch:
     max_timestamp = header.max_timestamp
     if judged.records < header.record_count and not header.uses_log_append_time:
         max_timestamp = header.base_timestamp + judged.max_timestamp_delta
@@ -110,7 +110,7 @@ def _rebuilt(header: BatchHeader, body: bytes, judged: Judged, horizon_ms: int |
         max_timestamp=max_timestamp,
         record_count=judged.records,
     )
-    return Kept(seal(changed, kept), max_timestamp, judged.records)
+    return RetainedBatch(seal(changed, kept), max_timestamp, judged.records)
 
 
 def _with_base_timestamp(body: bytes, judged: Judged, shift_ms: int) -> bytes:

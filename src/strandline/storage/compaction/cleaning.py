@@ -6,8 +6,8 @@ this cleaning ends there too.
 
 `compact` is a generator that does a bounded piece of work between two values, so that whoever drives it can slow it
 down, stop it, and give the loop its turn. It reads segments that never change while they are cleaned and writes files
-that are not a part of the log: swapping them in is the driver's, when it gets a `Cleaned`. Nothing of it depends on
-memory that others change, so it may run in a worker or in another process.
+that are not a part of the log: swapping them in is the driver's, when it gets a `CleanedSegments`. Nothing of it
+depends on memory that others change, so it may run in a worker or in another process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.ports.disk import Disk, File
 from strandline.storage import names
 from strandline.storage.compaction.batches import (
-    Kept,
+    RetainedBatch,
     body_of,
     delete_horizon_ms,
     emptied,
@@ -54,7 +54,7 @@ class LastOfProducer(NamedTuple):
     epoch: int
 
 
-class Plan(NamedTuple):
+class CleaningPlan(NamedTuple):
     directory: str
     segments: tuple[tuple[int, int], ...]
     """Base offset and size of every segment below `end`."""
@@ -76,20 +76,20 @@ class Plan(NamedTuple):
     """Whether this runs where heavy packages may be loaded."""
 
 
-class Step(NamedTuple):
+class CleaningStep(NamedTuple):
     """Some work was done."""
 
     bytes_moved: int
 
 
-class Cleaned(NamedTuple):
+class CleanedSegments(NamedTuple):
     """These segments can be replaced by the `.cleaned` files of the first."""
 
     bases: tuple[int, ...]
     size: int
 
 
-class Finished(NamedTuple):
+class CleaningFinished(NamedTuple):
     cleaned_to: int
     keys: int
     bytes_read: int
@@ -98,7 +98,7 @@ class Finished(NamedTuple):
     records_written: int
 
 
-def compact(disk: Disk, plan: Plan) -> Iterator[Step | Cleaned | Finished]:
+def compact(disk: Disk, plan: CleaningPlan) -> Iterator[CleaningStep | CleanedSegments | CleaningFinished]:
     """Raises CorruptBatch, with file and position, where the log cannot be read: nothing is skipped."""
     files = FileTable(disk, 8)
     try:
@@ -107,7 +107,7 @@ def compact(disk: Disk, plan: Plan) -> Iterator[Step | Cleaned | Finished]:
         files.close()
 
 
-def key_map_for(plan: Plan) -> KeyMap:
+def key_map_for(plan: CleaningPlan) -> KeyMap:
     if plan.may_compile and find_spec("numba") is not None:
         from strandline.storage.compaction.compiled import CompiledKeyMap
 
@@ -116,7 +116,7 @@ def key_map_for(plan: Plan) -> KeyMap:
 
 
 class _Cleaning:
-    def __init__(self, disk: Disk, files: FileTable, plan: Plan) -> None:
+    def __init__(self, disk: Disk, files: FileTable, plan: CleaningPlan) -> None:
         self._disk = disk
         self._files = files
         self._plan = plan
@@ -124,14 +124,14 @@ class _Cleaning:
         self._bytes_read = self._bytes_written = self._records_read = self._records_written = 0
         self._moved = 0
 
-    def run(self) -> Iterator[Step | Cleaned | Finished]:
+    def run(self) -> Iterator[CleaningStep | CleanedSegments | CleaningFinished]:
         remove_unfinished(self._disk, self._plan.directory)
         yield from self._note_keys()
         cleaned_to = self._keys.latest_offset + 1
         passed = PassedTransactions(self._plan.aborted)
         for group in groups_of(self._sized_segments(cleaned_to), self._plan):
             yield from self._clean(group, passed)
-        yield Finished(
+        yield CleaningFinished(
             cleaned_to,
             len(self._keys),
             self._bytes_read,
@@ -140,10 +140,10 @@ class _Cleaning:
             self._records_written,
         )
 
-    def _moved_on(self, count: int) -> Iterator[Step]:
+    def _moved_on(self, count: int) -> Iterator[CleaningStep]:
         self._moved += count
         if self._moved >= self._plan.step_bytes:
-            yield Step(self._moved)
+            yield CleaningStep(self._moved)
             self._moved = 0
 
     def _segments_from(self, offset: int) -> list[tuple[int, int, int]]:
@@ -155,7 +155,7 @@ class _Cleaning:
 
     # The first pass
 
-    def _note_keys(self) -> Iterator[Step]:
+    def _note_keys(self) -> Iterator[CleaningStep]:
         plan, keys = self._plan, self._keys
         passed = PassedTransactions(plan.aborted)
         for base, size, end in self._segments_from(plan.first_dirty):
@@ -187,7 +187,9 @@ class _Cleaning:
                 sized.append(SizedSegment(base, size, end, index, time_index))
         return sized
 
-    def _clean(self, group: list[SizedSegment], passed: PassedTransactions) -> Iterator[Step | Cleaned]:
+    def _clean(
+        self, group: list[SizedSegment], passed: PassedTransactions
+    ) -> Iterator[CleaningStep | CleanedSegments]:
         plan = self._plan
         writer = _Writer(self._disk, self._files, plan, group[0].base)
         for part in group:
@@ -205,13 +207,13 @@ class _Cleaning:
                 yield from self._moved_on(len(data) + writer.segment.size - before)
         writer.finish()
         self._bytes_written += writer.segment.size
-        yield Cleaned(tuple(part.base for part in group), writer.segment.size)
+        yield CleanedSegments(tuple(part.base for part in group), writer.segment.size)
 
     def _kept(
         self, header: BatchHeader, batch: bytes, passed: PassedTransactions, writer: _Writer
-    ) -> Kept | None:
+    ) -> RetainedBatch | None:
         plan = self._plan
-        kept: Kept | None
+        kept: RetainedBatch | None
         if header.is_control:
             is_alone, row = passed.marker(header, batch)
             if row is not None:
@@ -225,7 +227,7 @@ class _Cleaning:
             return emptied(header)
         return kept
 
-    def _kept_marker(self, header: BatchHeader, batch: bytes, *, is_alone: bool) -> Kept | None:
+    def _kept_marker(self, header: BatchHeader, batch: bytes, *, is_alone: bool) -> RetainedBatch | None:
         horizon = delete_horizon_ms(header)
         if header.record_count == 0:
             return None
@@ -233,7 +235,7 @@ class _Cleaning:
             return None
         if is_alone and horizon is None:
             return with_horizon(header, batch, self._plan.now_ms + self._plan.delete_retention_ms)
-        return Kept(batch, header.max_timestamp, header.record_count)
+        return RetainedBatch(batch, header.max_timestamp, header.record_count)
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
         last = self._plan.producers.get(header.producer_id)
@@ -297,7 +299,7 @@ class SizedSegment(NamedTuple):
     time_index_bytes: int
 
 
-def groups_of(segments: list[SizedSegment], plan: Plan) -> list[list[SizedSegment]]:
+def groups_of(segments: list[SizedSegment], plan: CleaningPlan) -> list[list[SizedSegment]]:
     """Neighbours that fit into one segment together: by bytes, by index entries, by range of offsets."""
     groups: list[list[SizedSegment]] = []
     for segment in segments:
@@ -318,7 +320,7 @@ def groups_of(segments: list[SizedSegment], plan: Plan) -> list[list[SizedSegmen
 class _Writer:
     """A segment under its `.cleaned` name."""
 
-    def __init__(self, disk: Disk, files: FileTable, plan: Plan, base_offset: int) -> None:
+    def __init__(self, disk: Disk, files: FileTable, plan: CleaningPlan, base_offset: int) -> None:
         self._disk = disk
         self._files = files
         self._plan = plan
@@ -328,7 +330,7 @@ class _Writer:
         self._pending: list[bytes] = []
         self._written = 0
 
-    def add(self, kept: Kept, last_offset: int) -> None:
+    def add(self, kept: RetainedBatch, last_offset: int) -> None:
         segment, size = self.segment, len(kept.data)
         assert segment.takes_offset(last_offset), "a group's range of offsets fits its index"
         segment.note_batch(

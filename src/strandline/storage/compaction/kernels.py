@@ -2,7 +2,7 @@
 
 A table is one array of 64-bit integers, three for a slot: two halves of the key's hash, and its last offset plus one,
 where 0 says that the slot is free. Collisions go on to the next slot. Like Apache Kafka's, the map knows keys by 128
-bits of hash; the hash is seeded anew for every cleaning, so that nobody can make up keys that meet in it.
+bits of hash; the hash is seeded again for every cleaning, so that nobody can make up keys that meet in it.
 
 Compiled integers wrap and compiled code checks no bounds, so every read of foreign bytes is checked here. A negative
 answer is an error.

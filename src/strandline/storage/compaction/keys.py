@@ -23,11 +23,11 @@ _DIGEST_BYTES: Final = 16
 
 
 class Judged(NamedTuple):
-    """What stays of a batch's records."""
+    """The records of a batch that are retained."""
 
     records: int
     runs: Sequence[tuple[int, int]]
-    """Where they are, each run from the first of its records to behind the last."""
+    """Where they are, each run from the first of its records to after the last."""
     has_tombstones: bool
     max_timestamp_delta: int
     """The largest of those that stay, if only some do."""
@@ -110,7 +110,7 @@ class DictKeyMap:
 
 
 class Records(NamedTuple):
-    """What matters here of a body's records, each in a column: most of what compaction costs is to find them."""
+    """The columns of a body's records that compaction needs: most of its cost is to find them."""
 
     starts: list[int]
     deltas: list[int]

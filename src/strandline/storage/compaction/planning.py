@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
-from strandline.storage.compaction.cleaning import LastOfProducer, Plan
+from strandline.storage.compaction.cleaning import CleaningPlan, LastOfProducer
 from strandline.storage.log import Log
 from strandline.storage.segment import Segment
 
@@ -65,13 +65,13 @@ def _is_overdue(log: Log, dirty: list[Segment], now_ms: int) -> bool:
 
 def plan_of(
     log: Log, extent: Extent, *, now_ms: int, key_bytes_max: int, read_bytes: int, seed: int = 0
-) -> Plan:
-    """What a cleaning has to know of the log, as it is now."""
+) -> CleaningPlan:
+    """The plan of a cleaning of the log as it is now."""
     config = log.config
     producers = {
         entry.producer_id: LastOfProducer(entry.last_offset, entry.epoch) for entry in log.producers.entries()
     }
-    return Plan(
+    return CleaningPlan(
         directory=log.directory,
         segments=tuple((s.base_offset, s.size) for s in log.segments if s.base_offset < extent.end),
         first_dirty=extent.first_dirty,

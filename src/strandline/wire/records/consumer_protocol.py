@@ -1,4 +1,4 @@
-"""What classic consumers put into the opaque bytes of JoinGroup and SyncGroup."""
+"""The opaque bytes of JoinGroup and SyncGroup, as classic consumers write them."""
 
 from __future__ import annotations
 

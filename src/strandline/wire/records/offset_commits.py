@@ -38,7 +38,7 @@ def _parts(
     first: int, group_id: str, topic: str, topic_id: bytes, partitions: tuple[int, ...]
 ) -> list[bytes]:
     """Records without notes of these partitions, which consumers commit again and again: what stands before each
-    position, and nothing yet where position and time belong; at last what is behind them. The first has this offset
+    position, and nothing yet where position and time belong; at last what is after them. The first has this offset
     delta."""
     prefix = _key_prefix(group_id, topic)
     key = varint(len(prefix) + _INT32.size) + prefix

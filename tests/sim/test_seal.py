@@ -21,7 +21,7 @@ from strandline.node.disk import RealDisk
 from strandline.node.network import TcpNetwork
 from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
-from strandline.sim.engine.seal import EscapedSimulation
+from strandline.sim.engine.seal import SealBroken
 from strandline.sim.world import World
 
 # Each looks its function up when it is called: that is what can be sealed.
@@ -62,7 +62,7 @@ def test_the_real_world_is_out_of_reach(way: str) -> None:
         if isinstance(attempt, asyncio.Task):
             await attempt
 
-    with World(1) as world, pytest.raises(EscapedSimulation):
+    with World(1) as world, pytest.raises(SealBroken):
         world.run(scenario())
 
 
@@ -83,14 +83,14 @@ def test_another_thread_cannot_call_into_the_simulation() -> None:
     def call() -> None:
         try:
             world.loop.call_soon_threadsafe(print)
-        except EscapedSimulation as error:
+        except SealBroken as error:
             raised.append(type(error))
 
     with World(1) as world:
         thread = threading.Thread(target=call)
         thread.start()
         thread.join()
-    assert raised == [EscapedSimulation]
+    assert raised == [SealBroken]
 
 
 def test_other_threads_of_the_process_go_on_in_the_real_world() -> None:

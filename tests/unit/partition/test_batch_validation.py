@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.partition.batch_validation import Intake
+from strandline.partition.batch_validation import BatchValidator
 from strandline.wire.compression import CODES, NAMES
 from strandline.wire.record_batch import (
     CONTROL_FLAG,
@@ -24,16 +24,16 @@ HOUR_MS = 3_600_000
 
 def refusal(data: bytes, *, version: int = 9, **config: object) -> KafkaError:
     with pytest.raises(KafkaError) as refused:
-        Intake(topic_config(**config)).check(memoryview(data), version, NOW_MS)
+        BatchValidator(topic_config(**config)).check(memoryview(data), version, NOW_MS)
     return refused.value
 
 
 def test_a_good_batch_is_taken_as_it_is() -> None:
-    intake = Intake(topic_config())
+    validator = BatchValidator(topic_config())
     data = batch(3, producer_id=1, epoch=0, sequence=0)
-    assert intake.check(memoryview(data), 9, NOW_MS) == header(data)
-    assert intake.is_plain
-    assert not intake.needs_rewrite(header(data))
+    assert validator.check(memoryview(data), 9, NOW_MS) == header(data)
+    assert validator.is_plain
+    assert not validator.needs_rewrite(header(data))
 
 
 def flipped(position: int) -> bytes:
@@ -78,12 +78,12 @@ def test_a_bad_batch_is_refused_with_kafka_s_code(what: str) -> None:
 def test_zstd_needs_produce_version_7() -> None:
     data = batch(codec=CODES["zstd"])
     assert refusal(data, version=6).code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    Intake(topic_config()).check(memoryview(data), 7, NOW_MS)
+    BatchValidator(topic_config()).check(memoryview(data), 7, NOW_MS)
 
 
 def test_max_message_bytes_counts_the_whole_batch() -> None:
     data = batch(1, size=500)
-    Intake(topic_config(max_message_bytes=len(data))).check(memoryview(data), 9, NOW_MS)
+    BatchValidator(topic_config(max_message_bytes=len(data))).check(memoryview(data), 9, NOW_MS)
     assert refusal(data, max_message_bytes=len(data) - 1).code == ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -92,7 +92,7 @@ def test_records_too_far_ahead_are_named() -> None:
     error = refusal(batch(contents=contents), message_timestamp_after_max_ms=1000)
     assert error.code == ErrorCode.INVALID_TIMESTAMP
     assert [number for number, _ in error.records] == [1, 3]
-    Intake(topic_config(message_timestamp_after_max_ms=2000)).check(
+    BatchValidator(topic_config(message_timestamp_after_max_ms=2000)).check(
         memoryview(batch(contents=contents)), 9, NOW_MS
     )
 
@@ -103,10 +103,10 @@ def test_a_batch_too_far_ahead_whose_records_cannot_be_read_is_invalid() -> None
 
 
 def rewritten(data: bytes, **config: object) -> bytes:
-    intake = Intake(topic_config(**config))
-    assert not intake.is_plain
-    assert intake.needs_rewrite(intake.check(memoryview(data), 9, NOW_MS))
-    made = intake.rewrite(data, NOW_MS)
+    validator = BatchValidator(topic_config(**config))
+    assert not validator.is_plain
+    assert validator.needs_rewrite(validator.check(memoryview(data), 9, NOW_MS))
+    made = validator.rewrite(data, NOW_MS)
     assert checksum(memoryview(made)) == header(made).crc
     assert header(made).size == len(made)
     return made
@@ -151,9 +151,9 @@ def test_log_append_time_replaces_timestamps_and_ignores_bounds() -> None:
 
 def test_a_client_cannot_claim_log_append_time() -> None:
     data = resealed(batch(3), attributes=LOG_APPEND_TIME_FLAG)
-    intake = Intake(topic_config())
-    assert intake.needs_rewrite(intake.check(memoryview(data), 9, NOW_MS))
-    assert intake.rewrite(data, NOW_MS) == batch(3)
+    validator = BatchValidator(topic_config())
+    assert validator.needs_rewrite(validator.check(memoryview(data), 9, NOW_MS))
+    assert validator.rewrite(data, NOW_MS) == batch(3)
 
 
 @pytest.mark.parametrize("there", NAMES)
@@ -162,9 +162,9 @@ def test_batches_are_recompressed_to_the_topic_s_codec(there: str, wanted: str) 
     contents = [*records(5), Record(5, NOW_MS, None, None, ((b"h", b"v"), (b"n", None)))]
     data = build_batch(contents, attributes=CODES[there], producer_id=8, producer_epoch=1, base_sequence=70)
     codec = 0 if wanted == "uncompressed" else CODES[wanted]
-    intake = Intake(topic_config(compression_type=wanted))
+    validator = BatchValidator(topic_config(compression_type=wanted))
     if codec == CODES[there]:
-        assert not intake.needs_rewrite(header(data))
+        assert not validator.needs_rewrite(header(data))
         return
     made = rewritten(data, compression_type=wanted)
     assert records_in(made) == contents
@@ -208,18 +208,18 @@ def test_a_batch_that_recompression_makes_too_large_is_refused() -> None:
     ids=("cut", "cut zstd", "beyond 64 bits"),
 )
 def test_records_that_cannot_be_read_are_refused(data: bytes, config: dict[str, object]) -> None:
-    intake = Intake(topic_config(**config, message_timestamp_after_max_ms=(1 << 63) - 1))
+    validator = BatchValidator(topic_config(**config, message_timestamp_after_max_ms=(1 << 63) - 1))
     with pytest.raises(KafkaError) as refused:
-        intake.rewrite(data, NOW_MS)
+        validator.rewrite(data, NOW_MS)
     assert refused.value.code in (ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP)
 
 
 def test_timestamps_further_apart_than_64_bits_are_refused() -> None:
     first = build_batch([Record(0, 0, b"k", b""), Record(1, (1 << 63) - 1, b"k", b"")])
     apart = first[:BODY_AT] + first[BODY_AT:].replace(b"\x00\x00\x00\x02k", b"\x00\x01\x00\x02k", 1)
-    intake = Intake(topic_config(compression_type="gzip"))
+    validator = BatchValidator(topic_config(compression_type="gzip"))
     with pytest.raises(KafkaError) as refused:
-        intake.rewrite(resealed(apart, base_timestamp=0), NOW_MS)
+        validator.rewrite(resealed(apart, base_timestamp=0), NOW_MS)
     assert refused.value.code == ErrorCode.INVALID_RECORD
 
 
@@ -234,9 +234,9 @@ def test_a_compressed_batch_too_far_ahead_is_refused_unread() -> None:
 
 
 def test_no_more_records_are_named_than_a_client_can_read_about() -> None:
-    intake = Intake(topic_config(cleanup_policy="compact"))
+    validator = BatchValidator(topic_config(cleanup_policy="compact"))
     with pytest.raises(KafkaError) as refused:
-        intake.rewrite(build_batch([Record(n, NOW_MS, None, b"v") for n in range(3000)]), NOW_MS)
+        validator.rewrite(build_batch([Record(n, NOW_MS, None, b"v") for n in range(3000)]), NOW_MS)
     assert len(refused.value.records) == 1000
 
 
@@ -250,10 +250,10 @@ def test_a_batch_without_its_largest_timestamp_gets_it(codec: str) -> None:
     ]
     whole = build_batch(contents, attributes=CODES[codec])
     data = resealed(whole, max_timestamp=-1)
-    intake = Intake(topic_config())
-    assert intake.needs_rewrite(intake.check(memoryview(data), 9, NOW_MS))
-    assert intake.rewrite(data, NOW_MS) == whole
+    validator = BatchValidator(topic_config())
+    assert validator.needs_rewrite(validator.check(memoryview(data), 9, NOW_MS))
+    assert validator.rewrite(data, NOW_MS) == whole
     late = resealed(build_batch([Record(0, NOW_MS + 2 * HOUR_MS, None, b"a")]), max_timestamp=-1)
     with pytest.raises(KafkaError) as refused:
-        intake.rewrite(late, NOW_MS)
+        validator.rewrite(late, NOW_MS)
     assert refused.value.code == ErrorCode.INVALID_TIMESTAMP
