@@ -233,7 +233,7 @@ def test_a_directory_that_is_taken_out_of_the_settings_begins_anew_elsewhere() -
         await begin(load, nodes)
         victim = nodes[0]
         await victim.stop()
-        victim.config = BrokerConfig({**victim.config.given, "log.dirs": "/data,/two"})
+        victim.config = BrokerConfig({**victim.config.originals, "log.dirs": "/data,/two"})
         await victim.start()
         await cluster.until(lambda: cluster.is_in_sync(world, load))
         await load.finish()

@@ -36,11 +36,13 @@ class BrokerConfig(ParsedConfig):
 
     warnings: tuple[ConfigWarning, ...]
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        super().__init__(given)
-        warnings = [warning for name in self.given if (warning := self._warning_of(name)) is not None]
-        for name, text in self.given.items():
-            warnings.extend(ConfigWarning(name, advice) for advice in advice_on_variables(text, self.given))
+    def __init__(self, originals: Mapping[str, str]) -> None:
+        super().__init__(originals)
+        warnings = [warning for name in self.originals if (warning := self._warning_of(name)) is not None]
+        for name, text in self.originals.items():
+            warnings.extend(
+                ConfigWarning(name, advice) for advice in advice_on_variables(text, self.originals)
+            )
         warnings.extend(ConfigWarning(*found) for found in startup_checks.run(self))
         self.warnings = tuple(warnings)
 
@@ -49,9 +51,9 @@ class BrokerConfig(ParsedConfig):
         object.__setattr__(self, name, value)
 
     @classmethod
-    def from_strings(cls, given: Mapping[str, str]) -> BrokerConfig:
+    def from_strings(cls, originals: Mapping[str, str]) -> BrokerConfig:
         """The configuration of a node, checked; raises InvalidConfig."""
-        return cls(given)
+        return cls(originals)
 
     def _warning_of(self, name: str) -> ConfigWarning | None:
         """A warning if this is no key of a broker, nor one of a broker's keys for one listener."""

@@ -102,17 +102,17 @@ def describe_broker(
 def _broker_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tuple[DescribedConfig, ...]:
     """Every key that Kafka documents, and every other key that is set."""
     overrides = {**configs.shared_overrides, **configs.own_overrides}
-    given = {**configs.static.static, **overrides}
+    settings = {**configs.static.static, **overrides}
     documented = [name for name, key in BROKER_KEYS.items() if not key.internal]
     # An override pushes what was given in other units out of the values, though not out of the synonyms.
     pushed_out = {each for name in overrides for each in synonyms(name) if name in BROKER_KEYS} - set(
         overrides
     )
     entries = []
-    for name in _chosen([*documented, *given], keys):
+    for name in _chosen([*documented, *settings], keys):
         key = BROKER_KEYS.get(name)
         if key is None or key.internal:
-            value: str | None = given[name]
+            value: str | None = settings[name]
         elif name in pushed_out and not isinstance(key.default, Required):
             value = render(key.default)
         else:
@@ -180,7 +180,7 @@ def _levels(configs: DynamicConfigs) -> tuple[tuple[Mapping[str, str], int], ...
 def _synonyms(configs: DynamicConfigs, name: str, *, sensitive: bool) -> tuple[ConfigSynonym, ...]:
     """Every place where a broker's setting is found, in order, from the first of that very name."""
     names = synonyms(name)
-    found = [
+    sources = [
         ConfigSynonym(each, None if sensitive else level[each], source)
         for level, source in _levels(configs)
         for each in names
@@ -189,9 +189,9 @@ def _synonyms(configs: DynamicConfigs, name: str, *, sensitive: bool) -> tuple[C
     for each in names:
         key = BROKER_KEYS.get(each)
         if key is not None and key.default is not None and not isinstance(key.default, Required):
-            found.append(ConfigSynonym(each, None if sensitive else render(key.default), DEFAULT_CONFIG))
-    start = next((at for at, synonym in enumerate(found) if synonym.name == name), len(found))
-    return tuple(found[start:])
+            sources.append(ConfigSynonym(each, None if sensitive else render(key.default), DEFAULT_CONFIG))
+    start = next((at for at, synonym in enumerate(sources) if synonym.name == name), len(sources))
+    return tuple(sources[start:])
 
 
 def _chosen(names: Collection[str], keys: Collection[str] | None) -> list[str]:
@@ -204,29 +204,29 @@ def _is_sensitive(name: str) -> bool:
     return key is None or key.sensitive
 
 
-def _entry(key: ConfigKey, value: str | None, found: tuple[ConfigSynonym, ...]) -> DescribedConfig:
+def _entry(key: ConfigKey, value: str | None, sources: tuple[ConfigSynonym, ...]) -> DescribedConfig:
     return DescribedConfig(
         name=key.name,
         value=value,
-        source=found[0].source if found else DEFAULT_CONFIG,
+        source=sources[0].source if sources else DEFAULT_CONFIG,
         is_read_only=False,
         is_sensitive=key.sensitive,
-        synonyms=found,
+        synonyms=sources,
         type_code=key.type_code,
         documentation=key.doc,
     )
 
 
-def _broker_entry(name: str, value: str | None, found: tuple[ConfigSynonym, ...]) -> DescribedConfig:
+def _broker_entry(name: str, value: str | None, sources: tuple[ConfigSynonym, ...]) -> DescribedConfig:
     known = BROKER_KEYS.get(name) or DYNAMIC_ONLY_KEYS.get(name)
     key = find_key(name)
     return DescribedConfig(
         name=name,
         value=None if _is_sensitive(name) else value,
-        source=found[0].source if found else DEFAULT_CONFIG,
+        source=sources[0].source if sources else DEFAULT_CONFIG,
         is_read_only=known is None or known.update_mode == READ_ONLY,
         is_sensitive=_is_sensitive(name),
-        synonyms=found,
+        synonyms=sources,
         type_code=UNKNOWN_TYPE_CODE if key is None else key.type_code,
         documentation=None if known is None else known.doc,
     )

@@ -26,15 +26,15 @@ class ParsedConfig(TypedValues):
     __slots__ = (
         "advertised_controller_listeners",
         "advertised_listeners",
-        "given",
         "inter_broker_listener_name",
         "listeners",
         "log_dirs",
+        "originals",
         "protocols",
         "static",
     )
 
-    given: Mapping[str, str]
+    originals: Mapping[str, str]
     """The settings of the user, as they were written but for variables, which are filled in."""
     static: Mapping[str, str]
     """The same with node.id and broker.id standing for each other: what DescribeConfigs calls static."""
@@ -48,9 +48,9 @@ class ParsedConfig(TypedValues):
     protocols: Mapping[str, str]
     """The protocol of each listener name, whether or not there is a listener of that name here."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self.given = MappingProxyType(dict(given))
-        self.static = MappingProxyType(_with_node_id(given))
+    def __init__(self, originals: Mapping[str, str]) -> None:
+        self.originals = MappingProxyType(dict(originals))
+        self.static = MappingProxyType(_with_node_id(originals))
         self._values = {}
         for key in BROKER_KEYS.values():
             if key.name in self.static:
@@ -88,7 +88,7 @@ class ParsedConfig(TypedValues):
 
     def _parse_listener_overrides(self) -> None:
         """Check the values of keys that are given for one listener, as `listener.name.<name>.<key>`."""
-        for name, text in self.given.items():
+        for name, text in self.originals.items():
             key = find_key(name)
             if name not in BROKER_KEYS and key is not None and name not in DYNAMIC_ONLY_KEYS:
                 parse(key._replace(name=name), text)
@@ -134,8 +134,8 @@ class ParsedConfig(TypedValues):
         return listener._replace(host="")
 
 
-def _with_node_id(given: Mapping[str, str]) -> dict[str, str]:
-    static = dict(given)
+def _with_node_id(originals: Mapping[str, str]) -> dict[str, str]:
+    static = dict(originals)
     if "node.id" in static:
         static.setdefault("broker.id", static["node.id"])
     elif "broker.id" in static:

@@ -256,8 +256,8 @@ def _warnings(config: ParsedConfig) -> Warnings:
             f"a broker only uses the first of controller.listener.names: {names[0]}",
         )
     for key in ("create.topic.policy.class.name", "alter.config.policy.class.name"):
-        if key in config.given:
+        if key in config.originals:
             yield key, f"{key} has no effect on a broker; give it to the controllers"
     for key in ("num.partitions", "default.replication.factor"):
-        if key in config.given:
+        if key in config.originals:
             yield key, f"{key} belongs to the controllers: Kafka will ignore it on brokers from 5.0 on"

@@ -201,10 +201,10 @@ def _conflicting_lock() -> bytes:
     return _FLOCK.pack(kind, whence, start, length, 0)
 
 
-def _holder(found: bytes) -> int | None:
+def _holder(contents: bytes) -> int | None:
     """The process whose lock stands in the way, as F_GETLK says; 0 for one of another container."""
     if _IS_DARWIN:
-        _, _, process_id, kind, _ = _FLOCK.unpack(found)
+        _, _, process_id, kind, _ = _FLOCK.unpack(contents)
     else:
-        kind, _, _, _, process_id = _FLOCK.unpack(found)
+        kind, _, _, _, process_id = _FLOCK.unpack(contents)
     return None if kind == fcntl.F_UNLCK else max(0, process_id)

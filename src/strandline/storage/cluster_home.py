@@ -36,8 +36,8 @@ class ClusterHome:
         self._disk = disk
         self._count = count
         self.path = path
-        found = contents_of(disk, path)
-        self.is_new = plan_cluster(found, count, user_of(disk, found)).cluster_id is None
+        directory = contents_of(disk, path)
+        self.is_new = plan_cluster(directory, count, user_of(disk, directory)).cluster_id is None
         self._is_locked = False
 
     def take(self, new_cluster_id: str, format_node: FormatNode) -> str:
@@ -49,9 +49,9 @@ class ClusterHome:
         take_lock(self._disk, self.path)
         self._is_locked = True
         try:
-            found = contents_of(self._disk, self.path)
-            plan = plan_cluster(found, self._count, user=None)
-            self._move(found, plan.moves)
+            directory = contents_of(self._disk, self.path)
+            plan = plan_cluster(directory, self._count, user=None)
+            self._move(directory, plan.moves)
             if plan.cluster_id is None:
                 self._format(format_node)
             return plan.cluster_id or new_cluster_id
@@ -59,9 +59,9 @@ class ClusterHome:
             self.release()
             raise
 
-    def _move(self, found: DataDirectory, moves: Sequence[Move]) -> None:
+    def _move(self, directory: DataDirectory, moves: Sequence[Move]) -> None:
         with ExitStack() as locks:
-            for node in found.all_nodes:
+            for node in directory.all_nodes:
                 take_lock(self._disk, node.path)
                 locks.callback(self._disk.unlock, f"{node.path}/{names.LOCK}")
             if not moves:

@@ -84,22 +84,22 @@ def node_directory(data: str, node_id: int) -> str:
 def contents_of(disk: Disk, path: str) -> DataDirectory:
     """Raises OSError for a directory that cannot be read; one that is not there holds nothing."""
     try:
-        found = disk.names(path)
+        file_names = disk.names(path)
     except FileNotFoundError:
         return DataDirectory(path=path)
     inside = _names_of_nodes(disk, path)
     nodes = [(int(name), f"{path}/{NODES}/{name}") for name in inside or () if _NODE.fullmatch(name)]
     old_nodes = [
-        (int(match[1]), f"{path}/{match[0]}") for name in found if (match := _OLD_NODE.fullmatch(name))
+        (int(match[1]), f"{path}/{match[0]}") for name in file_names if (match := _OLD_NODE.fullmatch(name))
     ]
     known = tuple(_nodes(disk, nodes))
     return DataDirectory(
         path=path,
-        has_broker=names.META_PROPERTIES in found,
-        has_partitions=any(name.endswith("-0") for name in found),
+        has_broker=names.META_PROPERTIES in file_names,
+        has_partitions=any(name.endswith("-0") for name in file_names),
         nodes=known,
         old_nodes=tuple(_nodes(disk, old_nodes)),
-        is_nodes_taken=NODES in found and not known and inside != [],
+        is_nodes_taken=NODES in file_names and not known and inside != [],
     )
 
 
@@ -111,8 +111,8 @@ def _names_of_nodes(disk: Disk, path: str) -> list[str] | None:
         return None
 
 
-def _nodes(disk: Disk, found: Iterable[tuple[int, str]]) -> Iterable[NodeDirectory]:
-    for node_id, path in sorted(found):
+def _nodes(disk: Disk, paths: Iterable[tuple[int, str]]) -> Iterable[NodeDirectory]:
+    for node_id, path in sorted(paths):
         if disk.exists(f"{path}/{names.META_PROPERTIES}"):
             try:
                 cluster_id = identity_of(disk, path, node_id).cluster_id
@@ -121,30 +121,30 @@ def _nodes(disk: Disk, found: Iterable[tuple[int, str]]) -> Iterable[NodeDirecto
             yield NodeDirectory(node_id, path, cluster_id)
 
 
-def user_of(disk: Disk, found: DataDirectory) -> int | None:
+def user_of(disk: Disk, data: DataDirectory) -> int | None:
     """The process that runs the broker, the cluster or a node of it, 0 where its id is unknown; None if none does."""
-    for path in (found.path, *(node.path for node in found.all_nodes)):
+    for path in (data.path, *(node.path for node in data.all_nodes)):
         holder = disk.lock_holder(f"{path}/{names.LOCK}")
         if holder is not None:
             return holder
     return None
 
 
-def check_broker(found: DataDirectory, user: int | None) -> None:
+def check_broker(data: DataDirectory, user: int | None) -> None:
     """Raises UnusableDirectory if a broker must not have its log directory here, because a cluster has."""
-    if not found.all_nodes:
+    if not data.all_nodes:
         return
-    _check_one_tenant(found)
+    _check_one_tenant(data)
     if user is not None:
-        raise _in_use(found, user)
-    if len({node.cluster_id for node in found.all_nodes}) > 1:
+        raise _in_use(data, user)
+    if len({node.cluster_id for node in data.all_nodes}) > 1:
         raise UnusableDirectory(
-            f"{found.path} holds the log directories of nodes that are not of one cluster: "
-            f"{_listed(node.path for node in found.all_nodes)}. Choose another directory"
+            f"{data.path} holds the log directories of nodes that are not of one cluster: "
+            f"{_listed(node.path for node in data.all_nodes)}. Choose another directory"
         )
     raise UnusableDirectory(
-        f"{found.path} holds {_cluster_text(found)}, and not a single broker: open it with "
-        f"`{_command(found)}`, or choose another directory"
+        f"{data.path} holds {_cluster_text(data)}, and not a single broker: open it with "
+        f"`{_command(data)}`, or choose another directory"
     )
 
 
@@ -161,95 +161,95 @@ def check_node_alone(path: str, around: DataDirectory) -> None:
         )
 
 
-def plan_cluster(found: DataDirectory, count: int, user: int | None) -> ClusterPlan:
+def plan_cluster(data: DataDirectory, count: int, user: int | None) -> ClusterPlan:
     """How a cluster of `count` nodes opens the directory; raises UnusableDirectory if it must not."""
-    _check_one_tenant(found)
+    _check_one_tenant(data)
     if user is not None:
-        raise _in_use(found, user)
-    if found.has_broker:
+        raise _in_use(data, user)
+    if data.has_broker:
         raise UnusableDirectory(
-            f"{found.path} holds a single broker, and not a cluster: open it with `{_command(found)}`, "
+            f"{data.path} holds a single broker, and not a cluster: open it with `{_command(data)}`, "
             "or choose another directory"
         )
-    if not found.all_nodes:
-        _check_room(found)
+    if not data.all_nodes:
+        _check_room(data)
         return ClusterPlan(None, ())
-    _check_layouts(found)
-    if len(found.all_nodes) != count:
+    _check_layouts(data)
+    if len(data.all_nodes) != count:
         raise UnusableDirectory(
-            f"{found.path} holds {_cluster_text(found)}, not of {count}: give that number, or another directory"
+            f"{data.path} holds {_cluster_text(data)}, not of {count}: give that number, or another directory"
         )
-    moves = tuple(Move(node.path, node_directory(found.path, node.node_id)) for node in found.old_nodes)
-    return ClusterPlan(found.all_nodes[0].cluster_id, moves)
+    moves = tuple(Move(node.path, node_directory(data.path, node.node_id)) for node in data.old_nodes)
+    return ClusterPlan(data.all_nodes[0].cluster_id, moves)
 
 
-def _check_room(found: DataDirectory) -> None:
-    if found.has_partitions:
+def _check_room(data: DataDirectory) -> None:
+    if data.has_partitions:
         raise UnusableDirectory(
-            f"{found.path} has partitions but no meta.properties; it is not formatted over"
+            f"{data.path} has partitions but no meta.properties; it is not formatted over"
         )
-    if found.is_nodes_taken:
+    if data.is_nodes_taken:
         raise UnusableDirectory(
-            f"{found.path}/{NODES}, where a cluster's nodes would be, has other things in it: "
+            f"{data.path}/{NODES}, where a cluster's nodes would be, has other things in it: "
             "choose another directory"
         )
 
 
-def _check_layouts(found: DataDirectory) -> None:
+def _check_layouts(data: DataDirectory) -> None:
     """A move that was interrupted left some nodes here and some there, but no node in both places."""
-    new = {node.node_id: node for node in found.nodes}
-    for old in found.old_nodes:
+    new = {node.node_id: node for node in data.nodes}
+    for old in data.old_nodes:
         if old.node_id in new:
             raise UnusableDirectory(
                 f"{old.path} and {new[old.node_id].path} are both node {old.node_id}: two clusters share "
-                f"{found.path}. Move {_listed(node.path for node in found.old_nodes)} into a directory of their own"
+                f"{data.path}. Move {_listed(node.path for node in data.old_nodes)} into a directory of their own"
             )
-    for node in found.all_nodes:
+    for node in data.all_nodes:
         if not node.cluster_id:
             raise UnusableDirectory(
                 f"{node.path}/{names.META_PROPERTIES} is damaged, or not that of node {node.node_id}: bring it back, "
                 "or choose another directory"
             )
-        if node.cluster_id != found.all_nodes[0].cluster_id:
+        if node.cluster_id != data.all_nodes[0].cluster_id:
             raise UnusableDirectory(
-                f"{found.all_nodes[0].path} and {node.path} belong to different clusters: move one cluster's "
+                f"{data.all_nodes[0].path} and {node.path} belong to different clusters: move one cluster's "
                 "nodes into a directory of their own"
             )
 
 
-def _check_one_tenant(found: DataDirectory) -> None:
-    """0.1.0 let a broker and a cluster have the same directory."""
-    if not found.has_broker or not found.all_nodes:
+def _check_one_tenant(data: DataDirectory) -> None:
+    """0.1.0 let a broker and a cluster have the same data."""
+    if not data.has_broker or not data.all_nodes:
         return
-    moved = [node.path for node in found.old_nodes] + ([f"{found.path}/{NODES}"] if found.nodes else [])
+    moved = [node.path for node in data.old_nodes] + ([f"{data.path}/{NODES}"] if data.nodes else [])
     raise UnusableDirectory(
-        f"{found.path} holds a single broker and {_cluster_text(found)}. Move {_listed(moved)} into a directory of "
-        f"their own, DIRECTORY: `strandline up --nodes {len(found.all_nodes)} --data DIRECTORY` opens them there, and "
-        f"`strandline up --data {shlex.quote(found.path)}` opens the broker"
+        f"{data.path} holds a single broker and {_cluster_text(data)}. Move {_listed(moved)} into a directory of "
+        f"their own, DIRECTORY: `strandline up --nodes {len(data.all_nodes)} --data DIRECTORY` opens them there, and "
+        f"`strandline up --data {shlex.quote(data.path)}` opens the broker"
     )
 
 
-def _in_use(found: DataDirectory, user: int) -> UnusableDirectory:
-    what = _cluster_text(found) if found.all_nodes else "a single broker"
+def _in_use(data: DataDirectory, user: int) -> UnusableDirectory:
+    what = _cluster_text(data) if data.all_nodes else "a single broker"
     return UnusableDirectory(
-        f"{found.path} is in use by {holder_text(user)}, which runs {what} there; stop it or choose another directory"
+        f"{data.path} is in use by {holder_text(user)}, which runs {what} there; stop it or choose another directory"
     )
 
 
-def _cluster_text(found: DataDirectory) -> str:
-    count = len({node.node_id for node in found.all_nodes})
+def _cluster_text(data: DataDirectory) -> str:
+    count = len({node.node_id for node in data.all_nodes})
     return f"a cluster of {count} node{'' if count == 1 else 's'}"
 
 
-def _command(found: DataDirectory) -> str:
+def _command(data: DataDirectory) -> str:
     """A command that opens it; a cluster of one node is a broker in a directory of its own."""
-    match found.all_nodes:
+    match data.all_nodes:
         case ():
-            options = f"--data {shlex.quote(found.path)}"
+            options = f"--data {shlex.quote(data.path)}"
         case (only,):
             options = f"--data {shlex.quote(only.path)}"
         case several:
-            options = f"--nodes {len(several)} --data {shlex.quote(found.path)}"
+            options = f"--nodes {len(several)} --data {shlex.quote(data.path)}"
     return f"strandline up {options}"
 
 

@@ -251,10 +251,10 @@ class Log:
                 for place in segment.walk(first.position):
                     yield segment, place
 
-    def aborted_in(self, given: Slice, offset: int, upper_offset: int) -> list[AbortedTransaction]:
+    def aborted_in(self, slice_: Slice, offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Aborted transactions with records among those that are read from `offset` on, or a few more after them."""
-        number = max(bisect_right(self._bases, given.segment.base_offset) - 1, 0)
-        behind = given.segment.offset_index.offset_behind(given.position + given.size)
+        number = max(bisect_right(self._bases, slice_.segment.base_offset) - 1, 0)
+        behind = slice_.segment.offset_index.offset_behind(slice_.position + slice_.size)
         if behind is None:
             behind = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end_offset
         upper_offset = min(upper_offset, behind)

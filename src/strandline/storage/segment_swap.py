@@ -38,12 +38,12 @@ def remove_unfinished(disk: Disk, directory: str) -> None:
             disk.remove(f"{directory}/{name}")
 
 
-def complete_swaps(disk: Disk, directory: str, found: list[str]) -> list[str]:
+def complete_swaps(disk: Disk, directory: str, file_names: list[str]) -> list[str]:
     """Completes swaps that a crash has interrupted; returns notes of that for the node's log."""
-    swaps = [name for name in found if name.endswith(names.SWAP)]
+    swaps = [name for name in file_names if name.endswith(names.SWAP)]
     if not swaps:
         return []
-    cleaned = [_offset(name) for name in found if name.endswith(names.CLEANED)]
+    cleaned = [_offset(name) for name in file_names if name.endswith(names.CLEANED)]
     if cleaned:
         # Not all of it had been renamed: the old segments are all there, and count.
         for name in [name for name in swaps if _offset(name) >= min(cleaned)]:
@@ -53,17 +53,17 @@ def complete_swaps(disk: Disk, directory: str, found: list[str]) -> list[str]:
     for name in swaps:
         if name.endswith(names.LOG + names.SWAP):
             notes.append(f"{directory}/{name}: an interrupted compaction is completed")
-            _remove_covered(disk, directory, _offset(name), found)
+            _remove_covered(disk, directory, _offset(name), file_names)
     for name in swaps:
         disk.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(names.SWAP)}")
     disk.sync_directory(directory)
     return notes
 
 
-def _remove_covered(disk: Disk, directory: str, base_offset: int, found: list[str]) -> None:
+def _remove_covered(disk: Disk, directory: str, base_offset: int, file_names: list[str]) -> None:
     """Old segments from the new one's first offset to its last. What is kept of those after it does no harm."""
     index = names.segment_file(base_offset, names.OFFSET_INDEX)
-    if index in found and f"{index}{names.SWAP}" not in found:
+    if index in file_names and f"{index}{names.SWAP}" not in file_names:
         return  # 4 has begun, with this one: the old ones are gone, and what has a segment's name is new
     files = FileTable(disk, 4)
     try:
@@ -75,7 +75,7 @@ def _remove_covered(disk: Disk, directory: str, base_offset: int, found: list[st
                 last = place.last_offset
     finally:
         files.close()
-    for name in found:
+    for name in file_names:
         offset = names.base_offset_of(name)
         if offset is not None and base_offset <= offset <= last and name.endswith(_FILES):
             disk.remove(f"{directory}/{name}")

@@ -26,8 +26,8 @@ def test_what_is_given_is_typed_and_remembered_as_it_was_written() -> None:
     assert config.int("num.partitions") == 3
     assert config.log_dirs == ("/a", "/b")
     assert config.optional_text("broker.rack") == "r1"
-    assert config.given["num.partitions"] == " 3 "
-    assert "log.dir" not in config.given
+    assert config.originals["num.partitions"] == " 3 "
+    assert "log.dir" not in config.originals
 
 
 def test_asking_for_the_wrong_type_is_a_mistake_in_the_program() -> None:
@@ -45,7 +45,7 @@ def test_a_configuration_never_changes() -> None:
     with pytest.raises(AssertionError):
         config.log_dirs = ("/elsewhere",)
     with pytest.raises(TypeError):
-        config.given["num.partitions"] = "2"  # type: ignore[index]
+        config.originals["num.partitions"] = "2"  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", ["node.id", "process.roles", "controller.listener.names"])
@@ -68,7 +68,7 @@ def test_node_id_and_broker_id_stand_for_each_other() -> None:
     config = BrokerConfig.from_strings({**given, "broker.id": "7"})
     assert config.node_id == 7
     assert config.static["node.id"] == "7"
-    assert "node.id" not in config.given
+    assert "node.id" not in config.originals
     with pytest.raises(InvalidConfig, match="must be the same number"):
         started(broker_id="2")
 

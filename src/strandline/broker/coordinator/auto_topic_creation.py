@@ -68,7 +68,7 @@ class AutoTopicCreation:
 
     def _own_default(self, key: str) -> int:
         config = self._node.config
-        return config.int(key) if key in config.given else _CONTROLLER_S_DEFAULT
+        return config.int(key) if key in config.originals else _CONTROLLER_S_DEFAULT
 
     async def _create(self, topics: list[CreatableTopic]) -> dict[str, KafkaError]:
         try:

@@ -133,7 +133,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self, future: Coroutine[Any, Any, T] | asyncio.Future[T], *, seconds_max: float = inf
     ) -> T:
         assert not self._is_closed
-        wanted = self.create_task(future) if isinstance(future, Coroutine) else future
+        awaited = self.create_task(future) if isinstance(future, Coroutine) else future
         self._failure = None
         self._deadline = self.now + seconds_max
         previous = events._get_running_loop()
@@ -142,16 +142,16 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         gc.set_threshold(*_COLLECTED_AT)
         try:
             with sealed():
-                self._run(wanted)
+                self._run(awaited)
         finally:
             gc.set_threshold(*thresholds)
             events._set_running_loop(previous)
-        return wanted.result()
+        return awaited.result()
 
-    def _run(self, wanted: asyncio.Future[T]) -> None:
+    def _run(self, awaited: asyncio.Future[T]) -> None:
         ready, called = self._ready, self._trace.called
         at_this_moment = 0
-        while not wanted.done():
+        while not awaited.done():
             if not ready:
                 self._advance()
                 at_this_moment = 0

@@ -196,9 +196,9 @@ def _check_keys(where: str, table: dict[str, Any], known: frozenset[str]) -> Non
             )
 
 
-def _check_names(where: str, given: list[str], known: tuple[str, ...]) -> None:
-    if not isinstance(given, list):
-        raise InvalidScenario(f'{where} must be a list of names, such as ["{known[0]}"], not {given!r}')
-    for each in given:
+def _check_names(where: str, listed: list[str], known: tuple[str, ...]) -> None:
+    if not isinstance(listed, list):
+        raise InvalidScenario(f'{where} must be a list of names, such as ["{known[0]}"], not {listed!r}')
+    for each in listed:
         if each not in known:
             raise InvalidScenario(f"{where}: there is no {each}; there are {', '.join(known)}")

@@ -198,11 +198,11 @@ class _Cleaning:
                 before = writer.segment.size
                 for at, header in found:
                     batch = data[at : at + header.size]
-                    kept = self._kept(header, batch, passed, writer)
+                    retained = self._kept(header, batch, passed, writer)
                     self._records_read += header.record_count
-                    if kept is not None:
-                        writer.add(kept, header.last_offset)
-                        self._records_written += kept.record_count
+                    if retained is not None:
+                        writer.add(retained, header.last_offset)
+                        self._records_written += retained.record_count
                 self._bytes_read += len(data)
                 yield from self._moved_on(len(data) + writer.segment.size - before)
         writer.finish()
@@ -213,19 +213,19 @@ class _Cleaning:
         self, header: BatchHeader, batch: bytes, passed: PassedTransactions, writer: _Writer
     ) -> RetainedBatch | None:
         plan = self._plan
-        kept: RetainedBatch | None
+        retained: RetainedBatch | None
         if header.is_control:
             is_alone, row = passed.marker(header, batch)
             if row is not None:
                 writer.segment.transaction_index.append(row)
-            kept = self._kept_marker(header, batch, is_alone=is_alone)
+            retained = self._kept_marker(header, batch, is_alone=is_alone)
         elif passed.is_aborted(header):
-            kept = None
+            retained = None
         else:
-            kept = filter_batch(header, batch, self._keys, plan.now_ms, plan.delete_retention_ms)
-        if kept is None and (header.next_offset == plan.end or self._is_last_of_producer(header)):
+            retained = filter_batch(header, batch, self._keys, plan.now_ms, plan.delete_retention_ms)
+        if retained is None and (header.next_offset == plan.end or self._is_last_of_producer(header)):
             return emptied(header)
-        return kept
+        return retained
 
     def _kept_marker(self, header: BatchHeader, batch: bytes, *, is_alone: bool) -> RetainedBatch | None:
         horizon = delete_horizon_ms(header)
@@ -330,14 +330,14 @@ class _Writer:
         self._pending: list[bytes] = []
         self._written = 0
 
-    def add(self, kept: RetainedBatch, last_offset: int) -> None:
-        segment, size = self.segment, len(kept.data)
+    def add(self, retained: RetainedBatch, last_offset: int) -> None:
+        segment, size = self.segment, len(retained.data)
         assert segment.takes_offset(last_offset), "a group's range of offsets fits its index"
         segment.note_batch(
-            segment.size, size, last_offset, kept.max_timestamp, self._plan.index_interval_bytes
+            segment.size, size, last_offset, retained.max_timestamp, self._plan.index_interval_bytes
         )
         segment.size += size
-        self._pending.append(kept.data)
+        self._pending.append(retained.data)
         if segment.size - self._written >= _WRITE_BYTES:
             self._write()
 
