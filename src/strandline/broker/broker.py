@@ -37,7 +37,7 @@ from strandline.broker.metadata.raft_bootstrap import (
     take_directories,
 )
 from strandline.broker.node_context import NodeContext
-from strandline.broker.periodic_tasks import NEVER_MS, PeriodicTasks
+from strandline.broker.periodic_tasks import PeriodicTasks
 from strandline.broker.replication.corrupt_replicas import CorruptReplicas
 from strandline.broker.replication.directory_assignments import DirectoryAssignments
 from strandline.broker.replication.fetch_policy import FetchPolicy
@@ -73,7 +73,6 @@ from strandline.wire.records.metadata import BrokerEndpoint
 _REMOVAL_MS: Final = 1000
 _FLUSH_CHECK_MS: Final = 1000
 _SNAPSHOT_CHECK_MS: Final = 1000
-_IDLE_CHECKS_PER_LIMIT: Final = 4
 _LAG_CHECK_MS_MIN: Final = 100
 
 
@@ -115,9 +114,7 @@ class Broker:
         self.cluster_id = ""
         self.files = FileTable(ports.disk, ports.open_files_max)
         protected = config.inter_broker_listener_name if len(config.broker_listeners) > 1 else None
-        self.connections = ConnectionLimits(
-            self._connections_max, self._connections_per_address_max, protected
-        )
+        self.connections = ConnectionLimits(self.node, protected)
         self.request_memory = RequestMemory(config.int("queued.max.request.bytes"))
         self._directories: list[LogDirectory] = []
         self._listeners: list[OpenListener] = []
@@ -305,7 +302,7 @@ class Broker:
         seconds = self.config.int("leader.imbalance.check.interval.seconds")
         jobs.start(lambda: seconds * 1000, self.controller_jobs.return_leaders)
         jobs.start_by_key("unclean.leader.election.interval.ms", self.controller_jobs.elect_uncleanly)
-        jobs.start(self._idle_check_ms, self.close_idle)
+        jobs.start(self.connections.idle_check_ms, self.connections.close_idle)
 
     def _start_jobs_of_brokers(self) -> None:
         jobs = PeriodicTasks(self.node)
@@ -335,18 +332,8 @@ class Broker:
         jobs.start(self._lag_check_ms, self.isr.check_lag)
         jobs.start(lambda: _REMOVAL_MS, self.removal.remove_due)
 
-    def _idle_check_ms(self) -> int:
-        limit = self.node.int_config("connections.max.idle.ms")
-        return NEVER_MS if limit <= 0 else max(limit // _IDLE_CHECKS_PER_LIMIT, 10)
-
     def _lag_check_ms(self) -> int:
         return max(self.node.int_config("replica.lag.time.max.ms") // 2, _LAG_CHECK_MS_MIN)
-
-    async def close_idle(self) -> None:
-        limit_ms = self.node.int_config("connections.max.idle.ms")
-        if limit_ms > 0:
-            for connection in self.connections.idle_since(self.node.clock.monotonic() - limit_ms / 1000):
-                connection.end_idle()
 
     # Listening
 
@@ -378,17 +365,6 @@ class Broker:
     @property
     def endpoints(self) -> tuple[BrokerEndpoint, ...]:
         return self.image.brokers[self.node_id].endpoints
-
-    def _connections_max(self) -> int:
-        return self.node.int_config("max.connections")
-
-    def _connections_per_address_max(self, address: str) -> int:
-        overrides = self.configs.broker_value("max.connections.per.ip.overrides")
-        for entry in str(overrides or "").split(","):
-            host, _, count = entry.strip().rpartition(":")
-            if host == address and count.isdigit():
-                return int(count)
-        return self.node.int_config("max.connections.per.ip")
 
     # Stopping
 

@@ -151,7 +151,7 @@ async def test_idle_connections_are_closed_and_busy_ones_stay(world: World) -> N
     world.clock.ms += 4000
     await active.call(ApiVersionsRequest(), 0)
     world.clock.ms += 2000
-    await world.broker.close_idle()
+    await world.broker.connections.close_idle()
     assert (idle.is_closed, waiting.is_closed, active.is_closed) == (True, False, False)
 
 
@@ -164,7 +164,7 @@ async def test_a_client_that_never_reads_its_answer_is_idle_too(world: World) ->
     client.ask(fetch((0, 0)), FETCH)
     assert client.unsent_bytes > 100_000
     world.clock.ms += 6000
-    await world.broker.close_idle()
+    await world.broker.connections.close_idle()
     assert client.was_aborted
 
 
@@ -172,7 +172,7 @@ async def test_a_client_that_never_reads_its_answer_is_idle_too(world: World) ->
 async def test_without_a_limit_nobody_is_idle(world: World) -> None:
     client = world.connect()
     world.clock.ms += 10**12
-    await world.broker.close_idle()
+    await world.broker.connections.close_idle()
     assert not client.is_closed
 
 

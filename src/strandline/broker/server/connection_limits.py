@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
+
+from strandline.broker.node_context import NodeContext
+from strandline.broker.periodic_tasks import NEVER_MS
+
+_IDLE_CHECKS_PER_LIMIT: Final = 4
 
 
 class MemoryUser(Protocol):
@@ -95,15 +99,9 @@ class ConnectionLimits:
     Kafka's rule (`protectedListener`); where brokers and clients share a listener, they cannot be told apart.
     """
 
-    def __init__(
-        self,
-        count_max: Callable[[], int],
-        per_address_max: Callable[[str], int],
-        protected_listener: str | None,
-    ) -> None:
-        self._count_max = count_max
+    def __init__(self, node: NodeContext, protected_listener: str | None) -> None:
+        self._node = node
         self._protected_listener = protected_listener
-        self._per_address_max = per_address_max
         self._served: dict[LimitedConnection, None] = {}
         self._quorum: dict[LimitedConnection, None] = {}  # other nodes, at the controllers' listener
         self._held: dict[LimitedConnection, None] = {}
@@ -133,7 +131,15 @@ class ConnectionLimits:
         return connection.listener == self._protected_listener
 
     def _has_place(self) -> bool:
-        return len(self._served) < self._count_max()
+        return len(self._served) < self._node.int_config("max.connections")
+
+    def _per_address_max(self, address: str) -> int:
+        overrides = self._node.configs.broker_value("max.connections.per.ip.overrides")
+        for entry in str(overrides or "").split(","):
+            host, _, count = entry.strip().rpartition(":")
+            if host == address and count.isdigit():
+                return int(count)
+        return self._node.int_config("max.connections.per.ip")
 
     def ended(self, connection: LimitedConnection) -> None:
         address = self._addresses.pop(connection, None)
@@ -165,8 +171,19 @@ class ConnectionLimits:
         self._served[connection] = None
         connection.serve()
 
-    def idle_since(self, moment: float) -> list[LimitedConnection]:
-        return [c for c in [*self._served, *self._quorum] if c.last_active < moment and c.is_idle]
+    async def close_idle(self) -> None:
+        """Closes connections on which nothing has happened for `connections.max.idle.ms`."""
+        limit_ms = self._node.int_config("connections.max.idle.ms")
+        if limit_ms > 0:
+            moment = self._node.clock.monotonic() - limit_ms / 1000
+            for connection in [*self._served, *self._quorum]:
+                if connection.last_active < moment and connection.is_idle:
+                    connection.end_idle()
+
+    def idle_check_ms(self) -> int:
+        """The interval of `close_idle`."""
+        limit_ms = self._node.int_config("connections.max.idle.ms")
+        return NEVER_MS if limit_ms <= 0 else max(limit_ms // _IDLE_CHECKS_PER_LIMIT, 10)
 
     def close_all(self) -> None:
         for connection in [*self._held, *self._served, *self._quorum]:
