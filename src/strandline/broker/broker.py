@@ -74,6 +74,7 @@ _REMOVAL_MS: Final = 1000
 _FLUSH_CHECK_MS: Final = 1000
 _SNAPSHOT_CHECK_MS: Final = 1000
 _LAG_CHECK_MS_MIN: Final = 100
+_OVERDUE_CHECK_MS: Final = 1000
 
 
 class Ports(NamedTuple):
@@ -115,7 +116,11 @@ class Broker:
         self.files = FileTable(ports.disk, ports.open_files_max)
         protected = config.inter_broker_listener_name if len(config.broker_listeners) > 1 else None
         self.connections = ConnectionLimits(self.node, protected)
-        self.request_memory = RequestMemory(config.int("queued.max.request.bytes"))
+        queued_max = config.int("queued.max.request.bytes")
+        self.request_memory = RequestMemory(
+            queued_max if queued_max > 0 else config.int("strandline.incomplete.requests.max.bytes"),
+            config.int("strandline.request.receive.timeout.ms") / 1000,
+        )
         self._directories: list[LogDirectory] = []
         self._listeners: list[OpenListener] = []
         self._is_built = False
@@ -303,6 +308,7 @@ class Broker:
         jobs.start(lambda: seconds * 1000, self.controller_jobs.return_leaders)
         jobs.start_by_key("unclean.leader.election.interval.ms", self.controller_jobs.elect_uncleanly)
         jobs.start(self.connections.idle_check_ms, self.connections.close_idle)
+        jobs.start(lambda: _OVERDUE_CHECK_MS, self._end_overdue_requests)
 
     def _start_jobs_of_brokers(self) -> None:
         jobs = PeriodicTasks(self.node)
@@ -331,6 +337,9 @@ class Broker:
         jobs.start(lambda: _FLUSH_CHECK_MS, self.maintenance.flush_by_time)
         jobs.start(self._lag_check_ms, self.isr.check_lag)
         jobs.start(lambda: _REMOVAL_MS, self.removal.remove_due)
+
+    async def _end_overdue_requests(self) -> None:
+        self.request_memory.end_overdue(self.node.clock.monotonic())
 
     def _lag_check_ms(self) -> int:
         return max(self.node.int_config("replica.lag.time.max.ms") // 2, _LAG_CHECK_MS_MIN)
