@@ -5,6 +5,7 @@ from __future__ import annotations
 from confluent_kafka import Consumer
 
 from strandline.testing.clusters import Cluster, running_cluster
+from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from tests.system.cluster import story
 from tests.system.cluster.story import NONE, shown, until_in_sync, write
 
