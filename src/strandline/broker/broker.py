@@ -25,6 +25,7 @@ from strandline.broker.logs.maintenance import LogMaintenance
 from strandline.broker.logs.recovery import close_logs, start_recovery
 from strandline.broker.logs.removal import DelayedRemoval
 from strandline.broker.logs.retention import LogRetention
+from strandline.broker.logs.scrubber import Scrubber
 from strandline.broker.metadata.broker_lifecycle import BrokerLifecycle
 from strandline.broker.metadata.controller_channel import ControllerChannel
 from strandline.broker.metadata.controller_jobs import ControllerJobs
@@ -163,6 +164,7 @@ class Broker:
         self.transactions.load_what_is_there()
         self._start_jobs_of_brokers()
         self.cleaner.start()
+        self.scrubber.start()
         start_recovery(self.node, self.replicas)
         self.connections.serve_all()
 
@@ -253,6 +255,7 @@ class Broker:
         self.cleaner = Cleaner(
             node, replicas, self.flusher, self.checkpoints, self.corrupt_replicas, self.removal
         )
+        self.scrubber = Scrubber(node, replicas, self.checkpoints, self.corrupt_replicas)
         self.retention = LogRetention(node, replicas, self.removal, self.cleaner.under_way)
         self.maintenance = LogMaintenance(node, replicas, self.flusher, self.checkpoints)
 

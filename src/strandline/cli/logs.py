@@ -59,6 +59,16 @@ def add_commands(
         metavar="OFFSET",
         help="keep everything below this offset, for a partition that was copied without its data directory",
     )
+    scrub = actions.add_parser(
+        "scrub",
+        help="show how far the background check for damage is",
+        description="A broker reads its closed segments in the background and has damaged replicas replaced "
+        "(strandline.log.scrub.* in its settings). This shows how far it is, from the state in the data directory; "
+        "ends with 1 if the last pass found damage.",
+        formatter_class=formatter,
+    )
+    scrub.add_argument("--status", action="store_true", required=True, help="print the state")
+    scrub.add_argument("path", nargs="+", metavar="DATA", help="log directories of brokers")
     at = actions.add_parser(
         "at",
         help="offsets of every partition at a time",
@@ -74,14 +84,21 @@ def add_commands(
     at.add_argument(
         "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
     )
-    parsers = {"log": log, "log dump": dump, "log verify": verify, "log repair": repair, "log at": at}
-    for parser in (dump, verify, repair, at):
+    parsers = {
+        "log": log,
+        "log dump": dump,
+        "log verify": verify,
+        "log repair": repair,
+        "log scrub": scrub,
+        "log at": at,
+    }
+    for parser in (dump, verify, repair, scrub, at):
         parser.add_argument("--json", action="store_true", help="print JSON, an object a line")
     return parsers
 
 
 def log(options: argparse.Namespace) -> int:
-    action = {"dump": _dump, "verify": _verify, "repair": _repair, "at": _at}[options.action]
+    action = {"dump": _dump, "verify": _verify, "repair": _repair, "scrub": _scrub, "at": _at}[options.action]
     try:
         return action(options)
     except BrokenPipeError:
@@ -249,6 +266,39 @@ def _refuse_without_recovery_point(directory: str, data: str) -> int:
         f"its {before} bytes. Repair it in its data directory, or copy recovery-point-offset-checkpoint beside it; or "
         "give --recovery-point OFFSET, below which nothing is cut (0 allows all of it)"
     )
+
+
+def _scrub(options: argparse.Namespace) -> int:
+    from strandline.node.disk import RealDisk
+    from strandline.storage.directory import is_formatted
+    from strandline.storage.scrubbing import load_state
+
+    disk, code = RealDisk(), 0
+    for directory in options.path:
+        if not os.path.isdir(directory) or not is_formatted(disk, directory):
+            return fail(
+                f"{directory} is not the log directory of a broker; name one that has a meta.properties"
+            )
+        state = load_state(disk, directory.rstrip("/"))
+        code = 1 if state.damaged else code
+        if options.json:
+            print(json.dumps({"directory": directory, **asdict(state)}))
+            continue
+        if not state.started_ms:
+            print(f"{directory}: no broker has scrubbed it yet")
+            continue
+        where = f"at {state.next_partition}" if state.next_partition else "waiting for the next pass"
+        print(
+            f"{directory}: {where}; began {_time(state.started_ms)}, last whole pass {_time(state.finished_ms)}; "
+            f"{state.segments} segments, {state.bytes_read} bytes, {state.damaged} damaged"
+        )
+        for finding in state.findings:
+            print(f"  {finding}")
+    return code
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds") if ms else "never"
 
 
 def _at(options: argparse.Namespace) -> int:

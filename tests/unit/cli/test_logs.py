@@ -283,3 +283,32 @@ def test_bad_input_says_what_to_do(store: Store, tmp_path: Path, capsys: pytest.
         code, _, err = run(capsys, *arguments)
         assert code == 2, arguments
         assert said in err
+
+
+def test_scrub_status_shows_how_far_the_background_check_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from strandline.node.disk import RealDisk
+    from strandline.storage.directory import format_directory
+    from strandline.storage.scrubbing import STATE_FILE, ScrubState
+    from strandline.storage.segment import DamagedSegment
+
+    code, _, err = run(capsys, "scrub", "--status", tmp_path)
+    assert code == 2
+    assert "is not the log directory of a broker" in err
+    format_directory(RealDisk(), str(tmp_path), cluster_id="c", node_id=1, directory_id=bytes(15) + b"1")
+    code, out, _ = run(capsys, "scrub", "--status", tmp_path)
+    assert code == 0
+    assert "no broker has scrubbed it yet" in out
+    state = ScrubState(started_ms=1000, next_partition="t-0", segments=3, bytes_read=900)
+    (tmp_path / STATE_FILE).write_bytes(state.render())
+    code, out, _ = run(capsys, "scrub", "--status", tmp_path)
+    assert code == 0
+    assert "at t-0; began 1970-01-01T00:00:01+00:00, last whole pass never; 3 segments, 900 bytes" in out
+    state.note(DamagedSegment("a file", 7, "a batch with a wrong CRC"))
+    (tmp_path / STATE_FILE).write_bytes(state.render())
+    code, out, _ = run(capsys, "scrub", "--status", tmp_path, "--json")
+    assert code == 1
+    assert rows(out)[0]["findings"] == ["a file is damaged at position 7: a batch with a wrong CRC"]
+    (tmp_path / STATE_FILE).write_bytes(b"junk")
+    assert run(capsys, "scrub", "--status", tmp_path)[0] == 0
