@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from strandline.client.errors import DeliveryTimeoutError, KafkaError
-from strandline.client.producer.accumulator import FOREVER, Accumulator, AccumulatorSettings, PartitionQueue
-from strandline.client.producer.batch import Acknowledged, Batch, RecordPromise
+from strandline.client.producer.accumulator import FOREVER, Accumulator, AccumulatorSettings
+from strandline.client.producer.batch import Acknowledged, Batch, PartitionQueue, RecordPromise
 from strandline.client.producer.record_encoder import encode_body, seal
 from strandline.wire.record_batch import HEADER_BYTES, Record, build_batch, records_in
 from tests.properties.effort import effort

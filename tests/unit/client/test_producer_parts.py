@@ -10,8 +10,8 @@ from strandline.base.errors import ErrorCode
 from strandline.client.errors import IllegalStateError, KafkaError, error_for
 from strandline.client.net.backoff import backoff_ms
 from strandline.client.producer import sequences
-from strandline.client.producer.accumulator import Accumulator, AccumulatorSettings, PartitionQueue
-from strandline.client.producer.batch import Acknowledged, RecordMetadata, RecordPromise
+from strandline.client.producer.accumulator import Accumulator, AccumulatorSettings
+from strandline.client.producer.batch import Acknowledged, PartitionQueue, RecordMetadata, RecordPromise
 from strandline.client.producer.produce_response import Verdict, verdict
 from strandline.client.producer.record_encoder import encode_body, seal
 from strandline.client.producer.sequences import ProducerIdentity

@@ -58,7 +58,7 @@ class Cluster:
         self.metadata = Metadata(config.optional_text("cluster.id"))
         self.connections = Connections(world, config)
         self.connections.on_lost = self._connection_lost
-        self.coordinators = Coordinators(self)
+        self.coordinators = Coordinators(self.connections, self.any_connection, self.backoff, self.now)
         self.wants_all_topics = False
         self._allow_auto_create = allow_auto_create
         self._start_seconds = start_seconds

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.client.errors import KafkaError, KafkaTimeoutError, error_for
-from strandline.client.net.connections import Node, NodeConnection
+from strandline.client.net.backoff import Backoff
+from strandline.client.net.connections import Connections, Node, NodeConnection
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-
-if TYPE_CHECKING:
-    from strandline.client.net.cluster import Cluster
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
@@ -26,8 +25,20 @@ MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_A
 
 
 class Coordinators:
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    """The coordinators of one client's groups and transactional ids, each found once and kept until it moves."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        any_connection: Callable[[], Awaitable[NodeConnection]],
+        backoff: Callable[[], Backoff],
+        now: Callable[[], float],
+    ) -> None:
+        """`any_connection` opens a connection to a broker that can be asked; `now` is the monotonic clock."""
+        self._connections = connections
+        self._any_connection = any_connection
+        self._backoff = backoff
+        self._now = now
         self._found: dict[tuple[int, str], Node] = {}
 
     def known(self, kind: int, key: str) -> Node | None:
@@ -42,11 +53,11 @@ class Coordinators:
 
         Looks for it until the deadline, by the monotonic clock; raises what kept it from being found.
         """
-        pause = self._cluster.backoff()
+        pause = self._backoff()
         while True:
             try:
                 node = self._found.get((kind, key)) or await self._find(kind, key)
-                connection = self._cluster.connections.to(node, PURPOSE)
+                connection = self._connections.to(node, PURPOSE)
                 await connection.open()
                 return connection
             except KafkaError as error:
@@ -54,14 +65,14 @@ class Coordinators:
                 if not error.retriable:
                     raise
                 wait = pause.failed()
-                if self._cluster.now() + wait >= deadline:
+                if self._now() + wait >= deadline:
                     raise KafkaTimeoutError(
                         None, f"the coordinator of {_NAMES[kind]} {key} was not found in time: {error}"
                     ) from error
                 await asyncio.sleep(wait)
 
     async def _find(self, kind: int, key: str) -> Node:
-        connection = await self._cluster.any_connection()
+        connection = await self._any_connection()
         version = connection.version(FindCoordinatorRequest)
         if version >= _BATCHED_VERSION:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=(key,))

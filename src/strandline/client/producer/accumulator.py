@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
 
-from strandline.client.producer.batch import Batch, Outcome, RecordPromise
+from strandline.client.producer.batch import Batch, Outcome, PartitionQueue, RecordPromise
 from strandline.client.producer.record_encoder import (
     LARGE_RECORD_OVERHEAD_BYTES,
     RECORD_OVERHEAD_BYTES,
@@ -42,55 +42,6 @@ class AccumulatorSettings:
     memory_bytes: int
     linger: float
     delivery_timeout: float
-
-
-class PartitionQueue:
-    """The batches of one partition that have no outcome: waiting ones in order, and those in flight."""
-
-    __slots__ = (
-        "in_flight",
-        "is_known",
-        "is_listed",
-        "leader_id",
-        "needs_new_epoch",
-        "next_sequence",
-        "open",
-        "partition",
-        "producer_epoch",
-        "producer_id",
-        "retry_at",
-        "rewind_to",
-        "sticky_bytes",
-        "topic",
-        "unresolved",
-        "waiting",
-    )
-
-    def __init__(self, topic: str, partition: int) -> None:
-        self.topic = topic
-        self.partition = partition
-        self.open: Batch | None = None  # the last of `waiting`, if records can still join it
-        self.waiting: deque[Batch] = deque()
-        self.in_flight: list[Batch] = []
-        self.retry_at = 0.0
-        self.is_listed = False  # whether the sender has it among those to look at
-        self.leader_id = -1  # where its batches were last to go
-        self.sticky_bytes = 0
-        # Sequences of the idempotent producer; client.sequences has the rules.
-        self.producer_id = -1
-        self.producer_epoch = -1
-        self.is_known = False
-        self.next_sequence = 0
-        self.rewind_to: int | None = None
-        self.unresolved = False
-        self.needs_new_epoch = False
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.waiting and not self.in_flight
 
 
 class Accumulator:

@@ -22,8 +22,8 @@ from strandline.client.errors import (
     RecordTooLargeError,
 )
 from strandline.client.net.cluster import Cluster
-from strandline.client.producer.accumulator import Accumulator, PartitionQueue
-from strandline.client.producer.batch import RecordPromise
+from strandline.client.producer.accumulator import Accumulator
+from strandline.client.producer.batch import PartitionQueue, RecordPromise
 from strandline.client.producer.buffer_pool import MemoryLine
 from strandline.client.producer.record_encoder import size_bound
 from strandline.client.producer.sender import Sender

@@ -8,17 +8,15 @@ once, unless the batch is split because the broker finds it too large: then its 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from strandline.base.callbacks import call_back
 from strandline.base.errors import ErrorCode
 from strandline.client.errors import IllegalStateError, KafkaError, error_for
 from strandline.client.producer.record_encoder import PendingRecord
 from strandline.wire.record_batch import NO_SEQUENCE, NO_TIMESTAMP
-
-if TYPE_CHECKING:
-    from strandline.client.producer.accumulator import PartitionQueue
 
 
 class RecordMetadata(NamedTuple):
@@ -141,6 +139,55 @@ class Batch:
 
         self.watch(arrived)
         return waiter
+
+
+class PartitionQueue:
+    """The batches of one partition that have no outcome: waiting ones in order, and those in flight."""
+
+    __slots__ = (
+        "in_flight",
+        "is_known",
+        "is_listed",
+        "leader_id",
+        "needs_new_epoch",
+        "next_sequence",
+        "open",
+        "partition",
+        "producer_epoch",
+        "producer_id",
+        "retry_at",
+        "rewind_to",
+        "sticky_bytes",
+        "topic",
+        "unresolved",
+        "waiting",
+    )
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.open: Batch | None = None  # the last of `waiting`, if records can still join it
+        self.waiting: deque[Batch] = deque()
+        self.in_flight: list[Batch] = []
+        self.retry_at = 0.0
+        self.is_listed = False  # whether the sender has it among those to look at
+        self.leader_id = -1  # where its batches were last to go
+        self.sticky_bytes = 0
+        # Sequences of the idempotent producer; client.sequences has the rules.
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self.is_known = False
+        self.next_sequence = 0
+        self.rewind_to: int | None = None
+        self.unresolved = False
+        self.needs_new_epoch = False
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.waiting and not self.in_flight
 
 
 class RecordPromise(tuple[Batch, int, int]):

@@ -13,7 +13,7 @@ from strandline.base.errors import ErrorCode
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.net.cluster import Cluster
 from strandline.client.producer import sequences
-from strandline.client.producer.accumulator import PartitionQueue
+from strandline.client.producer.batch import PartitionQueue
 from strandline.client.producer.sequences import NO_IDENTITY, ProducerIdentity
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 

@@ -24,8 +24,8 @@ from strandline.client.errors import (
 from strandline.client.net.cluster import Cluster
 from strandline.client.net.connections import NodeConnection
 from strandline.client.producer import sequences
-from strandline.client.producer.accumulator import FOREVER, Accumulator, PartitionQueue
-from strandline.client.producer.batch import Acknowledged, Batch
+from strandline.client.producer.accumulator import FOREVER, Accumulator
+from strandline.client.producer.batch import Acknowledged, Batch, PartitionQueue
 from strandline.client.producer.delivery import Delivery, RetrySettings
 from strandline.client.producer.producer_id import Identity
 from strandline.client.producer.record_encoder import encode_body, seal

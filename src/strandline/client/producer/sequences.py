@@ -23,8 +23,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode
-from strandline.client.producer.accumulator import PartitionQueue
-from strandline.client.producer.batch import Batch
+from strandline.client.producer.batch import Batch, PartitionQueue
 from strandline.wire.record_batch import next_sequence
 
 # How many batches per producer and partition a broker remembers.

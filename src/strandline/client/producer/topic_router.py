@@ -8,7 +8,7 @@ from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ConfigError, KafkaError, UnknownTopicError
 from strandline.client.net.cluster import Cluster
 from strandline.client.net.metadata import TopicInfo
-from strandline.client.producer.accumulator import PartitionQueue
+from strandline.client.producer.batch import PartitionQueue
 from strandline.client.producer.partitioners import (
     Partitioner,
     RoundRobin,
