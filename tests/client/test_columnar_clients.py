@@ -23,7 +23,7 @@ from tests.client.consuming import fill, make_topic, member, new_group, read
 from tests.client.reading import read_all, run
 
 pa = pytest.importorskip("pyarrow")
-consuming = pytest.importorskip("strandline.client.columnar.consuming")
+consuming = pytest.importorskip("strandline.client.consumer.poll_table")
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 

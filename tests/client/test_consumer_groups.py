@@ -9,7 +9,7 @@ import pytest
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Consumer
-from strandline.client.consumer.group.member import RebalanceListener
+from strandline.client.consumer.group.callbacks import RebalanceListener
 from strandline.client.errors import CommitFailedError
 from tests.client.consuming import QUICK, fill, make_topic, member, new_group, pollers, read, values
 from tests.client.reading import run

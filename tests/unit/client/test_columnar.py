@@ -14,9 +14,9 @@ pa = pytest.importorskip("pyarrow")
 
 from strandline.client.columnar import kernels as plain  # noqa: E402
 from strandline.client.columnar.compiled import Kernels, kernels  # noqa: E402
-from strandline.client.columnar.reading import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, table_of  # noqa: E402
+from strandline.client.columnar.table_decoder import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, table_of  # noqa: E402
+from strandline.client.columnar.table_encoder import RecordTooLarge, TableColumns, batches_of, partitions_of  # noqa: E402
 from strandline.client.columnar.warming import warm_up  # noqa: E402
-from strandline.client.columnar.writing import RecordTooLarge, TableColumns, batches_of, partitions_of  # noqa: E402
 from strandline.client.producer.partitioners import murmur2, partition_for_key  # noqa: E402
 from strandline.client.producer.record_encoder import seal  # noqa: E402
 from strandline.wire.record_batch import (  # noqa: E402

@@ -85,13 +85,6 @@ def check(code: int, message: str | None = None, what: str = "") -> None:
         raise error
 
 
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        found.setdefault(topic, []).append(partition)
-    return found
-
-
 class AdminCalls:
     """A connection to the cluster, and calls that are repeated until they succeed or time is over."""
 

@@ -9,9 +9,10 @@ from typing import Literal
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
-from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.admin.calls import AdminCalls, check, failure, outcome
 from strandline.client.errors import KafkaError
 from strandline.client.net.connections import VERSIONS_REQUEST, Node
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k18_api_versions import ApiVersionsResponse
 from strandline.wire.api.k35_describe_log_dirs import (
     DescribableLogDirTopic,
@@ -182,7 +183,7 @@ class ClusterAdmin(AdminCalls):
         wanted = None
         if partitions is not None:
             wanted = tuple(
-                TopicPartitions(topic=topic, partitions=tuple(numbers))
+                TopicPartitions(topic=topic, partitions=numbers)
                 for topic, numbers in by_topic(partitions).items()
             )
         request = ElectLeadersRequest(
@@ -243,7 +244,7 @@ class ClusterAdmin(AdminCalls):
         wanted = None
         if partitions is not None:
             wanted = tuple(
-                ListPartitionReassignmentsTopics(name=topic, partition_indexes=tuple(numbers))
+                ListPartitionReassignmentsTopics(name=topic, partition_indexes=numbers)
                 for topic, numbers in by_topic(partitions).items()
             )
         request = ListPartitionReassignmentsRequest(timeout_ms=self._timeout_ms(deadline), topics=wanted)

@@ -9,8 +9,9 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.admin.calls import AdminCalls, check, failure, outcome
 from strandline.client.errors import KafkaError, UnsupportedVersionError, error_for
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -323,13 +324,13 @@ def _assignment(data: bytes) -> tuple[TopicPartition, ...]:
 
 
 def _fetch_request(
-    group_id: str, wanted: dict[str, list[int]] | None, require_stable: bool, version: int
+    group_id: str, wanted: dict[str, tuple[int, ...]] | None, require_stable: bool, version: int
 ) -> OffsetFetchRequest:
     if version >= _FETCH_GROUPS_VERSION:
         topics = None
         if wanted is not None:
             topics = tuple(
-                OffsetFetchRequestTopics(name=name, partition_indexes=tuple(numbers))
+                OffsetFetchRequestTopics(name=name, partition_indexes=numbers)
                 for name, numbers in wanted.items()
             )
         return OffsetFetchRequest(
@@ -338,8 +339,7 @@ def _fetch_request(
     old = None
     if wanted is not None:
         old = tuple(
-            OffsetFetchRequestTopic(name=name, partition_indexes=tuple(numbers))
-            for name, numbers in wanted.items()
+            OffsetFetchRequestTopic(name=name, partition_indexes=numbers) for name, numbers in wanted.items()
         )
     return OffsetFetchRequest(group_id=group_id, topics=old, require_stable=require_stable)
 

@@ -8,9 +8,10 @@ from functools import partial
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.admin.calls import AdminCalls, check, failure, outcome
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.net.coordinators import TRANSACTION
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from strandline.wire.api.k27_write_txn_markers import (
     WritableTxnMarker,
@@ -71,7 +72,7 @@ class ProducerAdmin(AdminCalls):
             for node_id, led in (await self._leaders(wanted, deadline)).items():
                 request = DescribeProducersRequest(
                     topics=tuple(
-                        TopicRequest(name=name, partition_indexes=tuple(numbers))
+                        TopicRequest(name=name, partition_indexes=numbers)
                         for name, numbers in by_topic(led).items()
                     )
                 )

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.admin.calls import AdminCalls, check, failure, outcome
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.net.metadata import Metadata, TopicInfo
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k02_list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

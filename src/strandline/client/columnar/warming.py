@@ -6,8 +6,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from strandline.client.columnar.compiled import Kernels, kernels
-from strandline.client.columnar.reading import table_of
-from strandline.client.columnar.writing import TableColumns, batches_of
+from strandline.client.columnar.table_decoder import table_of
+from strandline.client.columnar.table_encoder import TableColumns, batches_of
 from strandline.wire.record_batch import Record, build_batch, read_header
 
 

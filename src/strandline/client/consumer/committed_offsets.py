@@ -19,7 +19,6 @@ from typing import Final, NamedTuple
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicPartition
 from strandline.base.waiting import within
-from strandline.client.consumer.group.assignors import by_topic
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import (
     CommitFailedError,
@@ -32,6 +31,7 @@ from strandline.client.errors import (
 from strandline.client.net.cluster import Cluster
 from strandline.client.net.connections import NodeConnection
 from strandline.client.net.coordinators import GROUP, MOVED
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

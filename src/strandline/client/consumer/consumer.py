@@ -25,7 +25,8 @@ from strandline.base.topics import invalid_topic_name
 from strandline.client.config.config import ClientConfig
 from strandline.client.consumer.engine import ConsumerEngine
 from strandline.client.consumer.fetch_buffer import Deserializers
-from strandline.client.consumer.group.member import GroupMetadata, RebalanceListener
+from strandline.client.consumer.group.callbacks import RebalanceListener
+from strandline.client.consumer.group.member import GroupMetadata
 from strandline.client.consumer.interceptors import ConsumerInterceptors
 from strandline.client.consumer.log_offsets import EARLIEST, LATEST, OffsetAndTimestamp
 from strandline.client.consumer.record_decoder import ConsumerRecord
@@ -355,7 +356,7 @@ class Consumer:
         """Like `poll`, as a pyarrow RecordBatch of whole batches: topic, partition, offset, timestamp, key, value and
         headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of the last
         batch. Deserializers do not apply."""
-        from strandline.client.columnar.consuming import to_table
+        from strandline.client.consumer.poll_table import to_table
 
         engine = self._open()
         if self._unread_start < len(self._unread):

@@ -24,12 +24,13 @@ from typing import Final, TypeVar
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.base.waiting import within
 from strandline.client.config.config import ClientConfig
+from strandline.client.consumer.background_task import Ongoing
 from strandline.client.consumer.commits import Commits
 from strandline.client.consumer.committed_offsets import Membership, NoMember, Offsets
 from strandline.client.consumer.fetch_buffer import Deserializers, FetchBuffer
 from strandline.client.consumer.fetcher import Fetcher
 from strandline.client.consumer.group.assignors import Assignor
-from strandline.client.consumer.group.member import Member, Ongoing
+from strandline.client.consumer.group.member import Member
 from strandline.client.consumer.log_offsets import LogOffsets
 from strandline.client.consumer.positions import Positions
 from strandline.client.consumer.subscription import Mode, Subscription

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
@@ -26,7 +27,8 @@ from strandline.client.errors import KafkaError, SerializationError, error_for
 from strandline.wire.api.k01_fetch import AbortedTransaction
 from strandline.wire.record_batch import BatchHeader, CorruptBatch
 
-BatchPart = tuple[str, int, int, BatchHeader, memoryview]
+if TYPE_CHECKING:
+    from strandline.client.columnar.table_decoder import BatchPart
 
 
 class Deserializers:

@@ -14,10 +14,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.group.assignors import by_topic
 from strandline.client.consumer.subscription import NO_EPOCH, UNKNOWN_OFFSET
 from strandline.client.errors import KafkaError, KafkaTimeoutError, UnknownTopicError, error_for
 from strandline.client.net.cluster import Cluster
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k02_list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

@@ -15,14 +15,13 @@ from typing import Any, Final, NamedTuple
 
 from strandline.base.buffers import Buffer
 from strandline.client.consumer.uniform_run_decoder import RUN_MIN, extend_run
-from strandline.wire import compression
 from strandline.wire.api.k01_fetch import AbortedTransaction
 from strandline.wire.record_batch import (
-    HEADER_BYTES,
     MAGIC,
     BatchHeader,
     CorruptBatch,
     Header,
+    body_of,
     checksum,
     headers_in,
     read_varint,
@@ -108,15 +107,6 @@ def next_offset(data: Buffer) -> int | None:
     for _, header in headers_in(data):
         found = header.next_offset
     return found
-
-
-def body_of(header: BatchHeader, batch: memoryview) -> Buffer:
-    """The records' bytes, decompressed; uncompressed ones are not copied."""
-    body = batch[HEADER_BYTES:]
-    try:
-        return body if header.codec == compression.NONE else compression.decompress(header.codec, body)
-    except compression.CompressionError as error:
-        raise CorruptBatch(f"records of the batch at offset {header.base_offset}: {error}") from error
 
 
 def records_of(

@@ -15,8 +15,8 @@ from strandline.client.net.connections import Node
 from strandline.client.producer import sequences
 from strandline.client.producer.accumulator import Accumulator
 from strandline.client.producer.batch import Acknowledged, Batch
+from strandline.client.producer.idempotence import Identity
 from strandline.client.producer.produce_response import STALE_METADATA, Verdict, leaves_doubt, verdict
-from strandline.client.producer.producer_id import Identity
 from strandline.client.producer.record_encoder import seal
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k00_produce import PartitionProduceResponse, ProduceResponse

@@ -31,8 +31,8 @@ from strandline.client.net.metadata import PartitionInfo
 from strandline.client.producer.accumulator import Accumulator
 from strandline.client.producer.append import Headers, Intake
 from strandline.client.producer.batch import Batch, RecordMetadata, RecordPromise
+from strandline.client.producer.idempotence import Identity
 from strandline.client.producer.metrics import producer_metrics
-from strandline.client.producer.producer_id import Identity
 from strandline.client.producer.sender import Sender
 from strandline.client.producer.serializing import Interceptors, serialized
 from strandline.client.producer.settings import accumulator_settings, sender_settings, serializer_setting
@@ -45,7 +45,7 @@ from strandline.wire.record_batch import HEADER_BYTES
 if TYPE_CHECKING:
     import pyarrow
 
-    from strandline.client.columnar.producing import SentTable
+    from strandline.client.producer.send_table import SentTable
 
 
 class Producer:
@@ -276,7 +276,7 @@ class Producer:
         `key`, `value`, `timestamp`, `headers` and `partition` name the columns; without, those called key, value and
         headers are used. Rows with a key go where `send` would put them. Serializers and interceptors do not apply.
         """
-        from strandline.client.columnar.producing import send_table  # needs the extra strandline[columnar]
+        from strandline.client.producer.send_table import send_table  # needs the extra strandline[columnar]
 
         return await send_table(self, self._world, topic, table, columns)
 

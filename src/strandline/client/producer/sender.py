@@ -27,7 +27,7 @@ from strandline.client.producer import sequences
 from strandline.client.producer.accumulator import FOREVER, Accumulator
 from strandline.client.producer.batch import Acknowledged, Batch, PartitionQueue
 from strandline.client.producer.delivery import Delivery, RetrySettings
-from strandline.client.producer.producer_id import Identity
+from strandline.client.producer.idempotence import Identity
 from strandline.client.producer.record_encoder import encode_body, seal
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k00_produce import (

@@ -7,6 +7,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, is_retriable
 from strandline.base.ids import TopicPartition
+from strandline.client.net.partitions import by_topic
 from strandline.client.producer.sequences import ProducerIdentity
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import (
@@ -36,16 +37,13 @@ def init_request(transactional_id: str, timeout_ms: int, before: ProducerIdentit
 def add_partitions_request(
     transactional_id: str, identity: ProducerIdentity, partitions: Iterable[TopicPartition]
 ) -> AddPartitionsToTxnRequest:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        by_topic.setdefault(topic, []).append(partition)
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transactional_id,
         v3_and_below_producer_id=identity.producer_id,
         v3_and_below_producer_epoch=identity.epoch,
         v3_and_below_topics=tuple(
-            AddPartitionsToTxnTopic(name=name, partitions=tuple(numbers))
-            for name, numbers in by_topic.items()
+            AddPartitionsToTxnTopic(name=name, partitions=numbers)
+            for name, numbers in by_topic(partitions).items()
         ),
     )
 
@@ -78,10 +76,10 @@ def txn_offset_commit_request(
 ) -> TxnOffsetCommitRequest:
     """`group` may be an object with generation_id, member_id and group_instance_id, which fence a member that is no
     longer one; an id alone fences nobody."""
-    by_topic: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+    topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), where in offsets.items():
         epoch = getattr(where, "leader_epoch", None)
-        by_topic.setdefault(topic, []).append(
+        topics.setdefault(topic, []).append(
             TxnOffsetCommitRequestPartition(
                 partition_index=partition,
                 committed_offset=where if isinstance(where, int) else where.offset,
@@ -98,8 +96,7 @@ def txn_offset_commit_request(
         member_id=getattr(group, "member_id", ""),
         group_instance_id=getattr(group, "group_instance_id", None),
         topics=tuple(
-            TxnOffsetCommitRequestTopic(name=name, partitions=tuple(found))
-            for name, found in by_topic.items()
+            TxnOffsetCommitRequestTopic(name=name, partitions=tuple(found)) for name, found in topics.items()
         ),
     )
 

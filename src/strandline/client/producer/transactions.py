@@ -34,7 +34,7 @@ from strandline.client.net.cluster import Cluster
 from strandline.client.net.coordinators import GROUP, MOVED, TRANSACTION
 from strandline.client.producer import sequences
 from strandline.client.producer.batch import PartitionQueue
-from strandline.client.producer.producer_id import Identity
+from strandline.client.producer.idempotence import Identity
 from strandline.client.producer.sequences import ProducerIdentity
 from strandline.client.producer.transaction_requests import (
     add_offsets_request,

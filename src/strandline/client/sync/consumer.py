@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.consumer import Consumer as Engine
-from strandline.client.consumer.group.member import RebalanceListener
+from strandline.client.consumer.group.callbacks import RebalanceListener
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import ClosedError

@@ -23,7 +23,7 @@ from strandline.client.sync.producer_queue import AHEAD_COUNT_MAX, ProducerLine,
 if TYPE_CHECKING:
     import pyarrow
 
-    from strandline.client.columnar.producing import SentTable
+    from strandline.client.producer.send_table import SentTable
 
 
 class SendResult:

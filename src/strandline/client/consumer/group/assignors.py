@@ -10,7 +10,7 @@ group.instance.id or member id; topics by name. The sticky ones are in `assignor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -105,11 +105,3 @@ class RoundRobinAssignor:
 
 def all_partitions(counts: Mapping[str, int]) -> list[TopicPartition]:
     return [TopicPartition(topic, index) for topic in sorted(counts) for index in range(counts[topic])]
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
-    """Partitions grouped under their topics, in the order in which they come."""
-    found: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        found.setdefault(topic, []).append(index)
-    return {topic: tuple(indexes) for topic, indexes in found.items()}

@@ -33,15 +33,11 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
+from strandline.client.consumer.background_task import Ongoing
 from strandline.client.consumer.committed_offsets import Membership, NoMember
 from strandline.client.consumer.group.assignors import NO_GENERATION, Assignment, Assignor
-from strandline.client.consumer.group.member import (
-    Announcements,
-    CommitBeforeRevocation,
-    GroupLink,
-    Ongoing,
-    R,
-)
+from strandline.client.consumer.group.callbacks import Announcements
+from strandline.client.consumer.group.member import CommitBeforeRevocation, GroupLink, R
 from strandline.client.consumer.group.messages import (
     decode_assignment,
     decode_member,

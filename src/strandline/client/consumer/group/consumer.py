@@ -24,11 +24,12 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition, uuid_text
 from strandline.base.waiting import within
 from strandline.client.consumer.committed_offsets import Membership, NoMember
-from strandline.client.consumer.group.assignors import by_topic
-from strandline.client.consumer.group.member import Announcements, CommitBeforeRevocation, GroupLink
+from strandline.client.consumer.group.callbacks import Announcements
+from strandline.client.consumer.group.member import CommitBeforeRevocation, GroupLink
 from strandline.client.consumer.subscription import Mode, Subscription
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.net.cluster import Cluster
+from strandline.client.net.partitions import by_topic
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.group.assignors import GroupMember, by_topic
+from strandline.client.consumer.group.assignors import GroupMember
+from strandline.client.net.partitions import by_topic
 from strandline.wire.codec import decode, encode_into
 from strandline.wire.records.consumer_protocol import (
     ConsumerProtocolAssignment,

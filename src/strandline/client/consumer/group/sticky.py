@@ -28,8 +28,8 @@ from strandline.client.consumer.group.assignors import (
     RangeAssignor,
     RoundRobinAssignor,
     all_partitions,
-    by_topic,
 )
+from strandline.client.net.partitions import by_topic
 from strandline.wire.codec import DecodeError, decode, encode
 from strandline.wire.schema import Message, Struct, array, field, int32, string
 

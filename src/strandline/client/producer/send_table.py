@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from strandline.client.columnar.compiled import kernels
-from strandline.client.columnar.writing import BatchBody, RecordTooLarge, TableColumns, batches_of
+from strandline.client.columnar.table_encoder import BatchBody, RecordTooLarge, TableColumns, batches_of
 from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ConfigError, KafkaError, RecordTooLargeError, SerializationError
 from strandline.client.producer.batch import Batch

@@ -24,8 +24,7 @@ from strandline.client.columnar.kernels import (
     ROWS,
     STATE_SIZE,
 )
-from strandline.client.consumer.record_decoder import body_of
-from strandline.wire.record_batch import BatchHeader, CorruptBatch
+from strandline.wire.record_batch import BatchHeader, CorruptBatch, body_of
 
 HEADER_TYPE: Final = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])
 SCHEMA: Final = pa.schema(
@@ -47,11 +46,13 @@ RECORD_BYTES_MIN: Final = 7
 # Offsets within a binary column have 32 bits.
 COLUMN_BYTES_MAX: Final = (1 << 31) - 1
 
-Part = tuple[str, int, int, BatchHeader, memoryview]
+BatchPart = tuple[str, int, int, BatchHeader, memoryview]
 """Topic, partition, the position to read from, a batch's header and its bytes."""
 
 
-def table_of(parts: Sequence[Part], kernels: Kernels, with_timestamp_type: bool = False) -> pa.RecordBatch:
+def table_of(
+    parts: Sequence[BatchPart], kernels: Kernels, with_timestamp_type: bool = False
+) -> pa.RecordBatch:
     """The records of these batches from their positions on. Raises CorruptBatch."""
     bodies = [body_of(header, batch) for _, _, _, header, batch in parts]
     rows = 0

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from strandline.base.errors import ErrorCode
 from strandline.client.columnar.compiled import kernels
-from strandline.client.columnar.reading import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, table_of
-from strandline.client.consumer.fetch_buffer import BatchPart
+from strandline.client.columnar.table_decoder import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, BatchPart, table_of
 from strandline.client.errors import error_for
 from strandline.client.world import ClientWorld
 from strandline.wire.record_batch import CorruptBatch
