@@ -12,7 +12,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from strandline.client import Admin, Consumer, Producer
-from strandline.client.deadletter import DeadLetters, redrive
+from strandline.client.deadletter import DeadLetters
+from strandline.client.deadletter.redrive import redrive
 from strandline.client.errors import KafkaError
 
 TOPIC = "tour-orders"

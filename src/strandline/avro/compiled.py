@@ -32,7 +32,7 @@ _CALLED: Final = ("read_decimals", "decode_values")
 
 
 @dataclass(frozen=True, slots=True)
-class Kernels:
+class AvroKernels:
     """`view` turns a numpy array into what the functions index: itself, or a memoryview for plain Python, whose
     integers do not overflow."""
 
@@ -42,12 +42,12 @@ class Kernels:
 
 
 @cache
-def kernels(compiled: bool | None = None) -> Kernels:
+def kernels(compiled: bool | None = None) -> AvroKernels:
     """The compiled ones if numba is there, or those that are asked for."""
     if compiled is None:
         compiled = util.find_spec("numba") is not None
     if not compiled:
-        return Kernels(memoryview, plain_kernels.decode_values, plain_kernels.read_decimals)
+        return AvroKernels(memoryview, plain_kernels.decode_values, plain_kernels.read_decimals)
     from numba import njit
 
     module = second_copy(plain_kernels)
@@ -55,4 +55,4 @@ def kernels(compiled: bool | None = None) -> Kernels:
         # As calls, small functions would cost more than what they do: arrays are passed as seven values each.
         compiler = njit(cache=True, nogil=True, forceinline=name not in _CALLED)
         setattr(module, name, compiler(getattr(module, name)))
-    return Kernels(lambda array: array, module.decode_values, module.read_decimals)
+    return AvroKernels(lambda array: array, module.decode_values, module.read_decimals)

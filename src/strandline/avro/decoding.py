@@ -14,17 +14,17 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from strandline.avro.compiled import Kernels, kernels
+from strandline.avro.compiled import AvroKernels, kernels
 from strandline.avro.kernels import ERRORS, LIMBS
 from strandline.avro.program import (
-    Constant,
-    Leaf,
-    Output,
-    Repeated,
-    Struct,
+    ConstantColumn,
+    LeafColumn,
+    OutputColumn,
+    RepeatedColumn,
+    StructColumn,
     compile_program,
 )
-from strandline.avro.schema import Record
+from strandline.avro.schema import RecordType
 
 # How words become a column of numpy, by the kind that was read.
 _WORDS: Final[dict[str, Any]] = {
@@ -41,11 +41,11 @@ class AvroDecoder:
     """Of values that were written with one schema, into columns of the same or another one."""
 
     def __init__(
-        self, writer: Record, reader: Record | None = None, *, chosen: Kernels | None = None
+        self, writer: RecordType, reader: RecordType | None = None, *, avro_kernels: AvroKernels | None = None
     ) -> None:
         """Raises CannotResolveError."""
         self._program = compile_program(writer, reader)
-        self._kernels = chosen or kernels()
+        self._kernels = avro_kernels or kernels()
         self._code = _numbers(self._program.code)
         self._tables = _numbers(self._program.tables or (0,))
 
@@ -78,7 +78,7 @@ class AvroDecoder:
             counts = empty.state[: program.columns]
         columns = _Columns(counts, program.has_spans)
         self._walk(rows, columns, errors, places, writes=True, checks_text=checks_text)
-        return _Assembly(columns, rows.data, self._kernels).struct(program.root, rows.count)
+        return _ColumnAssembler(columns, rows.data, self._kernels).struct(program.root, rows.count)
 
     def _walk(
         self,
@@ -169,33 +169,33 @@ class _Columns:
         return int(self.state[len(self.room) + column])
 
 
-class _Assembly:
+class _ColumnAssembler:
     """Arrow's columns over what the kernels have written."""
 
-    def __init__(self, columns: _Columns, data: Any, chosen: Kernels) -> None:
+    def __init__(self, columns: _Columns, data: Any, avro_kernels: AvroKernels) -> None:
         self._columns = columns
         self._data = data
-        self._kernels = chosen
+        self._kernels = avro_kernels
 
-    def struct(self, of: Struct, rows: int) -> Any:
+    def struct(self, of: StructColumn, rows: int) -> Any:
         children = [self._output(each, rows) for each in of.children]
         bits = None if of.column < 0 else self._columns.validity_of(of.column)
         return pa.Array.from_buffers(of.type, rows, [bits], children=children)
 
-    def _output(self, of: Output, rows: int) -> Any:
+    def _output(self, of: OutputColumn, rows: int) -> Any:
         match of:
-            case Constant(value=None):
+            case ConstantColumn(value=None):
                 return pa.nulls(rows, of.type)
-            case Constant():
+            case ConstantColumn():
                 return pa.repeat(of.value, rows)
-            case Struct():
+            case StructColumn():
                 return self.struct(of, rows)
-            case Repeated():
+            case RepeatedColumn():
                 return self._repeated(of, rows)
-            case Leaf():
+            case LeafColumn():
                 return self._leaf(of, rows)
 
-    def _repeated(self, of: Repeated, rows: int) -> Any:
+    def _repeated(self, of: RepeatedColumn, rows: int) -> Any:
         ends = np.zeros(rows + 1, np.int32)
         ends[1:] = self._columns.words_of(of.column)
         items = self._columns.items_of(of.column)
@@ -207,7 +207,7 @@ class _Assembly:
         buffers = [self._columns.validity_of(of.column), pa.py_buffer(ends)]
         return pa.Array.from_buffers(of.type, rows, buffers, children=[inner])
 
-    def _leaf(self, of: Leaf, rows: int) -> Any:
+    def _leaf(self, of: LeafColumn, rows: int) -> Any:
         bits = self._columns.validity_of(of.column)
         words = self._columns.words_of(of.column)
         if of.read_as == "decimal":
@@ -228,7 +228,7 @@ class _Assembly:
             found = words
         return pa.Array.from_buffers(of.type, rows, [bits, pa.py_buffer(np.ascontiguousarray(found))])
 
-    def _spans(self, of: Leaf, rows: int, bits: Any) -> Any:
+    def _spans(self, of: LeafColumn, rows: int, bits: Any) -> Any:
         """Bytes or text. Positions never go back from row to row, so the values and the gaps between them are the
         elements of one binary column, of which every second is taken."""
         if rows == 0:
@@ -245,7 +245,7 @@ class _Assembly:
         found = pa.Array.from_buffers(pa.binary(), rows, [bits, ends, data])
         return found.cast(of.type)
 
-    def _decimals(self, of: Leaf, rows: int, bits: Any) -> Any:
+    def _decimals(self, of: LeafColumn, rows: int, bits: Any) -> Any:
         out = np.empty(rows * LIMBS, np.uint32)
         view = self._kernels.view
         spans = self._columns.words_of(of.column), self._columns.sizes_of(of.column)

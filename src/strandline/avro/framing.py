@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from strandline.avro.decoding import AvroDecoder
 from strandline.avro.program import arrow_type
-from strandline.avro.schema import AvroSource, Record, read_schema
+from strandline.avro.schema import AvroSource, RecordType, read_schema
 
 FRAME_BYTES: Final = 5
 _NO_FRAME: Final = -1
@@ -34,7 +34,7 @@ def decoder_of(source: AvroSource) -> AvroDecoder | FramedDecoder:
 class FramedDecoder:
     """Of values each of which says its schema's number."""
 
-    def __init__(self, reader: Record, writers: dict[int, Record]) -> None:
+    def __init__(self, reader: RecordType, writers: dict[int, RecordType]) -> None:
         self.type = arrow_type(reader)
         self._decoders = {number: AvroDecoder(writer, reader) for number, writer in writers.items()}
 

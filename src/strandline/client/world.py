@@ -34,9 +34,9 @@ class ClientWorld:
 
 def real_world() -> ClientWorld:
     """Sockets, clocks and threads of this machine, for the running loop."""
-    found = import_module(_REAL_WORLD).client_world()
-    assert isinstance(found, ClientWorld)
-    return found
+    world = import_module(_REAL_WORLD).client_world()
+    assert isinstance(world, ClientWorld)
+    return world
 
 
 def loop_thread() -> Any:

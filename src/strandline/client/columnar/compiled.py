@@ -34,7 +34,7 @@ _NAMES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kernels:
+class RecordKernels:
     """`view` turns a numpy array into what the functions index: itself, or a memoryview for plain Python, whose
     integers do not overflow."""
 
@@ -49,14 +49,14 @@ class Kernels:
 
 
 @cache
-def kernels(compiled: bool | None = None) -> Kernels:
+def kernels(compiled: bool | None = None) -> RecordKernels:
     """The compiled ones if numba is there, or those that are asked for."""
     if compiled is None:
         compiled = util.find_spec("numba") is not None
     return _compiled() if compiled else _collected(plain_kernels, False, memoryview)
 
 
-def _compiled() -> Kernels:
+def _compiled() -> RecordKernels:
     from numba import njit
 
     module = second_copy(plain_kernels)
@@ -89,8 +89,8 @@ def _memcpy() -> Any:
     return copy_bytes
 
 
-def _collected(module: ModuleType, is_compiled: bool, view: Callable[[Any], Any]) -> Kernels:
-    return Kernels(
+def _collected(module: ModuleType, is_compiled: bool, view: Callable[[Any], Any]) -> RecordKernels:
+    return RecordKernels(
         is_compiled,
         view,
         module.decode_records,

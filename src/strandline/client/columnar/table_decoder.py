@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from strandline.base.buffers import Buffer
-from strandline.client.columnar.compiled import Kernels
+from strandline.client.columnar.compiled import RecordKernels
 from strandline.client.columnar.kernels import (
     ERRORS,
     HEADER_KEY_BYTES,
@@ -51,7 +51,7 @@ BatchPart = tuple[str, int, int, BatchHeader, memoryview]
 
 
 def table_of(
-    parts: Sequence[BatchPart], kernels: Kernels, with_timestamp_type: bool = False
+    parts: Sequence[BatchPart], kernels: RecordKernels, with_timestamp_type: bool = False
 ) -> pa.RecordBatch:
     """The records of these batches from their positions on. Raises CorruptBatch."""
     bodies = [body_of(header, batch) for _, _, _, header, batch in parts]
@@ -68,7 +68,7 @@ def table_of(
 
 
 class TableBuilder:
-    def __init__(self, rows_max: int, bytes_max: int, kernels: Kernels) -> None:
+    def __init__(self, rows_max: int, bytes_max: int, kernels: RecordKernels) -> None:
         if bytes_max > COLUMN_BYTES_MAX:
             raise ValueError(f"{bytes_max} bytes are too many for one table")
         self._kernels = kernels
@@ -106,15 +106,15 @@ class TableBuilder:
             header.uses_log_append_time,
         )
         state = self._kernels.view(self._state)
-        found = self._kernels.decode_records(data, batch, position, state, self._record_columns)
-        if found < 0:
-            raise CorruptBatch(f"in the batch at offset {header.base_offset}: {ERRORS[found]}")
+        header_count = self._kernels.decode_records(data, batch, position, state, self._record_columns)
+        if header_count < 0:
+            raise CorruptBatch(f"in the batch at offset {header.base_offset}: {ERRORS[header_count]}")
         last = int(self._state[ROWS])
         self._topics[first:last] = self._topic_numbers.setdefault(topic, len(self._topic_numbers))
         self._partitions[first:last] = partition
         self._timestamp_types.append((last - first, int(header.uses_log_append_time)))
-        if found:
-            self._add_headers(first, last, found, body, data)
+        if header_count:
+            self._add_headers(first, last, header_count, body, data)
 
     def _add_headers(self, first: int, last: int, count: int, body: Buffer, data: Any) -> None:
         have = int(self._state[HEADERS])
@@ -122,15 +122,15 @@ class TableBuilder:
         self._header_value.grow(have, have + count, int(self._state[HEADER_VALUE_BYTES]), len(body))
         view = self._kernels.view
         key, value = self._header_key, self._header_value
-        found = self._kernels.decode_headers(
+        status = self._kernels.decode_headers(
             data,
             first,
             last,
             *map(view, (self._state, self._header_counts, self._header_starts)),
             tuple(map(view, (key.ends, key.data, value.ends, value.valid, value.data))),
         )
-        if found < 0:
-            raise CorruptBatch(f"in a header: {ERRORS[found]}")
+        if status < 0:
+            raise CorruptBatch(f"in a header: {ERRORS[status]}")
 
     def finish(self) -> pa.RecordBatch:
         rows = int(self._state[ROWS])

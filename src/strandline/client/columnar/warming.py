@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from strandline.client.columnar.compiled import Kernels, kernels
+from strandline.client.columnar.compiled import RecordKernels, kernels
 from strandline.client.columnar.table_decoder import table_of
 from strandline.client.columnar.table_encoder import TableColumns, batches_of
 from strandline.wire.record_batch import Record, build_batch, read_header
 
 
-def warm_up(chosen: Kernels | None = None) -> None:
+def warm_up(chosen: RecordKernels | None = None) -> None:
     chosen = chosen or kernels()
     batch = build_batch([Record(0, 0, b"key", b"value", ((b"name", b"content"),))])
     table = table_of([("topic", 0, 0, read_header(batch), memoryview(batch))], chosen)

@@ -9,7 +9,7 @@ from typing import Any
 from strandline.base.waiting import within
 
 
-class Ongoing:
+class BackgroundTask:
     """Work that goes on between polls: a poll waits for it as long as it may, the next one goes on waiting."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ from strandline.client.consumer.interceptors import ConsumerInterceptors
 from strandline.client.consumer.log_offsets import EARLIEST, LATEST, OffsetAndTimestamp
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.settings import assignors_of, deserializer_of
-from strandline.client.consumer.subscription import OffsetAndMetadata, PartitionState, Subscription
+from strandline.client.consumer.subscription import OffsetAndMetadata, SubscriptionState, TopicPartitionState
 from strandline.client.errors import (
     ClosedError,
     ConfigError,
@@ -77,7 +77,7 @@ class Consumer:
         self._records_max = self.config.int("max.poll.records")
         self._counters = Counters()
         self._interceptors = ConsumerInterceptors(self.config.objects("interceptor.classes"), self._counters)
-        self._subscription = Subscription()
+        self._subscription = SubscriptionState()
         self._unread: list[ConsumerRecord] = []  # polled for iteration, and not given yet
         self._unread_start = 0
         self._is_closing = False
@@ -160,8 +160,8 @@ class Consumer:
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Exactly these partitions, without a group's help."""
         self._check_open()
-        wanted = [TopicPartition(*where) for where in partitions]
-        self._subscription.assign_by_hand(wanted)
+        assigned = [TopicPartition(*where) for where in partitions]
+        self._subscription.assign_from_user(assigned)
         self._drop_unread(lambda where: where in self._subscription.partitions)
         self._changed()
 
@@ -169,8 +169,8 @@ class Consumer:
         """Reads nothing, and leaves the group."""
         engine = self._open()
         try:
-            if self._subscription.is_in_group and engine.member is not None:
-                await engine.member.leave(self._deadline(None), "the consumer unsubscribed")
+            if self._subscription.is_in_group and engine.membership is not None:
+                await engine.membership.leave(self._deadline(None), "the consumer unsubscribed")
         finally:  # also if the listener raises
             self._subscription.unsubscribe()
             self._drop_unread(lambda where: False)
@@ -190,7 +190,7 @@ class Consumer:
     def resume(self, *partitions: TopicPartition) -> None:
         for state in self._states(partitions):
             state.is_paused = False
-        self._stir()
+        self._wake()
 
     def paused(self) -> set[TopicPartition]:
         return {where for where, state in self._subscription.partitions.items() if state.is_paused}
@@ -204,14 +204,14 @@ class Consumer:
         if position.offset < 0:
             raise IllegalStateError(None, f"offset {position.offset} is negative")
         self._subscription.set_position(state, position.offset, position.leader_epoch)
-        self._drop_unread(lambda where: where != state.where)
-        self._stir()
+        self._drop_unread(lambda where: where != state.topic_partition)
+        self._wake()
 
     def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
         """For who knows where reading stops: from this offset on nothing is fetched, but for what comes with records
         before it, which polls give all the same. None takes that back; a partition that is assigned anew has none."""
         self._subscription.state(TopicPartition(*partition)).fetch_until = offset
-        self._stir()
+        self._wake()
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         self._seek_to(partitions, EARLIEST)
@@ -229,9 +229,9 @@ class Consumer:
         states = self._states(partitions)
         for state in states:
             self._subscription.request_reset(state, timestamp)
-        moved = {state.where for state in states}
+        moved = {state.topic_partition for state in states}
         self._drop_unread(lambda where: where not in moved)
-        self._stir()
+        self._wake()
 
     async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
         """The offset that is read next; found out first if need be."""
@@ -239,12 +239,12 @@ class Consumer:
         state = self._subscription.state(TopicPartition(*partition))
         deadline = self._deadline(timeout)
         while not state.has_position:
-            await engine.settle(deadline)
+            await engine.await_positions(deadline)
             if not state.has_position and engine.cluster.now() >= deadline:
-                failure = engine.positions.failures.get(state.where)
+                failure = engine.positions.failures.get(state.topic_partition)
                 why = "" if failure is None else f": {failure}"
                 raise KafkaTimeoutError(
-                    None, f"the position of {state.where} was not found in time{why}"
+                    None, f"the position of {state.topic_partition} was not found in time{why}"
                 ) from failure
         return self._unread_position(state)
 
@@ -252,9 +252,9 @@ class Consumer:
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         engine = self._started()
-        wanted = [TopicPartition(*where) for where in partitions]
-        found = await engine.commits.fetch(wanted, self._deadline(timeout))
-        return {where: found.get(where) for where in wanted}
+        requested = [TopicPartition(*where) for where in partitions]
+        offsets = await engine.commits.fetch(requested, self._deadline(timeout))
+        return {where: offsets.get(where) for where in requested}
 
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -271,20 +271,20 @@ class Consumer:
         self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
     ) -> dict[TopicPartition, int]:
         log = self._started().log
-        wanted = dict.fromkeys((TopicPartition(*where) for where in partitions), timestamp)
-        found = await log.by_timestamp(wanted, self._deadline(timeout))
-        return {where: found[where].offset for where in wanted}
+        requested = dict.fromkeys((TopicPartition(*where) for where in partitions), timestamp)
+        offsets = await log.by_timestamp(requested, self._deadline(timeout))
+        return {where: offsets[where].offset for where in requested}
 
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after each time; None where there is none."""
         log = self._started().log
-        wanted = {TopicPartition(*where): timestamp for where, timestamp in timestamps.items()}
-        if any(timestamp < 0 for timestamp in wanted.values()):
+        requested = {TopicPartition(*where): timestamp for where, timestamp in timestamps.items()}
+        if any(timestamp < 0 for timestamp in requested.values()):
             raise IllegalStateError(None, "timestamps must not be negative")
-        found = await log.by_timestamp(wanted, self._deadline(timeout))
-        return {where: found[where] if found[where].offset >= 0 else None for where in wanted}
+        offsets = await log.by_timestamp(requested, self._deadline(timeout))
+        return {where: offsets[where] if offsets[where].offset >= 0 else None for where in requested}
 
     def lag(self, partition: TopicPartition) -> int | None:
         """How many offsets lie before the end that can be read, as of the last fetch; None before the first."""
@@ -307,24 +307,24 @@ class Consumer:
             start = self._unread_start
             self._unread_start = min(len(self._unread), start + count)
             return self._unread[start : self._unread_start]
-        return self._given(await engine.poll(timeout, lambda: engine.buffer.take(count)))
+        return self._deliver(await engine.poll(timeout, lambda: engine.buffer.take(count)))
 
     async def getmany(
         self, timeout: float = 0.0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """What `poll` gives, by partition."""
-        found: dict[TopicPartition, list[ConsumerRecord]] = {}
+        by_partition: dict[TopicPartition, list[ConsumerRecord]] = {}
         for record in await self.poll(timeout, max_records):
-            found.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
-        return found
+            by_partition.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
+        return by_partition
 
     async def getone(self) -> ConsumerRecord:
         """The next record, whenever it comes."""
         engine = self._open()
         count = self._records_max
         while self._unread_start >= len(self._unread):
-            found = await engine.poll(_ITERATION_SECONDS, partial(engine.buffer.take, count))
-            self._unread, self._unread_start = self._given(found), 0
+            records = await engine.poll(_ITERATION_SECONDS, partial(engine.buffer.take, count))
+            self._unread, self._unread_start = self._deliver(records), 0
         self._unread_start += 1
         return self._unread[self._unread_start - 1]
 
@@ -372,9 +372,9 @@ class Consumer:
         self._counters.add("records-consumed-total", table.num_rows)
         return table
 
-    def _given(self, found: list[ConsumerRecord]) -> list[ConsumerRecord]:
-        self._counters.add("records-consumed-total", len(found))
-        return self._interceptors.on_consume(found)
+    def _deliver(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+        self._counters.add("records-consumed-total", len(records))
+        return self._interceptors.on_consume(records)
 
     # Committing
 
@@ -402,10 +402,10 @@ class Consumer:
         if offsets is None:
             return self._consumed()
         return {
-            TopicPartition(*where): given
-            if isinstance(given, OffsetAndMetadata)
-            else OffsetAndMetadata(given)
-            for where, given in offsets.items()
+            TopicPartition(*where): offset
+            if isinstance(offset, OffsetAndMetadata)
+            else OffsetAndMetadata(offset)
+            for where, offset in offsets.items()
         }
 
     # The group
@@ -414,40 +414,40 @@ class Consumer:
     def group_metadata(self) -> GroupMetadata:
         """What a transactional producer needs for send_offsets_to_transaction."""
         engine = self._started()
-        if engine.member is None:
+        if engine.membership is None:
             raise ConfigError("there is no group: set group.id", key="group.id")
         return GroupMetadata(self.config.text("group.id"), *engine.last_identity)
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
-        member = self._started().member
-        if member is not None:
-            member.enforce_rebalance(reason)
+        membership = self._started().membership
+        if membership is not None:
+            membership.enforce_rebalance(reason)
 
     def metrics(self) -> dict[str, float]:
         """Counters by Kafka's names, and the lag of each partition."""
-        found: dict[str, float] = dict(self._counters.values)
+        metrics: dict[str, float] = dict(self._counters.values)
         lags = {where: self.lag(where) for where in self._subscription.partitions}
-        found |= {f"records-lag.{where}": lag for where, lag in lags.items() if lag is not None}
-        found["records-lag-max"] = max((lag for lag in lags.values() if lag is not None), default=0)
-        found["assigned-partitions"] = len(self._subscription.partitions)
+        metrics |= {f"records-lag.{where}": lag for where, lag in lags.items() if lag is not None}
+        metrics["records-lag-max"] = max((lag for lag in lags.values() if lag is not None), default=0)
+        metrics["assigned-partitions"] = len(self._subscription.partitions)
         if self._engine is not None:
-            found["buffered-bytes"] = self._engine.buffer.size
-        return found
+            metrics["buffered-bytes"] = self._engine.buffer.size
+        return metrics
 
     # Inside
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Positions, without what an iteration has not given yet."""
-        found = self._subscription.positions()
+        offsets = self._subscription.positions()
         for record in reversed(self._unread[self._unread_start :]):
             where = TopicPartition(record.topic, record.partition)
-            if where in found:
-                found[where] = OffsetAndMetadata(record.offset, "", record.leader_epoch)
-        return found
+            if where in offsets:
+                offsets[where] = OffsetAndMetadata(record.offset, "", record.leader_epoch)
+        return offsets
 
-    def _unread_position(self, state: PartitionState) -> int:
+    def _unread_position(self, state: TopicPartitionState) -> int:
         for record in self._unread[self._unread_start :]:
-            if (record.topic, record.partition) == state.where:
+            if (record.topic, record.partition) == state.topic_partition:
                 return record.offset
         return state.position
 
@@ -459,7 +459,7 @@ class Consumer:
         ]
         self._unread_start = 0
 
-    def _states(self, partitions: Iterable[TopicPartition]) -> list[PartitionState]:
+    def _states(self, partitions: Iterable[TopicPartition]) -> list[TopicPartitionState]:
         """Of these partitions, or of all where none is named."""
         named = [TopicPartition(*where) for where in partitions]
         return [self._subscription.state(where) for where in named or self._subscription.partitions]
@@ -488,6 +488,6 @@ class Consumer:
         if self._engine is not None:
             self._engine.subscription_changed()
 
-    def _stir(self) -> None:
+    def _wake(self) -> None:
         if self._engine is not None:
-            self._engine.stir()
+            self._engine.wake()

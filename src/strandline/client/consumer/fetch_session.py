@@ -21,7 +21,7 @@ _FIRST_EPOCH = 0
 _EPOCH_MAX = 0x7FFFFFFF
 
 
-class Wanted(NamedTuple):
+class FetchRequestPartition(NamedTuple):
     """What one partition of a fetch asks for."""
 
     topic_id: bytes
@@ -31,43 +31,45 @@ class Wanted(NamedTuple):
     bytes_max: int
 
 
-class Plan(NamedTuple):
+class FetchRequestData(NamedTuple):
     session_id: int
     epoch: int
-    changed: dict[TopicPartition, Wanted]
+    changed: dict[TopicPartition, FetchRequestPartition]
     forgotten: dict[TopicPartition, bytes]  # with the topic's id
 
 
-class FetchSession:
+class FetchSessionHandler:
     """One broker's session, from the asking side."""
 
     def __init__(self) -> None:
         self._session_id = _NO_SESSION
         self._epoch = _FIRST_EPOCH
-        self._known: dict[TopicPartition, Wanted] = {}
+        self._known: dict[TopicPartition, FetchRequestPartition] = {}
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
         return frozenset(self._known)
 
-    def plan(self, wanted: Mapping[TopicPartition, Wanted]) -> Plan:
+    def next_request(
+        self, partitions_to_read: Mapping[TopicPartition, FetchRequestPartition]
+    ) -> FetchRequestData:
         """What the next request says in order to read exactly `wanted`."""
         if self._epoch == _FIRST_EPOCH:
-            self._known = dict(wanted)
-            return Plan(self._session_id, _FIRST_EPOCH, dict(wanted), {})
-        changed: dict[TopicPartition, Wanted] = {}
+            self._known = dict(partitions_to_read)
+            return FetchRequestData(self._session_id, _FIRST_EPOCH, dict(partitions_to_read), {})
+        changed: dict[TopicPartition, FetchRequestPartition] = {}
         forgotten: dict[TopicPartition, bytes] = {}
         for where, known in self._known.items():
-            new = wanted.get(where)
+            new = partitions_to_read.get(where)
             if new is None or new.topic_id != known.topic_id:
                 forgotten[where] = known.topic_id
-        for where, new in wanted.items():
+        for where, new in partitions_to_read.items():
             if self._known.get(where) != new:
                 changed[where] = new
-        self._known = dict(wanted)
-        return Plan(self._session_id, self._epoch, changed, forgotten)
+        self._known = dict(partitions_to_read)
+        return FetchRequestData(self._session_id, self._epoch, changed, forgotten)
 
-    def answered(self, error_code: int, session_id: int) -> None:
+    def handle_response(self, error_code: int, session_id: int) -> None:
         if error_code != ErrorCode.NONE:
             lost = error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
             self._session_id = _NO_SESSION if lost else self._session_id
@@ -79,5 +81,5 @@ class FetchSession:
         else:
             self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
 
-    def failed(self) -> None:
+    def handle_error(self) -> None:
         self._epoch = _FIRST_EPOCH

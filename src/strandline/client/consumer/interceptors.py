@@ -21,16 +21,16 @@ class ConsumerInterceptors:
         self._counters = counters
 
     def on_consume(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
-        for act in self._on_consume:
+        for intercept in self._on_consume:
             try:
-                records = act(records)
+                records = intercept(records)
             except Exception:
                 self._counters.add("interceptor-failed-total")
         return records
 
     def on_commit(self, offsets: Offsets) -> None:
-        for act in self._on_commit:
+        for intercept in self._on_commit:
             try:
-                act(dict(offsets))
+                intercept(dict(offsets))
             except Exception:
                 self._counters.add("interceptor-failed-total")

@@ -49,7 +49,7 @@ class ConsumerRecord(NamedTuple):
     leader_epoch: int
 
 
-class Columns(NamedTuple):
+class RecordColumns(NamedTuple):
     """The fields of a batch's records, one list each."""
 
     offsets: list[int]
@@ -103,10 +103,10 @@ def _control_kind(header: BatchHeader, batch: memoryview) -> int:
 
 def next_offset(data: Buffer) -> int | None:
     """The offset behind the last whole batch, visible or not; None if there is no whole batch."""
-    found = None
+    end = None
     for _, header in headers_in(data):
-        found = header.next_offset
-    return found
+        end = header.next_offset
+    return end
 
 
 def records_of(
@@ -123,7 +123,7 @@ def records_of(
     columns = columns_of(header, batch)
     if header.base_offset < position:
         first = bisect_left(columns.offsets, position)
-        columns = Columns(*(column[first:] for column in columns))  # type: ignore[arg-type]
+        columns = RecordColumns(*(column[first:] for column in columns))  # type: ignore[arg-type]
     keys: list[Any] = columns.keys
     values: list[Any] = columns.values
     if key_deserializer is not None:
@@ -150,14 +150,14 @@ def records_of(
     )
 
 
-def columns_of(header: BatchHeader, batch: memoryview) -> Columns:
+def columns_of(header: BatchHeader, batch: memoryview) -> RecordColumns:
     data = bytes(body_of(header, batch))
     count = header.record_count
     if count < 0:
         raise CorruptBatch(f"a batch with {count} records")
-    columns = Columns([], [], [], [], [])
+    columns = RecordColumns([], [], [], [], [])
     try:
-        end = _walk(data, count, header.base_offset, header.base_timestamp, columns)
+        end = _decode_into(data, count, header.base_offset, header.base_timestamp, columns)
     except IndexError as error:
         raise CorruptBatch(f"records of the batch at offset {header.base_offset} are cut off") from error
     if end != len(data):
@@ -167,7 +167,9 @@ def columns_of(header: BatchHeader, batch: memoryview) -> Columns:
     return columns
 
 
-def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, columns: Columns) -> int:
+def _decode_into(
+    data: bytes, count: int, base_offset: int, base_timestamp: int, columns: RecordColumns
+) -> int:
     """The hot loop: fills the columns and returns the position behind the last record."""
     add_offset, add_timestamp = columns.offsets.append, columns.timestamps.append
     add_key, add_value, add_headers = columns.keys.append, columns.values.append, columns.headers.append
@@ -231,7 +233,7 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, column
                 p = start + n
             add_value(data[start:p])
         if data[p]:
-            some, p = _headers(data, p, end)
+            some, p = _decode_headers(data, p, end)
             add_headers(some)
         else:
             p += 1
@@ -250,11 +252,11 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, column
     return p
 
 
-def _headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
+def _decode_headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
     count, p = read_varint(data, p)
     if count < 0 or count > end - p:
         raise CorruptBatch(f"{count} headers with {end - p} bytes left in their record")
-    found: list[Header] = []
+    headers: list[Header] = []
     for _ in range(count):
         size, p = read_varint(data, p)
         if not 0 <= size <= end - p:
@@ -264,6 +266,6 @@ def _headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
         size, p = read_varint(data, p)
         if not -1 <= size <= end - p:
             raise CorruptBatch(f"a header's value of {size} bytes with {end - p} left in its record")
-        found.append((key, None if size < 0 else data[p : p + size]))
+        headers.append((key, None if size < 0 else data[p : p + size]))
         p += max(size, 0)
-    return tuple(found), p
+    return tuple(headers), p

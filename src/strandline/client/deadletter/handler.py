@@ -77,14 +77,17 @@ class DeadLetters:
     ) -> None:
         """Settings are the consumer's; those of the producer that differ are in `producer`. A handler is a coroutine
         function, or a plain one, which runs in a thread. Nothing is connected yet."""
-        given = {**(settings or {}), **{name.replace("_", "."): value for name, value in keywords.items()}}
+        settings_by_name = {
+            **(settings or {}),
+            **{name.replace("_", "."): value for name, value in keywords.items()},
+        }
         # Letters keep the bytes as they came, so deserializing is done here and not by the consumer.
-        self._key_deserializer = _deserializer(given, "key.deserializer")
-        self._value_deserializer = _deserializer(given, "value.deserializer")
+        self._key_deserializer = _deserializer(settings_by_name, "key.deserializer")
+        self._value_deserializer = _deserializer(settings_by_name, "value.deserializer")
         if transactional_id is not None:
-            given.setdefault("isolation.level", "read_committed")
+            settings_by_name.setdefault("isolation.level", "read_committed")
         consumer = Consumer(
-            {"enable.auto.commit": False, "auto.offset.reset": "earliest", **given}, world=world
+            {"enable.auto.commit": False, "auto.offset.reset": "earliest", **settings_by_name}, world=world
         )
         if not consumer.config.optional_text("group.id"):
             raise ConfigError("offsets and retry topics belong to a group: set group.id", key="group.id")
@@ -99,10 +102,10 @@ class DeadLetters:
         self._topics = list(topics)
         self._handler = handler
         self._is_async = _is_coroutine_function(handler)
-        self._given_world = world
+        self._injected_world = world
         self._creates_topics = creates_topics
         self._consumer = consumer
-        common = {key.name: given[key.name] for key in COMMON_KEYS if key.name in given}
+        common = {key.name: settings_by_name[key.name] for key in COMMON_KEYS if key.name in settings_by_name}
         self._admin_settings = common
         own = {"transactional.id": transactional_id} if transactional_id else {}
         self.producer = Producer(
@@ -120,9 +123,9 @@ class DeadLetters:
 
     async def start(self) -> None:
         """Creates the retry and dead letter topics that are missing, and joins the group."""
-        self._world = self._given_world or real_world()
+        self._world = self._injected_world or real_world()
         if self._creates_topics:
-            async with Admin(self._admin_settings, world=self._given_world) as admin:
+            async with Admin(self._admin_settings, world=self._injected_world) as admin:
                 await create_topics(admin, self._topics, self.policy)
         await self.producer.start()
         try:
@@ -141,7 +144,7 @@ class DeadLetters:
         self.stop()
         await self._consumer.close()
         await self.producer.close()
-        if self._given_world is None and hasattr(self, "_world"):
+        if self._injected_world is None and hasattr(self, "_world"):
             self._world.close()
 
     async def __aenter__(self) -> DeadLetters:
@@ -185,7 +188,7 @@ class DeadLetters:
                 await self.producer.send_offsets_to_transaction(done, self._consumer.group_metadata)
                 await self.producer.commit_transaction()
         except KafkaError as error:
-            if not self._is_transactional or not _can_begin_again(error):
+            if not self._is_transactional or not _is_abortable(error):
                 raise
             await self.producer.abort_transaction()
             self._put_back(records)
@@ -244,12 +247,12 @@ class DeadLetters:
         except Exception as error:
             return "dead-total", [self.policy.outcome(record, origin, error, now_ms=now_ms(), is_fatal=True)]
         try:
-            made: Any
+            returned: Any
             if self._is_async:
-                made = await self._handler(shown)  # type: ignore[misc]
+                returned = await self._handler(shown)  # type: ignore[misc]
             else:
-                made = await self._world.workers.run(self._handler, shown)
-            outputs = [] if made is None else list(made)
+                returned = await self._world.workers.run(self._handler, shown)
+            outputs = [] if returned is None else list(returned)
             if not all(isinstance(each, Output) for each in outputs):
                 raise TypeError("a handler returns None, or Output records to be sent")
         except Exception as error:
@@ -317,14 +320,14 @@ class DeadLetters:
         return max(0.0, min([_POLL_SECONDS, *(until - now for until in self._held.values())]))
 
 
-def _deserializer(given: dict[str, Any], key: str) -> Deserializer | None:
+def _deserializer(settings: dict[str, Any], key: str) -> Deserializer | None:
     try:
-        return deserializer_for(given.pop(key, None), key)
+        return deserializer_for(settings.pop(key, None), key)
     except ValueError as error:
         raise ConfigError(str(error), key=key) from error
 
 
-def _can_begin_again(error: KafkaError) -> bool:
+def _is_abortable(error: KafkaError) -> bool:
     """Whether a transaction that failed so may be aborted and its records read again."""
     return isinstance(error, GroupError) or error.code == ErrorCode.TRANSACTION_ABORTABLE
 

@@ -105,8 +105,8 @@ def dead_letter_topic(topic: str) -> str:
 
 def origin_of(record: ConsumerRecord) -> Origin:
     """From the headers of a retried record or dead letter; of any other record, its own place."""
-    found = dict(record.headers)
-    topic = found.get(ORIGINAL_TOPIC)
+    headers = dict(record.headers)
+    topic = headers.get(ORIGINAL_TOPIC)
     if topic is None:
         return Origin(
             topic=record.topic,
@@ -116,11 +116,11 @@ def origin_of(record: ConsumerRecord) -> Origin:
         )
     return Origin(
         topic=topic.decode(errors="replace"),
-        partition=_number(found.get(ORIGINAL_PARTITION), -1),
-        offset=_number(found.get(ORIGINAL_OFFSET), -1),
-        timestamp_ms=_number(found.get(ORIGINAL_TIMESTAMP), -1),
-        attempt=_number(found.get(ATTEMPT), 0),
-        retry_at_ms=_number(found.get(RETRY_AT), 0),
+        partition=_number(headers.get(ORIGINAL_PARTITION), -1),
+        offset=_number(headers.get(ORIGINAL_OFFSET), -1),
+        timestamp_ms=_number(headers.get(ORIGINAL_TIMESTAMP), -1),
+        attempt=_number(headers.get(ATTEMPT), 0),
+        retry_at_ms=_number(headers.get(RETRY_AT), 0),
     )
 
 

@@ -27,11 +27,11 @@ async def create_topics(admin: Admin, topics: Iterable[str], policy: RetryPolicy
         for name in (*policy.retry_topics(topic), dead_letter_topic(topic)):
             if name in existing:
                 continue
-            kept = {"retention.ms": "-1"} if name == dead_letter_topic(topic) else {}
-            wanted = NewTopic(
+            retention = {"retention.ms": "-1"} if name == dead_letter_topic(topic) else {}
+            new_topic = NewTopic(
                 name=name,
                 partitions=len(info.partitions),
-                configs={"max.message.bytes": str(size_max), **kept},
+                configs={"max.message.bytes": str(size_max), **retention},
             )
             with suppress(TopicExistsError):  # another member was quicker
-                await admin.create_topics([wanted])
+                await admin.create_topics([new_topic])

@@ -37,7 +37,7 @@ from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from strandline.wire.schema import Request, Response
 
-VERSIONS_REQUEST: Final = ApiVersionsRequest(
+API_VERSIONS_REQUEST: Final = ApiVersionsRequest(
     client_software_name="strandline", client_software_version=__version__
 )
 
@@ -74,7 +74,7 @@ class NodeConnection:
         self._retry_at = 0.0
         self._failure = ""
         self.is_unresolved = False  # whether the last attempt failed because the host's name has no address
-        self._due: deque[_Answer] = deque()
+        self._in_flight: deque[_InFlightRequest] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._request_seconds = config.seconds("request.timeout.ms")
@@ -89,7 +89,7 @@ class NodeConnection:
         return self._channel is not None and self._channel.is_open and bool(self._versions)
 
     @property
-    def waiting_count(self) -> int:
+    def in_flight_count(self) -> int:
         """Requests whose answers have not come."""
         return 0 if self._channel is None else self._channel.waiting_count
 
@@ -156,24 +156,24 @@ class NodeConnection:
 
         Its errors are KafkaErrors. Whoever stops waiting may drop it: nothing is logged for that.
         """
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
-        def answered(response: Any, error: KafkaError | None) -> None:
-            if answer.done():
+        def completed(response: Any, error: KafkaError | None) -> None:
+            if future.done():
                 return
             if error is None:
-                answer.set_result(response)
+                future.set_result(response)
             else:
-                answer.set_exception(error)
-                answer.exception()  # whoever stopped waiting has no need of it
+                future.set_exception(error)
+                future.exception()  # whoever stopped waiting has no need of it
 
-        self.send_to(request, answered, version=version, seconds=seconds)
-        return answer
+        self.send_with_callback(request, completed, version=version, seconds=seconds)
+        return future
 
-    def send_to(
+    def send_with_callback(
         self,
         request: Request,
-        act: Callable[[Any, KafkaError | None], None],
+        on_done: Callable[[Any, KafkaError | None], None],
         *,
         version: int | None = None,
         seconds: float | None = None,
@@ -187,16 +187,16 @@ class NodeConnection:
             version = self.version(type(request))
         now = self.last_used = self._world.clock.monotonic()
         deadline = now + (self._request_seconds if seconds is None else seconds)
-        answer = _Answer(self.node, act, deadline)
-        channel.request_into(request, version, answer)
-        due = self._due
-        while due and due[0].is_done:
-            due.popleft()
-        due.append(answer)
+        in_flight = _InFlightRequest(self.node, on_done, deadline)
+        channel.request_into(request, version, in_flight)
+        queue = self._in_flight
+        while queue and queue[0].is_done:
+            queue.popleft()
+        queue.append(in_flight)
         if self._timer is None or deadline < self._timer_at:
-            self._watch(deadline)
+            self._arm_timeout(deadline)
 
-    def send_unanswered(self, request: Request, version: int) -> None:
+    def send_without_response(self, request: Request, version: int) -> None:
         """For Produce with acks=0."""
         if self._channel is None:
             raise ConnectionFailedError(None, f"{self.node}: not connected")
@@ -226,7 +226,7 @@ class NodeConnection:
     async def _open(self) -> None:
         try:
             channel = await self._connect()
-            await self._agree_on_versions(channel)
+            await self._negotiate_versions(channel)
         except asyncio.CancelledError:
             self.drop()
             raise
@@ -272,25 +272,25 @@ class NodeConnection:
         channel.on_lost(lambda: self._lost(channel))
         return channel
 
-    async def _agree_on_versions(self, channel: Channel) -> None:
-        asked = ApiVersionsRequest.VERSIONS.high
-        answer = await self._ask_versions(channel, asked)
-        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+    async def _negotiate_versions(self, channel: Channel) -> None:
+        newest = ApiVersionsRequest.VERSIONS.high
+        response = await self._request_versions(channel, newest)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
             # The broker answers in version 0 and says there what it speaks (KIP-511).
             key = ApiVersionsRequest.API_KEY
-            theirs = [each.max_version for each in answer.api_keys if each.api_key == key]
-            answer = await self._ask_versions(channel, min(theirs[0], asked) if theirs else 0)
-        if answer.error_code != ErrorCode.NONE:
-            raise error_for(answer.error_code, f"{self.node} refuses to say which versions it speaks")
-        self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
-        self.finalized_features = {each.name: each.max_version_level for each in answer.finalized_features}
+            theirs = [each.max_version for each in response.api_keys if each.api_key == key]
+            response = await self._request_versions(channel, min(theirs[0], newest) if theirs else 0)
+        if response.error_code != ErrorCode.NONE:
+            raise error_for(response.error_code, f"{self.node} refuses to say which versions it speaks")
+        self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+        self.finalized_features = {each.name: each.max_version_level for each in response.finalized_features}
 
-    async def _ask_versions(self, channel: Channel, version: int) -> ApiVersionsResponse:
+    async def _request_versions(self, channel: Channel, version: int) -> ApiVersionsResponse:
         try:
-            answer = await within(self._request_seconds, channel.request(VERSIONS_REQUEST, version))
+            response = await within(self._request_seconds, channel.request(API_VERSIONS_REQUEST, version))
         except ChannelClosed as error:
             raise ConnectionFailedError(None, str(error)) from error
-        return cast(ApiVersionsResponse, answer)
+        return cast(ApiVersionsResponse, response)
 
     def _lost(self, channel: Channel) -> None:
         if self._channel is channel:
@@ -300,39 +300,41 @@ class NodeConnection:
 
     # Overdue answers
 
-    def _watch(self, deadline: float) -> None:
+    def _arm_timeout(self, deadline: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
         seconds = max(0.0, deadline - self._world.clock.monotonic())
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._look_for_overdue)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire_overdue)
 
-    def _look_for_overdue(self) -> None:
+    def _expire_overdue(self) -> None:
         self._timer = None
         now = self._world.clock.monotonic()
-        left = [answer for answer in self._due if not answer.is_done]
-        overdue = [answer for answer in left if answer.deadline <= now]
-        for answer in overdue:
-            answer.fail(
+        left = [request for request in self._in_flight if not request.is_done]
+        overdue = [request for request in left if request.deadline <= now]
+        for request in overdue:
+            request.fail(
                 KafkaTimeoutError(None, f"{self.node} did not answer in time; see request.timeout.ms")
             )
         if overdue:
-            self._due.clear()
+            self._in_flight.clear()
             self.drop()
             return
-        self._due = deque(left)
+        self._in_flight = deque(left)
         if left:
-            self._watch(min(answer.deadline for answer in left))
+            self._arm_timeout(min(request.deadline for request in left))
 
 
-class _Answer:
+class _InFlightRequest:
     """What a channel tells of a request (rpc.channel.Answer), passed on with the errors of this client."""
 
-    __slots__ = ("_act", "_node", "deadline", "is_done")
+    __slots__ = ("_node", "_on_done", "deadline", "is_done")
 
-    def __init__(self, node: Node, act: Callable[[Any, KafkaError | None], None], deadline: float) -> None:
+    def __init__(
+        self, node: Node, on_done: Callable[[Any, KafkaError | None], None], deadline: float
+    ) -> None:
         self._node = node
-        self._act = act
+        self._on_done = on_done
         self.deadline = deadline
         self.is_done = False
 
@@ -341,7 +343,7 @@ class _Answer:
 
     def set_result(self, result: Any, /) -> None:
         self.is_done = True
-        self._act(result, None)
+        self._on_done(result, None)
 
     def set_exception(self, exception: Exception, /) -> None:
         self.fail(ConnectionFailedError(None, f"{self._node}: {exception}"))
@@ -349,10 +351,10 @@ class _Answer:
     def fail(self, error: KafkaError) -> None:
         if not self.is_done:
             self.is_done = True
-            self._act(None, error)
+            self._on_done(None, error)
 
 
-class Connections:
+class ConnectionPool:
     """Every connection of one client, by node and purpose."""
 
     def __init__(self, world: ClientWorld, config: ClientConfig) -> None:
@@ -367,14 +369,14 @@ class Connections:
         if self._is_closed:
             raise ClosedError(None, "the client is closed")
         key = (node.node_id, purpose)
-        found = self._connections.get(key)
-        if found is not None and (found.node.host, found.node.port) == (node.host, node.port):
-            return found
-        if found is not None:
-            found.close()
-        made = self._connections[key] = NodeConnection(self._world, self._config, node)
-        made.on_lost = self._lost
-        return made
+        known = self._connections.get(key)
+        if known is not None and (known.node.host, known.node.port) == (node.host, node.port):
+            return known
+        if known is not None:
+            known.close()
+        created = self._connections[key] = NodeConnection(self._world, self._config, node)
+        created.on_lost = self._lost
+        return created
 
     def close_idle(self) -> None:
         """Closes connections that nothing was sent on for connections.max.idle.ms."""
@@ -383,7 +385,7 @@ class Connections:
             return
         oldest = self._world.clock.monotonic() - idle_ms / 1000
         for connection in list(self._connections.values()):
-            if connection.last_used < oldest and not connection.waiting_count:
+            if connection.last_used < oldest and not connection.in_flight_count:
                 connection.drop()
 
     def keep_only(self, node_ids: set[int]) -> None:

@@ -9,19 +9,19 @@ from typing import Final
 from strandline.base.errors import ErrorCode
 from strandline.client.errors import KafkaError, KafkaTimeoutError, error_for
 from strandline.client.net.backoff import Backoff
-from strandline.client.net.connections import Connections, Node, NodeConnection
+from strandline.client.net.connections import ConnectionPool, Node, NodeConnection
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
 _NAMES: Final = {GROUP: "group", TRANSACTION: "transactional.id"}
 # From version 4 on a request asks for several keys at once.
-_BATCHED_VERSION: Final = 4
+_BATCHED_KEYS_SINCE: Final = 4
 # Heartbeats and commits must not wait behind a long fetch from the same broker.
 PURPOSE: Final = "coordinator"
 
 # A coordinator's answers after which it must be looked for again.
-MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+COORDINATOR_MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 
 
 class Coordinators:
@@ -29,24 +29,24 @@ class Coordinators:
 
     def __init__(
         self,
-        connections: Connections,
-        any_connection: Callable[[], Awaitable[NodeConnection]],
+        connections: ConnectionPool,
+        least_loaded_connection: Callable[[], Awaitable[NodeConnection]],
         backoff: Callable[[], Backoff],
         now: Callable[[], float],
     ) -> None:
         """`any_connection` opens a connection to a broker that can be asked; `now` is the monotonic clock."""
         self._connections = connections
-        self._any_connection = any_connection
+        self._least_loaded_connection = least_loaded_connection
         self._backoff = backoff
         self._now = now
-        self._found: dict[tuple[int, str], Node] = {}
+        self._nodes: dict[tuple[int, str], Node] = {}
 
     def known(self, kind: int, key: str) -> Node | None:
-        return self._found.get((kind, key))
+        return self._nodes.get((kind, key))
 
     def forget(self, kind: int, key: str) -> None:
         """The coordinator has moved, or cannot be reached."""
-        self._found.pop((kind, key), None)
+        self._nodes.pop((kind, key), None)
 
     async def connection(self, kind: int, key: str, deadline: float) -> NodeConnection:
         """An open connection to the coordinator of a group (GROUP) or transactional id (TRANSACTION).
@@ -56,7 +56,7 @@ class Coordinators:
         pause = self._backoff()
         while True:
             try:
-                node = self._found.get((kind, key)) or await self._find(kind, key)
+                node = self._nodes.get((kind, key)) or await self._find_coordinator(kind, key)
                 connection = self._connections.to(node, PURPOSE)
                 await connection.open()
                 return connection
@@ -71,16 +71,16 @@ class Coordinators:
                     ) from error
                 await asyncio.sleep(wait)
 
-    async def _find(self, kind: int, key: str) -> Node:
-        connection = await self._any_connection()
+    async def _find_coordinator(self, kind: int, key: str) -> Node:
+        connection = await self._least_loaded_connection()
         version = connection.version(FindCoordinatorRequest)
-        if version >= _BATCHED_VERSION:
+        if version >= _BATCHED_KEYS_SINCE:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=(key,))
         else:
             request = FindCoordinatorRequest(key=key, key_type=kind)
-        answer = await connection.call(request, FindCoordinatorResponse, version=version)
-        found = answer.coordinators[0] if version >= _BATCHED_VERSION else answer
-        if found.error_code != ErrorCode.NONE:
-            raise error_for(found.error_code, found.error_message or f"{_NAMES[kind]} {key}")
-        node = self._found[kind, key] = Node(found.node_id, found.host, found.port)
+        response = await connection.call(request, FindCoordinatorResponse, version=version)
+        coordinator = response.coordinators[0] if version >= _BATCHED_KEYS_SINCE else response
+        if coordinator.error_code != ErrorCode.NONE:
+            raise error_for(coordinator.error_code, coordinator.error_message or f"{_NAMES[kind]} {key}")
+        node = self._nodes[kind, key] = Node(coordinator.node_id, coordinator.host, coordinator.port)
         return node

@@ -70,25 +70,25 @@ class Metadata:
 
     def leader(self, where: TopicPartition) -> Node | None:
         """The node that leads a partition, if it is known and has one."""
-        found = self.partition(where)
-        return None if found is None else self.nodes.get(found.leader_id)
+        info = self.partition(where)
+        return None if info is None else self.nodes.get(info.leader_id)
 
-    def apply(self, answer: MetadataResponse, *, is_everything: bool = False) -> None:
+    def apply(self, response: MetadataResponse, *, is_everything: bool = False) -> None:
         """Takes an answer in; `is_everything` when all topics were asked for, so what is missing is gone."""
-        if self.cluster_id is not None and answer.cluster_id not in (None, self.cluster_id):
+        if self.cluster_id is not None and response.cluster_id not in (None, self.cluster_id):
             raise WrongClusterError(
-                None, f"the client belongs to cluster {self.cluster_id}, the broker to {answer.cluster_id}"
+                None, f"the client belongs to cluster {self.cluster_id}, the broker to {response.cluster_id}"
             )
-        self.cluster_id = answer.cluster_id or self.cluster_id
-        self.controller_id = answer.controller_id
+        self.cluster_id = response.cluster_id or self.cluster_id
+        self.controller_id = response.controller_id
         self.nodes = {
-            each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers
+            each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in response.brokers
         }
         if is_everything:
-            named = {each.name for each in answer.topics}
+            named = {each.name for each in response.topics}
             for name in [name for name in self.topics if name not in named]:
                 self.forget(name)
-        for topic in answer.topics:
+        for topic in response.topics:
             self._apply_topic(topic)
         self.version += 1
 
@@ -132,7 +132,7 @@ class Metadata:
         known = self.topics.get(name)
         is_same = known is not None and topic.topic_id in (known.topic_id, ZERO_UUID)
         before = known.partitions if known is not None and is_same else ()
-        found: dict[int, PartitionInfo] = {}
+        partitions: dict[int, PartitionInfo] = {}
         for each in topic.partitions:
             info = PartitionInfo(
                 topic=name,
@@ -146,7 +146,7 @@ class Metadata:
             if each.partition_index < len(before):
                 old = before[each.partition_index]
                 info = old if -1 < each.leader_epoch < old.leader_epoch else info
-            found[each.partition_index] = info
+            partitions[each.partition_index] = info
         if known is not None and not is_same:
             self._names.pop(known.topic_id, None)
         self.topic_errors.pop(name, None)
@@ -154,7 +154,7 @@ class Metadata:
             name=name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
-            partitions=tuple(found[number] for number in sorted(found)),
+            partitions=tuple(partitions[number] for number in sorted(partitions)),
         )
         if topic.topic_id != ZERO_UUID:
             self._names[topic.topic_id] = name

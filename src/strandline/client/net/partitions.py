@@ -9,7 +9,7 @@ from strandline.base.ids import TopicPartition
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
     """Partitions grouped under their topics, in the order in which they come."""
-    found: dict[str, list[int]] = {}
+    topics: dict[str, list[int]] = {}
     for topic, index in partitions:
-        found.setdefault(topic, []).append(index)
-    return {topic: tuple(indexes) for topic, indexes in found.items()}
+        topics.setdefault(topic, []).append(index)
+    return {topic: tuple(indexes) for topic, indexes in topics.items()}

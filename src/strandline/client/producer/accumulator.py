@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
 
-from strandline.client.producer.batch import Batch, Outcome, PartitionQueue, RecordPromise
+from strandline.client.producer.batch import BatchOutcome, PartitionQueue, ProducerBatch, RecordPromise
 from strandline.client.producer.record_encoder import (
     LARGE_RECORD_OVERHEAD_BYTES,
     RECORD_OVERHEAD_BYTES,
@@ -51,7 +51,9 @@ class Accumulator:
         self.memory_free = settings.memory_bytes
         self.ready: list[PartitionQueue] = []
         """Queues that became ready by an append; whoever looks at them empties the list."""
-        self._alive: deque[Batch] = deque()  # in the order of creation, which is that of deadlines
+        self._incomplete: deque[ProducerBatch] = (
+            deque()
+        )  # in the order of creation, which is that of deadlines
         self._timers: list[tuple[float, int, PartitionQueue]] = []
         self._timer_count = 0
         self.batch_count = 0
@@ -116,7 +118,7 @@ class Accumulator:
         max_timestamp: int,
         now: float,
         codec: int = 0,
-    ) -> Batch | None:
+    ) -> ProducerBatch | None:
         """Adds the encoded records of a whole batch, with offsets from 0; None if there is no memory for it."""
         assert count > 0, "a batch has records"
         self.close_open(queue)
@@ -130,18 +132,18 @@ class Accumulator:
         self.ready.append(queue)
         return batch
 
-    def _begin(self, queue: PartitionQueue, now: float, limit: int) -> Batch:
+    def _begin(self, queue: PartitionQueue, now: float, limit: int) -> ProducerBatch:
         assert queue.open is None, "a queue has one open batch"
         assert limit <= self.memory_free, "memory is there before it is charged"
         settings = self._settings
         self.batch_count += 1
-        batch = Batch(queue, (self.batch_count,), now, now + settings.delivery_timeout)
+        batch = ProducerBatch(queue, (self.batch_count,), now, now + settings.delivery_timeout)
         batch.limit = limit
         self.memory_free -= limit
         queue.waiting.append(batch)
         queue.open = batch
-        self._alive.append(batch)
-        self.look_at(queue, now + settings.linger)
+        self._incomplete.append(batch)
+        self.schedule(queue, now + settings.linger)
         return batch
 
     def close_open(self, queue: PartitionQueue) -> None:
@@ -153,11 +155,11 @@ class Accumulator:
 
     def close_all(self) -> None:
         """Everything may be sent now: somebody flushes, or waits for memory."""
-        for batch in self.unfinished():
+        for batch in self.incomplete():
             if batch.is_open:
                 self.close_open(batch.queue)
 
-    def _close(self, batch: Batch) -> None:
+    def _close(self, batch: ProducerBatch) -> None:
         batch.queue.open = None
         batch.is_open = False
         batch.count = len(batch.records)
@@ -177,7 +179,7 @@ class Accumulator:
             at = max(at, batch.created_at + self._settings.linger)
         return at
 
-    def take(self, queue: PartitionQueue) -> Batch:
+    def take(self, queue: PartitionQueue) -> ProducerBatch:
         """Removes the first batch, closed; the caller sends it and says later what became of it."""
         batch = queue.waiting.popleft()
         if batch.is_open:
@@ -186,7 +188,7 @@ class Accumulator:
         queue.in_flight.append(batch)
         return batch
 
-    def give_back(self, batch: Batch, retry_at: float) -> None:
+    def reenqueue(self, batch: ProducerBatch, retry_at: float) -> None:
         """A batch that was taken must be sent again, not before `retry_at`."""
         queue = batch.queue
         queue.in_flight.remove(batch)
@@ -195,14 +197,14 @@ class Accumulator:
             return  # it expired in flight
         _insert(queue.waiting, batch)
         queue.retry_at = max(queue.retry_at, retry_at)
-        self.look_at(queue, retry_at)
+        self.schedule(queue, retry_at)
 
     def retrying(self, now: float) -> list[PartitionQueue]:
         """Queues that wait to send something again."""
-        waiting = (batch.queue for batch in self.unfinished() if not batch.is_in_flight)
+        waiting = (batch.queue for batch in self.incomplete() if not batch.is_in_flight)
         return [queue for queue in dict.fromkeys(waiting) if queue.retry_at > now]
 
-    def resolve(self, batch: Batch, outcome: Outcome) -> None:
+    def resolve(self, batch: ProducerBatch, outcome: BatchOutcome) -> None:
         """The outcome of a batch that was taken, or is dropped while it waits."""
         queue = batch.queue
         if batch.is_in_flight:
@@ -213,9 +215,9 @@ class Accumulator:
                 self._close(batch)
             queue.waiting.remove(batch)
         if batch.outcome is None:
-            self._finish(batch, outcome)
+            self._complete(batch, outcome)
 
-    def split(self, batch: Batch, payload: bytes | bytearray, now: float) -> None:
+    def split(self, batch: ProducerBatch, payload: bytes | bytearray, now: float) -> None:
         """Halves a batch that the broker finds too large; both parts go to its old place."""
         queue = batch.queue
         records = records_in(payload)
@@ -227,13 +229,13 @@ class Accumulator:
         self.memory_free += batch.limit - sum(part.limit for _, part in parts)
         for _, part in parts:
             _insert(queue.waiting, part)
-            _insert(self._alive, part)
+            _insert(self._incomplete, part)
         batch.body = None
         batch.divide(parts)
-        self.look_at(queue, now)
+        self.schedule(queue, now)
 
-    def _part(self, batch: Batch, which: int, records: list[Record]) -> Batch:
-        part = Batch(batch.queue, (*batch.place, which), batch.created_at, batch.deadline)
+    def _part(self, batch: ProducerBatch, which: int, records: list[Record]) -> ProducerBatch:
+        part = ProducerBatch(batch.queue, (*batch.order, which), batch.created_at, batch.deadline)
         part.records = [(each.timestamp, each.key, each.value, each.headers) for each in records]
         part.size = part.limit = sum(size_bound(each.key, each.value, each.headers) for each in records)
         part.count = len(records)
@@ -242,13 +244,13 @@ class Accumulator:
         part.is_open = False
         return part
 
-    def expire(self, now: float) -> list[Batch]:
+    def expire(self, now: float) -> list[ProducerBatch]:
         """Batches whose delivery deadline has passed. Those that wait leave their queue; those in flight stay there,
         because the answer still says something about sequences. The caller sets their outcome with `time_out`."""
-        alive = self._alive
+        incomplete = self._incomplete
         expired = []
-        while alive:
-            batch = alive[0]
+        while incomplete:
+            batch = incomplete[0]
             if batch.outcome is None and batch.split is None:
                 if batch.deadline > now:
                     break
@@ -257,14 +259,14 @@ class Accumulator:
                         self._close(batch)
                     batch.queue.waiting.remove(batch)
                 expired.append(batch)
-            alive.popleft()
+            incomplete.popleft()
         return expired
 
-    def time_out(self, batch: Batch, outcome: Outcome) -> None:
+    def time_out(self, batch: ProducerBatch, outcome: BatchOutcome) -> None:
         """The outcome of a batch from `expire`, which may still be in flight."""
-        self._finish(batch, outcome)
+        self._complete(batch, outcome)
 
-    def _finish(self, batch: Batch, outcome: Outcome) -> None:
+    def _complete(self, batch: ProducerBatch, outcome: BatchOutcome) -> None:
         self.memory_free += batch.limit
         batch.limit = 0
         if not batch.is_in_flight:
@@ -274,34 +276,34 @@ class Accumulator:
 
     # What is there, and when to look
 
-    def unfinished(self) -> list[Batch]:
-        return [batch for batch in self._alive if batch.outcome is None and batch.split is None]
+    def incomplete(self) -> list[ProducerBatch]:
+        return [batch for batch in self._incomplete if batch.outcome is None and batch.split is None]
 
-    def look_at(self, queue: PartitionQueue, at: float) -> None:
+    def schedule(self, queue: PartitionQueue, at: float) -> None:
         """The queue will be among `due` at this time."""
         self._timer_count += 1
         heappush(self._timers, (at, self._timer_count, queue))
 
     def due(self, now: float) -> list[PartitionQueue]:
         """Queues to look at now: what appends made ready, and what timers speak of."""
-        found, self.ready = self.ready, []
+        queues, self.ready = self.ready, []
         timers = self._timers
         while timers and timers[0][0] <= now:
-            found.append(heappop(timers)[2])
-        return found
+            queues.append(heappop(timers)[2])
+        return queues
 
     def next_deadline(self) -> float:
         """When `due` or `expire` has something next; FOREVER if nothing waits."""
-        alive = self._alive
-        while alive and (alive[0].outcome is not None or alive[0].split is not None):
-            alive.popleft()
-        deadline = alive[0].deadline if alive else FOREVER
+        incomplete = self._incomplete
+        while incomplete and (incomplete[0].outcome is not None or incomplete[0].split is not None):
+            incomplete.popleft()
+        deadline = incomplete[0].deadline if incomplete else FOREVER
         return min(deadline, self._timers[0][0]) if self._timers else deadline
 
 
-def _insert(batches: deque[Batch], batch: Batch) -> None:
+def _insert(batches: deque[ProducerBatch], batch: ProducerBatch) -> None:
     """Into its place; most come back to near the front."""
     position = 0
-    while position < len(batches) and batches[position].place < batch.place:
+    while position < len(batches) and batches[position].order < batch.order:
         position += 1
     batches.insert(position, batch)

@@ -33,10 +33,10 @@ class Acknowledged(NamedTuple):
     log_append_time_ms: int
 
 
-Outcome = Acknowledged | KafkaError
+BatchOutcome = Acknowledged | KafkaError
 
 
-class Batch:
+class ProducerBatch:
     """Records for one partition. `records` is emptied into `body` when the batch is sent for the first time."""
 
     __slots__ = (
@@ -54,8 +54,8 @@ class Batch:
         "is_open",
         "limit",
         "max_timestamp",
+        "order",
         "outcome",
-        "place",
         "producer_epoch",
         "producer_id",
         "queue",
@@ -66,11 +66,11 @@ class Batch:
     )
 
     def __init__(
-        self, queue: PartitionQueue, place: tuple[int, ...], created_at: float, deadline: float
+        self, queue: PartitionQueue, order: tuple[int, ...], created_at: float, deadline: float
     ) -> None:
         self.queue = queue
-        self.place = (
-            place  # in the order of filling: the number of the batch and, for a part of one, which part
+        self.order = (
+            order  # in the order of filling: the number of the batch and, for a part of one, which part
         )
         self.records: list[PendingRecord] = []
         self.body: bytes | None = None
@@ -90,9 +90,9 @@ class Batch:
         self.is_in_flight = False
         self.is_in_doubt = False  # whether an attempt ended so that the broker may have written it
         self.is_compressing = False
-        self.outcome: Outcome | None = None
-        self.split: list[tuple[int, Batch]] | None = None
-        self.watchers: list[Callable[[Batch], None]] = []
+        self.outcome: BatchOutcome | None = None
+        self.split: list[tuple[int, ProducerBatch]] | None = None
+        self.watchers: list[Callable[[ProducerBatch], None]] = []
 
     @property
     def has_sequence(self) -> bool:
@@ -104,40 +104,40 @@ class Batch:
         self.producer_id = self.producer_epoch = -1
         self.is_in_doubt = False
 
-    def resolve(self, outcome: Outcome) -> None:
+    def resolve(self, outcome: BatchOutcome) -> None:
         assert self.outcome is None, "a batch has one outcome"
         self.outcome = outcome
-        self._tell()
+        self._notify()
 
-    def divide(self, parts: list[tuple[int, Batch]]) -> None:
+    def divide(self, parts: list[tuple[int, ProducerBatch]]) -> None:
         """The parts, each with the index of its first record, take this batch's place."""
         assert self.outcome is None, "a batch has one outcome"
         self.split = parts
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         """A callback of the application that raises keeps nobody else from hearing of it, and not the sender from
         going on with the other batches of an answer."""
         watchers, self.watchers = self.watchers, []
-        for act in watchers:
-            call_back(act, self)
+        for watcher in watchers:
+            call_back(watcher, self)
 
-    def watch(self, act: Callable[[Batch], None]) -> None:
+    def watch(self, callback: Callable[[ProducerBatch], None]) -> None:
         """Calls `act` once the outcome is there; at once if it is."""
         if self.outcome is not None:
-            call_back(act, self)
+            call_back(callback, self)
         else:
-            self.watchers.append(act)
+            self.watchers.append(callback)
 
     def wait(self) -> asyncio.Future[None]:
         """A future of the outcome's arrival, for one waiter."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def arrived(_: Batch) -> None:
+        def completed(_: ProducerBatch) -> None:
             if not waiter.done():
                 waiter.set_result(None)
 
-        self.watch(arrived)
+        self.watch(completed)
         return waiter
 
 
@@ -145,9 +145,10 @@ class PartitionQueue:
     """The batches of one partition that have no outcome: waiting ones in order, and those in flight."""
 
     __slots__ = (
+        "has_unresolved_sequence",
         "in_flight",
-        "is_known",
-        "is_listed",
+        "is_enqueued",
+        "is_producer_known",
         "leader_id",
         "needs_new_epoch",
         "next_sequence",
@@ -159,27 +160,26 @@ class PartitionQueue:
         "rewind_to",
         "sticky_bytes",
         "topic",
-        "unresolved",
         "waiting",
     )
 
     def __init__(self, topic: str, partition: int) -> None:
         self.topic = topic
         self.partition = partition
-        self.open: Batch | None = None  # the last of `waiting`, if records can still join it
-        self.waiting: deque[Batch] = deque()
-        self.in_flight: list[Batch] = []
+        self.open: ProducerBatch | None = None  # the last of `waiting`, if records can still join it
+        self.waiting: deque[ProducerBatch] = deque()
+        self.in_flight: list[ProducerBatch] = []
         self.retry_at = 0.0
-        self.is_listed = False  # whether the sender has it among those to look at
+        self.is_enqueued = False  # whether the sender has it among those to look at
         self.leader_id = -1  # where its batches were last to go
         self.sticky_bytes = 0
         # Sequences of the idempotent producer; client.sequences has the rules.
         self.producer_id = -1
         self.producer_epoch = -1
-        self.is_known = False
+        self.is_producer_known = False
         self.next_sequence = 0
         self.rewind_to: int | None = None
-        self.unresolved = False
+        self.has_unresolved_sequence = False
         self.needs_new_epoch = False
 
     def __str__(self) -> str:
@@ -190,7 +190,7 @@ class PartitionQueue:
         return not self.waiting and not self.in_flight
 
 
-class RecordPromise(tuple[Batch, int, int]):
+class RecordPromise(tuple[ProducerBatch, int, int]):
     """What became of one record; `await` gives its RecordMetadata or raises its error.
 
     It costs next to nothing to make and to drop. It may be awaited any number of times, by any number of tasks.
@@ -199,17 +199,17 @@ class RecordPromise(tuple[Batch, int, int]):
     __slots__ = ()
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        batch, _ = self._place()
+        batch, _ = self._current_batch()
         while batch.outcome is None:
             yield from batch.wait().__await__()
-            batch, _ = self._place()
+            batch, _ = self._current_batch()
         return self.result()
 
     def done(self) -> bool:
-        return self._place()[0].outcome is not None
+        return self._current_batch()[0].outcome is not None
 
     def exception(self) -> KafkaError | None:
-        batch, index = self._place()
+        batch, index = self._current_batch()
         outcome = batch.outcome
         if outcome is None:
             raise IllegalStateError(None, "the record is still on its way")
@@ -219,29 +219,29 @@ class RecordPromise(tuple[Batch, int, int]):
         error = self.exception()
         if error is not None:
             raise error
-        batch, index = self._place()
+        batch, index = self._current_batch()
         outcome = batch.outcome
         assert isinstance(outcome, Acknowledged)
         offset = outcome.base_offset + index if outcome.base_offset >= 0 else -1
         timestamp = outcome.log_append_time_ms if outcome.log_append_time_ms >= 0 else self[2]
         return RecordMetadata(batch.queue.topic, batch.queue.partition, offset, timestamp)
 
-    def add_done_callback(self, act: Callable[[RecordPromise], object]) -> None:
+    def add_done_callback(self, callback: Callable[[RecordPromise], object]) -> None:
         """Called once, on the loop, when the outcome is there; at once if it is. What it raises goes to the loop's
         exception handler."""
 
-        def arrived(_: Batch) -> None:
-            batch = self._place()[0]
+        def completed(_: ProducerBatch) -> None:
+            batch = self._current_batch()[0]
             if batch.outcome is None:
-                batch.watch(arrived)  # the batch was split: the record is in one of its parts
+                batch.watch(completed)  # the batch was split: the record is in one of its parts
             else:
-                call_back(act, self)
+                call_back(callback, self)
 
-        self._place()[0].watch(arrived)
+        self._current_batch()[0].watch(completed)
 
-    def _place(self) -> tuple[Batch, int]:
+    def _current_batch(self) -> tuple[ProducerBatch, int]:
         """The batch that holds the record now: a batch too large for the broker is split."""
-        batch: Batch = self[0]
+        batch: ProducerBatch = self[0]
         index: int = self[1]
         while batch.split is not None:
             first, batch = next((start, part) for start, part in reversed(batch.split) if start <= index)

@@ -12,7 +12,7 @@ from strandline.base.waiting import within
 T = TypeVar("T")
 
 
-class MemoryLine:
+class MemoryWaiters:
     """Only the first in the line tries; it stays the first until it has what it needs or gives up. Meanwhile whatever
     comes free is kept for it, as long as newcomers stand behind it: see `is_occupied`."""
 
@@ -20,19 +20,19 @@ class MemoryLine:
         self._waiters: deque[asyncio.Future[None]] = deque()
 
     @property
-    def is_occupied(self) -> bool:
+    def has_waiters(self) -> bool:
         return bool(self._waiters)
 
-    async def take_turn(self, attempt: Callable[[], T | None], seconds_left: Callable[[], float]) -> T | None:
+    async def wait_turn(self, attempt: Callable[[], T | None], seconds_left: Callable[[], float]) -> T | None:
         """What `attempt` gives when it is tried as the first in the line and finds enough; None if time is over."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(place)
         try:
             while True:
                 if self._waiters[0] is place:
-                    found = attempt()
-                    if found is not None:
-                        return found
+                    result = attempt()
+                    if result is not None:
+                        return result
                 try:
                     await within(seconds_left(), place)
                 except TimeoutError:

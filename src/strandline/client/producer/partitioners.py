@@ -39,13 +39,13 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for_key(key: bytes, partition_count: int) -> int:
-    found = _hashes.get(key)
-    if found is None:
+    key_hash = _hashes.get(key)
+    if key_hash is None:
         if len(_hashes) >= _HASHES_MAX:
             _hashes.clear()
         # Java takes the absolute value by cutting the sign off.
-        found = _hashes[key] = murmur2(key) & 0x7FFFFFFF
-    return found % partition_count
+        key_hash = _hashes[key] = murmur2(key) & 0x7FFFFFFF
+    return key_hash % partition_count
 
 
 def weighted_choice(

@@ -26,15 +26,15 @@ from strandline.client.errors import (
     RecordTooLargeError,
     TransactionAbortedError,
 )
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.metadata import PartitionInfo
 from strandline.client.producer.accumulator import Accumulator
-from strandline.client.producer.append import Headers, Intake
-from strandline.client.producer.batch import Batch, RecordMetadata, RecordPromise
-from strandline.client.producer.idempotence import Identity
+from strandline.client.producer.append import Headers, RecordAppender
+from strandline.client.producer.batch import ProducerBatch, RecordMetadata, RecordPromise
+from strandline.client.producer.idempotence import Idempotence
 from strandline.client.producer.metrics import producer_metrics
 from strandline.client.producer.sender import Sender
-from strandline.client.producer.serializing import Interceptors, serialized
+from strandline.client.producer.serializing import ProducerInterceptors, serialized
 from strandline.client.producer.settings import accumulator_settings, sender_settings, serializer_setting
 from strandline.client.producer.topic_router import TopicRouter
 from strandline.client.producer.transactions import Transactions
@@ -59,19 +59,21 @@ class Producer:
     ) -> None:
         """Settings by Kafka's names, as a mapping or as keywords with underscores; ConfigError if they cannot stand."""
         self.config = ClientConfig.producer(settings, **keywords)
-        self._given_world = world
+        self._injected_world = world
         self._key_serializer = serializer_setting(self.config, "key.serializer")
         self._value_serializer = serializer_setting(self.config, "value.serializer")
-        self._interceptors = Interceptors(self.config.objects("interceptor.classes"))
-        self._is_plain = not (self._key_serializer or self._value_serializer or self._interceptors.are_there)
+        self._interceptors = ProducerInterceptors(self.config.objects("interceptor.classes"))
+        self._is_plain = not (
+            self._key_serializer or self._value_serializer or self._interceptors.are_configured
+        )
         self.counters = Counters()
         self._block_seconds = self.config.seconds("max.block.ms")
         self._request_bytes_max = self.config.int("max.request.size")
         self._memory_bytes = self.config.int("buffer.memory")
         self._transactions: Transactions | None = None
-        self._identity: Identity | None = None
+        self._idempotence: Idempotence | None = None
         self._accumulator = Accumulator(accumulator_settings(self.config))
-        self._intake = Intake(self.config, self._accumulator, self.counters)
+        self._appender = RecordAppender(self.config, self._accumulator, self.counters)
 
     # Life
 
@@ -89,32 +91,32 @@ class Producer:
 
     async def start(self) -> None:
         """Finds the cluster; raises ConnectionFailedError if that takes longer than max.block.ms."""
-        world = self._world = self._given_world or real_world()
+        world = self._world = self._injected_world or real_world()
         self._monotonic = world.clock.monotonic
-        self._cluster = Cluster(self.config, world, start_seconds=self._block_seconds)
+        self._cluster = ClusterClient(self.config, world, start_seconds=self._block_seconds)
         if self.config.flag("enable.idempotence"):
             if self.config.optional_text("transactional.id") is not None:
-                self._identity = self._transactions = Transactions(
+                self._idempotence = self._transactions = Transactions(
                     self._cluster, self._fail, self._transaction_failed
                 )
             else:
-                self._identity = Identity(self._cluster, self._fail)
+                self._idempotence = Idempotence(self._cluster, self._fail)
         self._sender = Sender(
             self._cluster,
             self._accumulator,
             sender_settings(self.config),
-            self._identity,
+            self._idempotence,
             self.counters,
-            self._intake.memory_came_free,
+            self._appender.memory_freed,
         )
         self._router = TopicRouter(self._cluster, self.config)
-        self._intake.open(self._cluster, self._sender, self._router)
+        self._appender.bind(self._cluster, self._sender, self._router)
         try:
             await self._cluster.start()
         except BaseException:
             await self._release()
             raise
-        self._intake.refuse(
+        self._appender.refuse(
             None
             if self._transactions is None
             else IllegalStateError(
@@ -125,9 +127,9 @@ class Producer:
     async def close(self, timeout: float | None = None) -> None:
         """Delivers what is there, within `timeout` seconds if given, and gives the rest up; does nothing when called
         again. A transaction that is open is aborted, unless `timeout` is 0: readers would wait for its end."""
-        if self._intake.is_closed or not hasattr(self, "_sender"):
+        if self._appender.is_closed or not hasattr(self, "_sender"):
             return
-        self._intake.refuse(ClosedError(None, "the producer is closed"))
+        self._appender.refuse(ClosedError(None, "the producer is closed"))
         try:
             if timeout != 0:
                 await within(timeout, self._finish())
@@ -147,10 +149,10 @@ class Producer:
 
     async def _release(self) -> None:
         await self._sender.stop()
-        if self._identity is not None:
-            await self._identity.close()
+        if self._idempotence is not None:
+            await self._idempotence.close()
         await self._cluster.close()
-        if self._given_world is None:
+        if self._injected_world is None:
             self._world.close()
 
     # Sending
@@ -169,14 +171,14 @@ class Producer:
             topic, value, key, partition, timestamp_ms, headers = self._prepare(
                 topic, value, key, partition, timestamp_ms, headers
             )
-        intake = self._intake
-        promise = intake.take(topic, value, key, partition, timestamp_ms, headers)
+        appender = self._appender
+        promise = appender.append(topic, value, key, partition, timestamp_ms, headers)
         if promise is None:
-            promise = await intake.take_when_possible(
-                topic, value, key, partition, timestamp_ms, headers, deadline=intake.block_deadline()
+            promise = await appender.append_when_possible(
+                topic, value, key, partition, timestamp_ms, headers, deadline=appender.block_deadline()
             )
-        if intake.is_yield_due:
-            await intake.yield_to_sender()
+        if appender.is_yield_due:
+            await appender.yield_to_sender()
         if not self._is_plain:
             self._interceptors.watch(promise)
         return promise
@@ -196,16 +198,16 @@ class Producer:
             topic, value, key, partition, timestamp_ms, headers = self._prepare(
                 topic, value, key, partition, timestamp_ms, headers
             )
-        promise = self._intake.take(topic, value, key, partition, timestamp_ms, headers)
+        promise = self._appender.append(topic, value, key, partition, timestamp_ms, headers)
         if promise is None:
-            if not self._intake.knows(topic, partition):
+            if not self._appender.has_metadata(topic, partition):
                 self._cluster.add_topic(topic)
                 raise KafkaTimeoutError(
                     None,
                     f"the metadata of topic {topic} is not there yet",
                     advice="await partitions_for first",
                 )
-            raise self._intake.is_full("await send, which waits for room")
+            raise self._appender.buffer_full_error("await send, which waits for room")
         if not self._is_plain:
             self._interceptors.watch(promise)
         return promise
@@ -245,17 +247,17 @@ class Producer:
         base_timestamp_ms: int,
         max_timestamp_ms: int,
         codec: int = 0,
-    ) -> Batch:
+    ) -> ProducerBatch:
         """Takes the encoded records of one batch (offsets from 0, without the batch's header), as columnar code makes
         them; waits for metadata and memory as `send` does. `await batch.wait()` and `batch.outcome` tell the rest."""
-        self._intake.check()
+        self._appender.check_accepting()
         size = len(body) + HEADER_BYTES
         if size > min(self._request_bytes_max, self._memory_bytes):
             raise RecordTooLargeError(
                 None, f"a batch of {size} bytes is above max.request.size or buffer.memory"
             )
 
-        def attempt() -> Batch | None:
+        def attempt() -> ProducerBatch | None:
             return self._accumulator.append_batch(
                 self._router.topics[topic].queues[partition],
                 body,
@@ -266,7 +268,7 @@ class Producer:
                 codec=codec,
             )
 
-        batch = await self._intake.when_possible(topic, partition, attempt, self._intake.block_deadline())
+        batch = await self._appender.when_possible(topic, partition, attempt, self._appender.block_deadline())
         self._sender.wake()
         return batch
 
@@ -292,7 +294,7 @@ class Producer:
         self._sender.wake()
         deadline = None if timeout is None else self._monotonic() + timeout
         number = self._accumulator.batch_count
-        while waiting := [batch for batch in self._accumulator.unfinished() if batch.place[0] <= number]:
+        while waiting := [batch for batch in self._accumulator.incomplete() if batch.order[0] <= number]:
             left = None if deadline is None else max(0.0, deadline - self._monotonic())
             try:
                 await within(left, waiting[0].wait())
@@ -315,17 +317,17 @@ class Producer:
 
     async def init_transactions(self) -> None:
         """Takes the transactional.id over, which ends what another producer left open under it."""
-        await self._transactional().init(self._intake.block_deadline())
+        await self._transactional().init(self._appender.block_deadline())
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     def begin_transaction(self) -> None:
         self._transactional().begin()
-        self._intake.refuse(None)
+        self._appender.refuse(None)
 
     async def send_offsets_to_transaction(self, offsets: Mapping[Any, Any], group: Any) -> None:
         """Commits a consumer's offsets with the transaction. `offsets` are by TopicPartition, as numbers or objects
         with offset, leader_epoch and metadata; `group` is a group id or a consumer's group metadata."""
-        await self._transactional().send_offsets(offsets, group, self._intake.block_deadline())
+        await self._transactional().send_offsets(offsets, group, self._appender.block_deadline())
 
     async def commit_transaction(self) -> None:
         """Delivers everything and makes it visible, or raises and leaves the transaction to be aborted. From now on
@@ -336,7 +338,7 @@ class Producer:
             "the transaction is being committed", "await commit_transaction, then begin_transaction"
         )
         await self._flush(None)
-        await transactions.end(is_commit=True, deadline=self._intake.block_deadline())
+        await transactions.end(is_commit=True, deadline=self._appender.block_deadline())
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     async def abort_transaction(self) -> None:
@@ -348,7 +350,7 @@ class Producer:
     async def _abort(self, transactions: Transactions) -> None:
         transactions.begin_abort()
         await self._flush(None)
-        await transactions.end(is_commit=False, deadline=self._intake.block_deadline())
+        await transactions.end(is_commit=False, deadline=self._appender.block_deadline())
 
     @property
     def _has_open_transaction(self) -> bool:
@@ -356,7 +358,7 @@ class Producer:
         return self._transactions is not None and self._transactions.is_left_open
 
     def _refuse_until_begin(self, why: str, advice: str) -> None:
-        self._intake.refuse(IllegalStateError(None, why, advice=advice))
+        self._appender.refuse(IllegalStateError(None, why, advice=advice))
 
     def _transactional(self) -> Transactions:
         self._check_not_closed()
@@ -374,8 +376,8 @@ class Producer:
                 None, f"the transaction has failed: {error.name}: {error.message}"
             )
             refusal.__cause__ = error
-        self._intake.refuse(refusal)
-        self._sender.abandon_waiting(
+        self._appender.refuse(refusal)
+        self._sender.abort_undrained(
             TransactionAbortedError(
                 None, "the transaction was aborted, or failed, before the record was sent"
             )
@@ -384,10 +386,10 @@ class Producer:
     # When it cannot go on
 
     def _check_not_closed(self) -> None:
-        if self._intake.is_closed:
-            self._intake.check()
+        if self._appender.is_closed:
+            self._appender.check_accepting()
 
     def _fail(self, error: KafkaError) -> None:
         """A fatal error: what waits fails with it, and so does every further call."""
-        self._intake.refuse(error)
+        self._appender.refuse(error)
         self._sender.fail_all(error)

@@ -49,7 +49,7 @@ def size_bound(key: bytes | None, value: bytes | None, headers: tuple[Header, ..
     return size + (RECORD_OVERHEAD_BYTES if size < SMALL_RECORD_BYTES_MAX else LARGE_RECORD_OVERHEAD_BYTES)
 
 
-def number(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     return VARINTS[value] if 0 <= value < TABLE_SIZE else varint(value)
 
 
@@ -65,13 +65,13 @@ def encode_body(records: list[PendingRecord], base_timestamp: int) -> tuple[byte
         if timestamp != last_timestamp:
             last_timestamp = timestamp
             max_timestamp = max(max_timestamp, timestamp)
-            lead = b"\x00" + number(timestamp - base_timestamp)
+            lead = b"\x00" + encode_varint(timestamp - base_timestamp)
             last_size = -1
         if key is None and value is not None and not headers:
             size = len(value)
             if size != last_size:
                 last_size = size
-                middle = b"\x01" + number(size)
+                middle = b"\x01" + encode_varint(size)
                 size_before = len(lead) + len(middle) + size + 1
             if offset < TABLE_SIZE and size_before < TABLE_SIZE - 2:
                 delta = varints[offset]
@@ -79,15 +79,19 @@ def encode_body(records: list[PendingRecord], base_timestamp: int) -> tuple[byte
             else:
                 parts.append(encode_record(offset, timestamp - base_timestamp, None, value))
         elif key is not None and value is not None and not headers:
-            delta, key_size, value_size = number(offset), number(len(key)), number(len(value))
+            delta, key_size, value_size = (
+                encode_varint(offset),
+                encode_varint(len(key)),
+                encode_varint(len(value)),
+            )
             whole = len(lead) + len(delta) + len(key_size) + len(key) + len(value_size) + len(value) + 1
-            parts += (number(whole), lead, delta, key_size, key, value_size, value, b"\x00")
+            parts += (encode_varint(whole), lead, delta, key_size, key, value_size, value, b"\x00")
         else:
             parts.append(encode_record(offset, timestamp - base_timestamp, key, value, headers))
     return b"".join(parts), max_timestamp
 
 
-def seal(
+def encode_batch(
     body: bytes,
     *,
     count: int,

@@ -12,7 +12,7 @@ from strandline.client.columnar.compiled import kernels
 from strandline.client.columnar.table_encoder import BatchBody, RecordTooLarge, TableColumns, batches_of
 from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ConfigError, KafkaError, RecordTooLargeError, SerializationError
-from strandline.client.producer.batch import Batch
+from strandline.client.producer.batch import ProducerBatch
 from strandline.client.world import ClientWorld
 from strandline.wire import compression
 from strandline.wire.record_batch import HEADER_BYTES
@@ -48,7 +48,7 @@ class TableProducer(Protocol):
         base_timestamp_ms: int,
         max_timestamp_ms: int,
         codec: int = 0,
-    ) -> Batch: ...
+    ) -> ProducerBatch: ...
 
 
 class SentTable:
@@ -56,7 +56,7 @@ class SentTable:
 
     __slots__ = ("_batches", "rows")
 
-    def __init__(self, rows: int, batches: list[Batch]) -> None:
+    def __init__(self, rows: int, batches: list[ProducerBatch]) -> None:
         self.rows = rows
         self._batches = batches
 
@@ -72,7 +72,7 @@ class SentTable:
             if isinstance(batch.outcome, KafkaError):
                 raise batch.outcome
 
-    def _leaves(self) -> Iterator[Batch]:
+    def _leaves(self) -> Iterator[ProducerBatch]:
         """The batches that have outcomes of their own: a split one has none, its parts have."""
         waiting = self._batches[::-1]
         while waiting:
@@ -115,14 +115,14 @@ async def send_table(
     config = producer.config
     codec = compression.CODES[config.text("compression.type")]
     limit = config.int("max.request.size") - HEADER_BYTES
-    sent: list[Batch] = []
+    sent: list[ProducerBatch] = []
     try:
         for start, part in _parts(table):
             chunk = TableColumns(
                 part.num_rows,
                 **{
-                    role: None if found is None else _whole(found, start, part.num_rows)
-                    for role, found in columns.items()
+                    role: None if column is None else _whole(column, start, part.num_rows)
+                    for role, column in columns.items()
                 },
             )
             for batch in batches_of(
@@ -148,7 +148,7 @@ async def send_table(
 
 async def _append(
     producer: TableProducer, world: ClientWorld, topic: str, batch: BatchBody, codec: int
-) -> Batch:
+) -> ProducerBatch:
     body = batch.body
     if codec:
         body = await world.workers.run(compression.compress, codec, body)
@@ -179,11 +179,11 @@ def _column(table: pa.Table | pa.RecordBatch, role: str, name: str | None) -> An
 def _parts(table: pa.Table | pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
     if isinstance(table, pa.RecordBatch):
         return [(0, table)]
-    found, start = [], 0
+    parts, start = [], 0
     for part in table.to_batches():
-        found.append((start, part))
+        parts.append((start, part))
         start += part.num_rows
-    return found
+    return parts
 
 
 def _whole(column: Any, start: int, rows: int) -> pa.Array:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode
-from strandline.client.producer.batch import Batch, PartitionQueue
+from strandline.client.producer.batch import PartitionQueue, ProducerBatch
 from strandline.wire.record_batch import next_sequence
 
 # How many batches per producer and partition a broker remembers.
@@ -34,19 +34,19 @@ EPOCH_MAX: Final = 32_767
 OUT_OF_SEQUENCE: Final = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
 
 
-class ProducerIdentity(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     producer_id: int
     epoch: int
 
 
-NO_IDENTITY: Final = ProducerIdentity(-1, -1)
+NO_PRODUCER_ID: Final = ProducerIdAndEpoch(-1, -1)
 
 
 def may_send(queue: PartitionQueue) -> bool:
     """Whether the first waiting batch may go now, as far as sequences are concerned."""
     if queue.needs_new_epoch or queue.rewind_to is not None or len(queue.in_flight) >= IN_FLIGHT_MAX:
         return False
-    if queue.waiting[0].has_sequence or queue.unresolved or not queue.is_known:
+    if queue.waiting[0].has_sequence or queue.has_unresolved_sequence or not queue.is_producer_known:
         # A repetition, or what may become one, or the first: alone.
         return not queue.in_flight
     return True
@@ -58,22 +58,22 @@ def needs_new_epoch(queue: PartitionQueue) -> bool:
         return False
     if queue.needs_new_epoch:
         return True
-    return queue.unresolved and not (queue.waiting and queue.waiting[0].has_sequence)
+    return queue.has_unresolved_sequence and not (queue.waiting and queue.waiting[0].has_sequence)
 
 
-def begin_epoch(queue: PartitionQueue, identity: ProducerIdentity) -> None:
+def begin_epoch(queue: PartitionQueue, id_and_epoch: ProducerIdAndEpoch) -> None:
     assert not queue.in_flight, "sequences in flight are still spoken of"
     for batch in queue.waiting:
         batch.forget_sequence()
-    if queue.producer_id != identity.producer_id:
-        queue.is_known = False
-    queue.producer_id, queue.producer_epoch = identity
+    if queue.producer_id != id_and_epoch.producer_id:
+        queue.is_producer_known = False
+    queue.producer_id, queue.producer_epoch = id_and_epoch
     queue.next_sequence = 0
-    queue.unresolved = queue.needs_new_epoch = False
+    queue.has_unresolved_sequence = queue.needs_new_epoch = False
     queue.rewind_to = None
 
 
-def settle(queue: PartitionQueue) -> None:
+def apply_rewind(queue: PartitionQueue) -> None:
     """Rewinds, if that is due and nothing is in flight any more; before anything else is asked about the queue."""
     if queue.rewind_to is None or queue.in_flight:
         return
@@ -84,16 +84,16 @@ def settle(queue: PartitionQueue) -> None:
     queue.rewind_to = None
 
 
-def adopt(queue: PartitionQueue, identity: ProducerIdentity) -> None:
+def adopt(queue: PartitionQueue, id_and_epoch: ProducerIdAndEpoch) -> None:
     """Takes the producer's present identity, if nothing under an older one is left to speak of."""
-    if (queue.producer_id, queue.producer_epoch) == identity or queue.in_flight:
+    if (queue.producer_id, queue.producer_epoch) == id_and_epoch or queue.in_flight:
         return
     if queue.producer_id >= 0 and any(batch.has_sequence for batch in queue.waiting):
         return
-    begin_epoch(queue, identity)
+    begin_epoch(queue, id_and_epoch)
 
 
-def assign(queue: PartitionQueue, batch: Batch) -> None:
+def assign(queue: PartitionQueue, batch: ProducerBatch) -> None:
     """Gives a batch that is sent for the first time its place."""
     assert not batch.has_sequence, "a sequence is kept"
     assert queue.producer_id >= 0, "a producer id comes first"
@@ -102,23 +102,23 @@ def assign(queue: PartitionQueue, batch: Batch) -> None:
     queue.next_sequence = next_sequence(queue.next_sequence, batch.count)
 
 
-def acknowledged(queue: PartitionQueue, batch: Batch) -> None:
+def acknowledged(queue: PartitionQueue, batch: ProducerBatch) -> None:
     """Called before the batch leaves the queue."""
     if not _is_current(queue, batch):
         return
-    queue.is_known = True
+    queue.is_producer_known = True
     last = next_sequence(batch.base_sequence, batch.count - 1)
     if next_sequence(last, 1) == queue.next_sequence:
-        queue.unresolved = False
+        queue.has_unresolved_sequence = False
 
 
-def given_up(queue: PartitionQueue, batch: Batch) -> None:
+def abandoned(queue: PartitionQueue, batch: ProducerBatch) -> None:
     """The batch is given up after it was sent; it may have been written."""
     if _is_current(queue, batch):
-        queue.unresolved = True
+        queue.has_unresolved_sequence = True
 
 
-def refused(queue: PartitionQueue, batch: Batch) -> None:
+def refused(queue: PartitionQueue, batch: ProducerBatch) -> None:
     """The broker refused the batch for good; it was not written."""
     if not _is_current(queue, batch):
         return
@@ -126,7 +126,7 @@ def refused(queue: PartitionQueue, batch: Batch) -> None:
         queue.rewind_to = batch.base_sequence
 
 
-def comes_too_early(queue: PartitionQueue, batch: Batch) -> bool:
+def comes_too_early(queue: PartitionQueue, batch: ProducerBatch) -> bool:
     """Whether a batch that is refused as out of order has only to wait for one before it, which is still to be sent
     (again). That one may have been written: its sequence must not be forgotten before a broker has spoken of it."""
     if not _is_current(queue, batch) or queue.rewind_to is not None:
@@ -138,20 +138,20 @@ def comes_too_early(queue: PartitionQueue, batch: Batch) -> bool:
     )
 
 
-def refused_as_out_of_order(queue: PartitionQueue, batch: Batch) -> None:
+def refused_as_out_of_order(queue: PartitionQueue, batch: ProducerBatch) -> None:
     """The broker misses something before this batch. If that never comes, a new epoch begins."""
     if not comes_too_early(queue, batch):
         queue.needs_new_epoch = True
 
 
-def next_identity(identity: ProducerIdentity) -> ProducerIdentity | None:
+def next_epoch(id_and_epoch: ProducerIdAndEpoch) -> ProducerIdAndEpoch | None:
     """The same producer in its next epoch; None when it has none left and needs another id."""
-    if identity.epoch >= EPOCH_MAX - 1:
+    if id_and_epoch.epoch >= EPOCH_MAX - 1:
         return None
-    return ProducerIdentity(identity.producer_id, identity.epoch + 1)
+    return ProducerIdAndEpoch(id_and_epoch.producer_id, id_and_epoch.epoch + 1)
 
 
-def _is_current(queue: PartitionQueue, batch: Batch) -> bool:
+def _is_current(queue: PartitionQueue, batch: ProducerBatch) -> bool:
     """Whether the batch's sequence is one of the queue's present epoch."""
     return batch.has_sequence and (batch.producer_id, batch.producer_epoch) == (
         queue.producer_id,

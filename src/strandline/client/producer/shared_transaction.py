@@ -21,7 +21,7 @@ from typing import Any
 
 from strandline.client.errors import IllegalStateError
 from strandline.client.producer.producer import Producer
-from strandline.client.producer.sequences import ProducerIdentity
+from strandline.client.producer.sequences import ProducerIdAndEpoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,11 @@ class TransactionOwner(Producer):
         transactions = self._transactional()
         transactions.check_is_open()
         transactions.expect_members()
-        identity = transactions.current
+        id_and_epoch = transactions.current
         return TransactionTicket(
             transactional_id=transactions.transactional_id or "",
-            producer_id=identity.producer_id,
-            epoch=identity.epoch,
+            producer_id=id_and_epoch.producer_id,
+            epoch=id_and_epoch.epoch,
             is_version_2=transactions.is_transaction_v2,
         )
 
@@ -60,9 +60,9 @@ class TransactionMember(Producer):
         await super().start()
         ticket = self._ticket
         self._transactional().join(
-            ProducerIdentity(ticket.producer_id, ticket.epoch), is_version_2=ticket.is_version_2
+            ProducerIdAndEpoch(ticket.producer_id, ticket.epoch), is_version_2=ticket.is_version_2
         )
-        self._intake.refuse(None)
+        self._appender.refuse(None)
 
     async def init_transactions(self) -> None:
         raise _not_for_members("init_transactions")

@@ -6,7 +6,7 @@ from typing import Any
 
 from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ConfigError, KafkaError, UnknownTopicError
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.metadata import TopicInfo
 from strandline.client.producer.batch import PartitionQueue
 from strandline.client.producer.partitioners import (
@@ -40,7 +40,7 @@ class TopicQueues:
         self.sticky: PartitionQueue | None = None
         self.grow(len(info.partitions))
         if partitioner is None:
-            self.sticky = self._draw()
+            self.sticky = self._choose_sticky()
 
     def grow(self, count: int) -> None:
         while len(self.queues) < count:
@@ -52,12 +52,12 @@ class TopicQueues:
         if partition is not None:
             return queues[partition] if 0 <= partition < len(queues) else None
         if self._partitioner is not None:
-            return self._ask_partitioner(key, value)
+            return self._call_partitioner(key, value)
         if key is not None and not self._ignores_keys:
             return queues[partition_for_key(key, len(queues))]
         return self.sticky
 
-    def is_free(self, key: bytes | None) -> bool:
+    def may_go_anywhere(self, key: bytes | None) -> bool:
         """Whether a record with this key may go to any partition."""
         return self.sticky is not None and (key is None or self._ignores_keys)
 
@@ -66,10 +66,10 @@ class TopicQueues:
         assert self.sticky is not None
         if self.sticky.sticky_bytes >= self._batch_bytes // 2 and self.sticky.open is None:
             self.sticky.sticky_bytes = 0
-            self.sticky = self._draw()
+            self.sticky = self._choose_sticky()
         return self.sticky
 
-    def _draw(self) -> PartitionQueue:
+    def _choose_sticky(self) -> PartitionQueue:
         queues = self.queues
         if len(queues) == 1:
             return queues[0]
@@ -81,7 +81,7 @@ class TopicQueues:
         lengths = [len(queues[number].waiting) for number in candidates]
         return queues[weighted_choice(lengths, candidates, below)]
 
-    def _ask_partitioner(self, key: bytes | None, value: bytes | None) -> PartitionQueue:
+    def _call_partitioner(self, key: bytes | None, value: bytes | None) -> PartitionQueue:
         assert self._partitioner is not None
         chosen: Any = self._partitioner(self.name, key, value, len(self.queues))
         if not isinstance(chosen, int) or not 0 <= chosen < len(self.queues):
@@ -96,7 +96,7 @@ class TopicQueues:
 class TopicRouter:
     """Every topic that records were sent to."""
 
-    def __init__(self, cluster: Cluster, config: ClientConfig) -> None:
+    def __init__(self, cluster: ClusterClient, config: ClientConfig) -> None:
         self._cluster = cluster
         self._config = config
         self._partitioner = _partitioner(config.value("partitioner.class"))
@@ -119,9 +119,9 @@ class TopicRouter:
                 raise UnknownTopicError(
                     None, f"partition {partition} of topic {topic}, which has {len(info.partitions)}"
                 )
-        found = self.topics.get(topic)
-        if found is None:
-            found = self.topics[topic] = TopicQueues(
+        queues = self.topics.get(topic)
+        if queues is None:
+            queues = self.topics[topic] = TopicQueues(
                 self,
                 info,
                 partitioner=self._partitioner,
@@ -129,7 +129,7 @@ class TopicRouter:
                 is_adaptive=self._config.flag("partitioner.adaptive.partitioning.enable"),
                 batch_bytes=self._config.int("batch.size"),
             )
-        return found
+        return queues
 
     def _metadata_changed(self) -> None:
         for name, topic in list(self.topics.items()):
@@ -140,19 +140,19 @@ class TopicRouter:
                 del self.topics[name]  # gone, or idle: whoever sends next asks again
 
 
-def _partitioner(given: Any) -> Partitioner | None:
-    if given is None:
+def _partitioner(setting: Any) -> Partitioner | None:
+    if setting is None:
         return None
-    if isinstance(given, str):
+    if isinstance(setting, str):
         # Java's names end in the same words.
-        name = given.rpartition(".")[2].lower().replace("_", "").removesuffix("partitioner")
+        name = setting.rpartition(".")[2].lower().replace("_", "").removesuffix("partitioner")
         if name == "roundrobin":
             return RoundRobin()
         raise ConfigError(
-            f"partitioner.class={given!r}: leave it unset, or use round_robin or a function",
+            f"partitioner.class={setting!r}: leave it unset, or use round_robin or a function",
             key="partitioner.class",
         )
-    if not callable(given):
+    if not callable(setting):
         raise ConfigError("partitioner.class must be callable", key="partitioner.class")
-    found: Partitioner = given
-    return found
+    partitioner: Partitioner = setting
+    return partitioner

@@ -8,7 +8,7 @@ from typing import Any
 from strandline.base.errors import ErrorCode, is_retriable
 from strandline.base.ids import TopicPartition
 from strandline.client.net.partitions import by_topic
-from strandline.client.producer.sequences import ProducerIdentity
+from strandline.client.producer.sequences import ProducerIdAndEpoch
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -24,23 +24,25 @@ from strandline.wire.api.k28_txn_offset_commit import (
 )
 
 
-def init_request(transactional_id: str, timeout_ms: int, before: ProducerIdentity) -> InitProducerIdRequest:
+def init_request(
+    transactional_id: str, timeout_ms: int, previous: ProducerIdAndEpoch
+) -> InitProducerIdRequest:
     """`before` is who the producer was, so that only it, and no older one, gets the next epoch (KIP-360)."""
     return InitProducerIdRequest(
         transactional_id=transactional_id,
         transaction_timeout_ms=timeout_ms,
-        producer_id=before.producer_id,
-        producer_epoch=before.epoch,
+        producer_id=previous.producer_id,
+        producer_epoch=previous.epoch,
     )
 
 
 def add_partitions_request(
-    transactional_id: str, identity: ProducerIdentity, partitions: Iterable[TopicPartition]
+    transactional_id: str, id_and_epoch: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
 ) -> AddPartitionsToTxnRequest:
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transactional_id,
-        v3_and_below_producer_id=identity.producer_id,
-        v3_and_below_producer_epoch=identity.epoch,
+        v3_and_below_producer_id=id_and_epoch.producer_id,
+        v3_and_below_producer_epoch=id_and_epoch.epoch,
         v3_and_below_topics=tuple(
             AddPartitionsToTxnTopic(name=name, partitions=numbers)
             for name, numbers in by_topic(partitions).items()
@@ -48,28 +50,28 @@ def add_partitions_request(
     )
 
 
-def partition_errors(answer: AddPartitionsToTxnResponse) -> list[int]:
+def partition_errors(response: AddPartitionsToTxnResponse) -> list[int]:
     return [
         each.partition_error_code
-        for topic in answer.results_by_topic_v3_and_below
+        for topic in response.results_by_topic_v3_and_below
         for each in topic.results_by_partition
     ]
 
 
 def add_offsets_request(
-    transactional_id: str, identity: ProducerIdentity, group_id: str
+    transactional_id: str, id_and_epoch: ProducerIdAndEpoch, group_id: str
 ) -> AddOffsetsToTxnRequest:
     return AddOffsetsToTxnRequest(
         transactional_id=transactional_id,
-        producer_id=identity.producer_id,
-        producer_epoch=identity.epoch,
+        producer_id=id_and_epoch.producer_id,
+        producer_epoch=id_and_epoch.epoch,
         group_id=group_id,
     )
 
 
 def txn_offset_commit_request(
     transactional_id: str,
-    identity: ProducerIdentity,
+    id_and_epoch: ProducerIdAndEpoch,
     group_id: str,
     group: Any,
     offsets: Mapping[Any, Any],
@@ -90,22 +92,23 @@ def txn_offset_commit_request(
     return TxnOffsetCommitRequest(
         transactional_id=transactional_id,
         group_id=group_id,
-        producer_id=identity.producer_id,
-        producer_epoch=identity.epoch,
+        producer_id=id_and_epoch.producer_id,
+        producer_epoch=id_and_epoch.epoch,
         generation_id=getattr(group, "generation_id", -1),
         member_id=getattr(group, "member_id", ""),
         group_instance_id=getattr(group, "group_instance_id", None),
         topics=tuple(
-            TxnOffsetCommitRequestTopic(name=name, partitions=tuple(found)) for name, found in topics.items()
+            TxnOffsetCommitRequestTopic(name=name, partitions=tuple(partitions))
+            for name, partitions in topics.items()
         ),
     )
 
 
-def end_request(transactional_id: str, identity: ProducerIdentity, is_commit: bool) -> EndTxnRequest:
+def end_request(transactional_id: str, id_and_epoch: ProducerIdAndEpoch, is_commit: bool) -> EndTxnRequest:
     return EndTxnRequest(
         transactional_id=transactional_id,
-        producer_id=identity.producer_id,
-        producer_epoch=identity.epoch,
+        producer_id=id_and_epoch.producer_id,
+        producer_epoch=id_and_epoch.epoch,
         committed=is_commit,
     )
 

@@ -9,24 +9,24 @@ from strandline.client.admin.access import Acl, AclFilter, QuotaEntity, ScramCre
 from strandline.client.admin.cluster import (
     ClusterDescription,
     Features,
-    LogDirectory,
+    LogDirDescription,
     QuorumDescription,
     Reassignment,
 )
 from strandline.client.admin.configs import ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from strandline.client.admin.groups import CommittedOffset, GroupDescription, GroupListing
 from strandline.client.admin.producers import ActiveProducer, TransactionDescription, TransactionListing
-from strandline.client.admin.topics import CreatedTopic, FoundOffset, NewTopic
+from strandline.client.admin.topics import CreatedTopic, ListedOffset, NewTopic
 from strandline.client.consumer.group.member import GroupMetadata
 from strandline.client.consumer.log_offsets import OffsetAndTimestamp
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import KafkaError
 from strandline.client.net.metadata import PartitionInfo, TopicInfo
-from strandline.client.sync.blocking import Face
+from strandline.client.sync.blocking import BlockingClient
 from strandline.wire.api.k51_alter_user_scram_credentials import ScramCredentialUpsertion
 
-class AdminCalls(Face):
+class AdminCalls(BlockingClient):
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = ..., timeout: float | None = ...
     ) -> dict[str, CreatedTopic]: ...
@@ -63,7 +63,7 @@ class AdminCalls(Face):
         *,
         is_read_committed: bool = ...,
         timeout: float | None = ...,
-    ) -> dict[TopicPartition, FoundOffset]:
+    ) -> dict[TopicPartition, ListedOffset]:
         """The first offset at or after each timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP; -1 if there is none."""
     def describe_configs(
         self,
@@ -149,7 +149,7 @@ class AdminCalls(Face):
         *,
         topics: Iterable[str] | None = ...,
         timeout: float | None = ...,
-    ) -> dict[int, tuple[LogDirectory, ...]]:
+    ) -> dict[int, tuple[LogDirDescription, ...]]:
         """The log directories of the given brokers, or of all, with the sizes of their replicas."""
     def describe_quorum(self, *, timeout: float | None = ...) -> QuorumDescription:
         """The controllers' own log: who leads it, and how far the others are."""
@@ -204,7 +204,7 @@ class AdminCalls(Face):
     ) -> None:
         """Sets credentials (already salted and hashed) and removes others, by user and mechanism."""
 
-class ConsumerCalls(Face):
+class ConsumerCalls(BlockingClient):
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Exactly these partitions, without a group's help."""
     def unsubscribe(self) -> None:
@@ -279,7 +279,7 @@ class ConsumerCalls(Face):
     def metrics(self) -> dict[str, float]:
         """Counters by Kafka's names, and the lag of each partition."""
 
-class ProducerCalls(Face):
+class ProducerCalls(BlockingClient):
     def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
         """The partitions of a topic, with their leaders; waits up to max.block.ms."""
     def metrics(self) -> dict[str, float]:

@@ -22,7 +22,7 @@ Assignment = dict[str, list[TopicPartition]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMember:
+class MemberSubscription:
     """One member as the leader sees it: what it wants and what it says it has."""
 
     member_id: str
@@ -54,7 +54,7 @@ class Assignor(Protocol):
         """What a member tells the leader beside its subscription."""
         ...
 
-    def assign(self, members: Sequence[GroupMember], counts: Mapping[str, int]) -> Assignment:
+    def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
         """Partitions for every member; `counts` has the topics that exist and how many partitions each has."""
         ...
 
@@ -66,8 +66,8 @@ class RangeAssignor:
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
         return None
 
-    def assign(self, members: Sequence[GroupMember], counts: Mapping[str, int]) -> Assignment:
-        found: Assignment = {member.member_id: [] for member in members}
+    def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
+        assignment: Assignment = {member.member_id: [] for member in members}
         for topic in sorted(counts):
             subscribers = sorted((m for m in members if topic in m.topics), key=lambda m: m.order)
             if not subscribers:
@@ -76,9 +76,9 @@ class RangeAssignor:
             start = 0
             for number, member in enumerate(subscribers):
                 end = start + share + (1 if number < extra else 0)
-                found[member.member_id] += [TopicPartition(topic, index) for index in range(start, end)]
+                assignment[member.member_id] += [TopicPartition(topic, index) for index in range(start, end)]
                 start = end
-        return found
+        return assignment
 
 
 class RoundRobinAssignor:
@@ -88,19 +88,19 @@ class RoundRobinAssignor:
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
         return None
 
-    def assign(self, members: Sequence[GroupMember], counts: Mapping[str, int]) -> Assignment:
-        found: Assignment = {member.member_id: [] for member in members}
+    def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
+        assignment: Assignment = {member.member_id: [] for member in members}
         circle = sorted(members, key=lambda m: m.order)
-        wanted = {topic for member in members for topic in member.topics}
+        subscribed = {topic for member in members for topic in member.topics}
         turn = 0
         for partition in all_partitions(counts):
-            if partition.topic not in wanted:
+            if partition.topic not in subscribed:
                 continue
             while partition.topic not in circle[turn].topics:
                 turn = (turn + 1) % len(circle)
-            found[circle[turn].member_id].append(partition)
+            assignment[circle[turn].member_id].append(partition)
             turn = (turn + 1) % len(circle)
-        return found
+        return assignment
 
 
 def all_partitions(counts: Mapping[str, int]) -> list[TopicPartition]:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.subscription import Subscription
+from strandline.client.consumer.subscription import SubscriptionState
 
 
 class RebalanceListener:
@@ -24,19 +24,19 @@ class RebalanceListener:
         return self.on_partitions_revoked(partitions)
 
 
-async def tell(listener: Any, method: str, partitions: Iterable[TopicPartition]) -> None:
+async def invoke_listener(listener: Any, method: str, partitions: Iterable[TopicPartition]) -> None:
     """Calls the listener, if there is one; waits for it if it is a coroutine."""
-    act = getattr(listener, method, None)
-    if act is None and method == "on_partitions_lost":
-        act = getattr(listener, "on_partitions_revoked", None)
-    if act is None:
+    callback = getattr(listener, method, None)
+    if callback is None and method == "on_partitions_lost":
+        callback = getattr(listener, "on_partitions_revoked", None)
+    if callback is None:
         return
-    result = act(sorted(partitions))
+    result = callback(sorted(partitions))
     if inspect.isawaitable(result):
         await result
 
 
-class Announcements:
+class RebalanceCallbacks:
     """What a member tells the application's listener.
 
     A listener that raises does not stop the rebalance, or others would wait for partitions that nobody reads: its first
@@ -44,23 +44,23 @@ class Announcements:
     with its poll has not been heard to the end: it is made again by the next poll.
     """
 
-    def __init__(self, subscription: Subscription) -> None:
+    def __init__(self, subscription: SubscriptionState) -> None:
         self._subscription = subscription
-        self._untold: list[tuple[str, list[TopicPartition]]] = []
+        self._pending: list[tuple[str, list[TopicPartition]]] = []
         self._error: Exception | None = None
 
     @property
-    def are_due(self) -> bool:
-        return bool(self._untold) or self._error is not None
+    def are_pending(self) -> bool:
+        return bool(self._pending) or self._error is not None
 
-    async def tell(self, method: str, partitions: list[TopicPartition]) -> None:
+    async def invoke(self, method: str, partitions: list[TopicPartition]) -> None:
         """Before something is done that the caller repeats as a whole if it is cancelled."""
         try:
-            await tell(self._subscription.listener, method, partitions)
+            await invoke_listener(self._subscription.listener, method, partitions)
         except Exception as error:
             self._error = self._error or error
 
-    async def tell_of_leaving(
+    async def invoke_on_leave(
         self, commit: Callable[[float], Awaitable[None]], deadline: float, *, is_lost: bool
     ) -> None:
         """All partitions go with the membership: what was read of them is committed first, unless they are lost."""
@@ -69,21 +69,21 @@ class Announcements:
         if owned and not is_lost:
             await commit(deadline)
         if owned:
-            await self.tell("on_partitions_lost" if is_lost else "on_partitions_revoked", owned)
+            await self.invoke("on_partitions_lost" if is_lost else "on_partitions_revoked", owned)
 
-    def add(self, method: str, partitions: list[TopicPartition]) -> None:
+    def enqueue(self, method: str, partitions: list[TopicPartition]) -> None:
         """After something was done: to be told by `tell_rest`, which the next poll repeats if it is cancelled."""
-        self._untold.append((method, partitions))
+        self._pending.append((method, partitions))
 
-    async def tell_rest(self) -> None:
-        while self._untold:
-            first = self._untold[0]
-            await self.tell(*first)
-            if self._untold and self._untold[0] is first:  # `clear` may have come first.
-                del self._untold[0]
+    async def invoke_pending(self) -> None:
+        while self._pending:
+            first = self._pending[0]
+            await self.invoke(*first)
+            if self._pending and self._pending[0] is first:  # `clear` may have come first.
+                del self._pending[0]
 
     def clear(self) -> None:
-        self._untold.clear()
+        self._pending.clear()
 
     def raise_error(self) -> None:
         """What a listener has raised since this was last called."""

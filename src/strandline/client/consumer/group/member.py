@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from strandline.client.consumer.committed_offsets import Membership, NoMember
+from strandline.client.consumer.committed_offsets import CommitIdentity, NotAMember
 from strandline.client.errors import ConnectionFailedError, KafkaTimeoutError
-from strandline.client.net.cluster import Cluster
-from strandline.client.net.coordinators import GROUP, MOVED
+from strandline.client.net.cluster import ClusterClient
+from strandline.client.net.coordinators import COORDINATOR_MOVED, GROUP
 from strandline.wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
@@ -32,7 +32,7 @@ class GroupMetadata(NamedTuple):
     group_instance_id: str | None = None
 
 
-class Member(Protocol):
+class GroupMembership(Protocol):
     wake: Callable[[], None]
 
     @property
@@ -41,12 +41,12 @@ class Member(Protocol):
         ...
 
     @property
-    def identity(self) -> Membership | NoMember:
+    def identity(self) -> CommitIdentity | NotAMember:
         """As what offsets are committed."""
         ...
 
     @property
-    def last_identity(self) -> Membership:
+    def last_identity(self) -> CommitIdentity:
         """As what it is, or last was, a member; nobody before it first joined. It is what transactions name: the
         coordinator must be able to refuse those of a member that it has thrown out."""
         ...
@@ -66,10 +66,10 @@ class Member(Protocol):
         ...
 
 
-class GroupLink:
+class GroupCoordinatorClient:
     """Requests to the group's coordinator, which is looked for again when it has moved."""
 
-    def __init__(self, cluster: Cluster, group_id: str) -> None:
+    def __init__(self, cluster: ClusterClient, group_id: str) -> None:
         self._cluster = cluster
         self.group_id = group_id
 
@@ -83,8 +83,8 @@ class GroupLink:
         at_most: int | None = None,
     ) -> R:
         """One attempt; the deadline is for finding the coordinator, `seconds` for its answer."""
-        found = await self._cluster.coordinators.connection(GROUP, self.group_id, deadline)
-        connection = self._cluster.connections.to(found.node, PURPOSE)
+        coordinator = await self._cluster.coordinators.connection(GROUP, self.group_id, deadline)
+        connection = self._cluster.connections.to(coordinator.node, PURPOSE)
         try:
             await connection.open()
             version = connection.version(type(request), at_most=at_most)
@@ -93,15 +93,15 @@ class GroupLink:
             self._cluster.coordinators.forget(GROUP, self.group_id)
             raise
 
-    def drop(self) -> None:
+    def drop_connection(self) -> None:
         """Gives the connection up, and with it what waits there: a leave must not wait behind a join."""
         node = self._cluster.coordinators.known(GROUP, self.group_id)
         if node is not None:
             self._cluster.connections.to(node, PURPOSE).drop()
 
-    def moved(self, code: int) -> bool:
+    def forget_if_moved(self, code: int) -> bool:
         """Whether this code says that another broker is the coordinator; it is looked for anew then."""
-        if code in MOVED:
+        if code in COORDINATOR_MOVED:
             self._cluster.coordinators.forget(GROUP, self.group_id)
             return True
         return False

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.group.assignors import GroupMember
+from strandline.client.consumer.group.assignors import MemberSubscription
 from strandline.client.net.partitions import by_topic
 from strandline.wire.codec import decode, encode_into
 from strandline.wire.records.consumer_protocol import (
@@ -21,7 +21,7 @@ from strandline.wire.records.consumer_protocol import (
 from strandline.wire.records.consumer_protocol import TopicPartition as OwnedPartitions
 
 _VERSION_BYTES: Final = 2
-_HIGHEST: Final = 3
+_VERSION_MAX: Final = 3
 
 
 def encode_subscription(
@@ -42,24 +42,26 @@ def encode_subscription(
         generation_id=generation,
         rack_id=rack,
     )
-    out = bytearray(_HIGHEST.to_bytes(_VERSION_BYTES, "big"))
-    encode_into(message, _HIGHEST, out)
+    out = bytearray(_VERSION_MAX.to_bytes(_VERSION_BYTES, "big"))
+    encode_into(message, _VERSION_MAX, out)
     return bytes(out)
 
 
-def decode_member(member_id: str, instance_id: str | None, metadata: bytes) -> GroupMember:
-    version = min(int.from_bytes(metadata[:_VERSION_BYTES], "big"), _HIGHEST)
-    found = decode(ConsumerProtocolSubscription, version, metadata, _VERSION_BYTES)
-    return GroupMember(
+def decode_subscription(member_id: str, instance_id: str | None, metadata: bytes) -> MemberSubscription:
+    version = min(int.from_bytes(metadata[:_VERSION_BYTES], "big"), _VERSION_MAX)
+    message = decode(ConsumerProtocolSubscription, version, metadata, _VERSION_BYTES)
+    return MemberSubscription(
         member_id=member_id,
         instance_id=instance_id,
-        topics=tuple(found.topics),
+        topics=tuple(message.topics),
         owned=tuple(
-            TopicPartition(each.topic, index) for each in found.owned_partitions for index in each.partitions
+            TopicPartition(each.topic, index)
+            for each in message.owned_partitions
+            for index in each.partitions
         ),
-        generation=found.generation_id,
-        rack=found.rack_id,
-        user_data=found.user_data,
+        generation=message.generation_id,
+        rack=message.rack_id,
+        user_data=message.user_data,
     )
 
 
@@ -81,8 +83,8 @@ def decode_assignment(data: bytes) -> list[TopicPartition]:
     """Nothing, for a member that was given nothing."""
     if len(data) <= _VERSION_BYTES:
         return []
-    version = min(int.from_bytes(data[:_VERSION_BYTES], "big"), _HIGHEST)
-    found = decode(ConsumerProtocolAssignment, version, data, _VERSION_BYTES)
+    version = min(int.from_bytes(data[:_VERSION_BYTES], "big"), _VERSION_MAX)
+    message = decode(ConsumerProtocolAssignment, version, data, _VERSION_BYTES)
     return [
-        TopicPartition(each.topic, index) for each in found.assigned_partitions for index in each.partitions
+        TopicPartition(each.topic, index) for each in message.assigned_partitions for index in each.partitions
     ]

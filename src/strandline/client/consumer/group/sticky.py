@@ -24,7 +24,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.consumer.group.assignors import (
     NO_GENERATION,
     Assignment,
-    GroupMember,
+    MemberSubscription,
     RangeAssignor,
     RoundRobinAssignor,
     all_partitions,
@@ -62,23 +62,22 @@ class StickyAssignor:
         )
         return bytes(encode(StickyUserData(previous_assignment=grouped, generation=generation), 1))
 
-    def assign(self, members: Sequence[GroupMember], counts: Mapping[str, int]) -> Assignment:
+    def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
         claims = {member.member_id: self._claim(member) for member in members}
         return assign_sticky(members, counts, claims)
 
-    def _claim(self, member: GroupMember) -> tuple[int, tuple[TopicPartition, ...]]:
+    def _claim(self, member: MemberSubscription) -> tuple[int, tuple[TopicPartition, ...]]:
         if not member.user_data:
             return NO_GENERATION, ()
-        data = member.user_data
         for version in (1, 0):  # old clients leave the generation out
             try:
-                found = decode(StickyUserData, version, data)
+                data = decode(StickyUserData, version, member.user_data)
             except DecodeError:
                 continue
             owned = [
-                TopicPartition(t.topic, index) for t in found.previous_assignment for index in t.partitions
+                TopicPartition(t.topic, index) for t in data.previous_assignment for index in t.partitions
             ]
-            return found.generation, tuple(owned)
+            return data.generation, tuple(owned)
         return NO_GENERATION, ()  # what cannot be read was not owned
 
 
@@ -89,9 +88,9 @@ class CooperativeStickyAssignor:
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
         return bytes(encode(CooperativeUserData(generation=generation), 0))
 
-    def assign(self, members: Sequence[GroupMember], counts: Mapping[str, int]) -> Assignment:
+    def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
         claims = {member.member_id: (self._generation(member), member.owned) for member in members}
-        found = assign_sticky(members, counts, claims)
+        assignment = assign_sticky(members, counts, claims)
         # Whoever still holds a partition must have given it up before another may have it.
         holders: dict[TopicPartition, list[str]] = {}
         for member in members:
@@ -99,10 +98,10 @@ class CooperativeStickyAssignor:
                 holders.setdefault(partition, []).append(member.member_id)
         return {
             member_id: [p for p in partitions if all(other == member_id for other in holders.get(p, ()))]
-            for member_id, partitions in found.items()
+            for member_id, partitions in assignment.items()
         }
 
-    def _generation(self, member: GroupMember) -> int:
+    def _generation(self, member: MemberSubscription) -> int:
         if member.generation != NO_GENERATION or not member.user_data:
             return member.generation
         try:
@@ -112,28 +111,28 @@ class CooperativeStickyAssignor:
 
 
 def assign_sticky(
-    members: Sequence[GroupMember],
+    members: Sequence[MemberSubscription],
     counts: Mapping[str, int],
     claims: Mapping[str, tuple[int, tuple[TopicPartition, ...]]],
 ) -> Assignment:
     """Everything shared out; claims are generation and partitions by member id."""
     ordered = sorted(members, key=lambda m: m.member_id)
-    wanted = {member.member_id: frozenset(member.topics) for member in ordered}
-    held = _settled(ordered, wanted, counts, claims)
+    subscribed = {member.member_id: frozenset(member.topics) for member in ordered}
+    held = _valid_claims(ordered, subscribed, counts, claims)
     taken = {partition for partitions in held.values() for partition in partitions}
     free = [
-        p for p in all_partitions(counts) if p not in taken and any(p.topic in w for w in wanted.values())
+        p for p in all_partitions(counts) if p not in taken and any(p.topic in w for w in subscribed.values())
     ]
-    if len(set(wanted.values())) == 1:
+    if len(set(subscribed.values())) == 1:
         _share_evenly(held, free)
     else:
-        _share_by_wish(wanted, held, free)
+        _share_by_subscription(subscribed, held, free)
     return held
 
 
-def _settled(
-    members: Sequence[GroupMember],
-    wanted: Mapping[str, frozenset[str]],
+def _valid_claims(
+    members: Sequence[MemberSubscription],
+    subscribed: Mapping[str, frozenset[str]],
     counts: Mapping[str, int],
     claims: Mapping[str, tuple[int, tuple[TopicPartition, ...]]],
 ) -> _Claims:
@@ -152,7 +151,7 @@ def _settled(
     held: _Claims = {member.member_id: [] for member in members}
     for partition in sorted(best, key=lambda p: (p.partition, p.topic)):
         owner = best[partition][1]
-        if owner is not None and partition.topic in wanted[owner]:
+        if owner is not None and partition.topic in subscribed[owner]:
             held[owner].append(partition)
     return held
 
@@ -179,22 +178,24 @@ def _share_evenly(held: _Claims, free: list[TopicPartition]) -> None:
             del poor[turn]
         else:
             turn += 1
-    luckless = [member for member in held if member not in rich]
-    for member, partition in zip(luckless, free[position:], strict=False):
+    others = [member for member in held if member not in rich]
+    for member, partition in zip(others, free[position:], strict=False):
         held[member].append(partition)
-    assert len(free) - position <= len(luckless), "every partition has found a member"
+    assert len(free) - position <= len(others), "every partition has found a member"
 
 
-def _share_by_wish(wanted: Mapping[str, frozenset[str]], held: _Claims, free: list[TopicPartition]) -> None:
+def _share_by_subscription(
+    subscribed: Mapping[str, frozenset[str]], held: _Claims, free: list[TopicPartition]
+) -> None:
     subscribers: dict[str, list[str]] = {}
-    for member, topics in wanted.items():
+    for member, topics in subscribed.items():
         for topic in sorted(topics):
             subscribers.setdefault(topic, []).append(member)
     # Those that few want come first: the rest can still even things out.
     free.sort(key=lambda p: (len(subscribers[p.topic]), p))
     for partition in free:
-        taker = min(subscribers[partition.topic], key=lambda m: (len(held[m]), m))
-        held[taker].append(partition)
+        target = min(subscribers[partition.topic], key=lambda m: (len(held[m]), m))
+        held[target].append(partition)
     # Each move lowers the sum of squares of what members have, so this ends.
     while _move_one(subscribers, held):
         pass
@@ -202,17 +203,17 @@ def _share_by_wish(wanted: Mapping[str, frozenset[str]], held: _Claims, free: li
 
 def _move_one(subscribers: Mapping[str, list[str]], held: _Claims) -> bool:
     """Moves one partition from the fullest member that can give to the emptiest that wants it."""
-    for giver in sorted(held, key=lambda m: (-len(held[m]), m)):
-        size = len(held[giver])
+    for source in sorted(held, key=lambda m: (-len(held[m]), m)):
+        size = len(held[source])
         emptiest: dict[str, str] = {}
         # The latest acquisition goes first: what a member had before stays with it.
         for position in range(size - 1, -1, -1):
-            topic = held[giver][position].topic
+            topic = held[source][position].topic
             if topic not in emptiest:
                 emptiest[topic] = min(subscribers[topic], key=lambda m: (len(held[m]), m))
-            taker = emptiest[topic]
-            if size - len(held[taker]) >= 2:
-                held[taker].append(held[giver].pop(position))
+            target = emptiest[topic]
+            if size - len(held[target]) >= 2:
+                held[target].append(held[source].pop(position))
                 return True
     return False
 
