@@ -3,8 +3,8 @@
     decoder = AvroDecoder(read_schema(json.loads(text)))
     columns, errors = decoder.decode(values)
 
-A value that does not decode has null in every column, and why in `errors`; the others are not touched by it. Bytes
-behind the end of a value are an error too: they mean that it was written with another schema.
+A value that does not decode has null in every column, and its error in `errors`; the others are not affected. Bytes
+after the end of a value are an error too: they mean that it was written with another schema.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _WORDS: Final[dict[str, Any]] = {
 
 
 class AvroDecoder:
-    """Of values that were written with one schema, into columns of the same or another one."""
+    """Decodes values that were written with one schema into columns of the same or another one."""
 
     def __init__(
         self, writer: RecordType, reader: RecordType | None = None, *, avro_kernels: AvroKernels | None = None
     ) -> None:
-        """Raises CannotResolveError."""
+        """Resolves the writer's schema against the reader's. Raises CannotResolveError."""
         self._program = compile_program(writer, reader)
         self._kernels = avro_kernels or kernels()
         self._code = _numbers(self._program.code)
@@ -51,12 +51,12 @@ class AvroDecoder:
 
     @property
     def type(self) -> Any:
-        """A struct of the columns."""
+        """The struct type of the columns."""
         return self._program.root.type
 
     def decode(self, values: Any, *, skip: int = 0) -> tuple[Any, Any]:
-        """A struct column of what was found behind the first `skip` bytes, which each value has, and a string column of
-        errors. Null has neither."""
+        """A struct column of the values after their first `skip` bytes, and a string column of errors. A null value
+        has null in both."""
         rows = _Values(values, skip)
         errors = np.zeros(rows.count, np.int64)
         places = np.zeros(rows.count, np.int64)
@@ -115,7 +115,7 @@ class AvroDecoder:
 
 
 class _Values:
-    """A binary column as the kernels take it: where values end, and the bytes of all of them."""
+    """A binary column as the kernels take it: the ends of the values, and the bytes of all of them."""
 
     def __init__(self, values: Any, skip: int) -> None:
         self.skip = skip
@@ -139,7 +139,7 @@ class _Values:
 
 
 class _Columns:
-    """Room for so many rows of each column, one behind the other."""
+    """Room for so many rows of each column, one column after the other."""
 
     def __init__(self, counts: Any, has_spans: tuple[bool, ...]) -> None:
         lanes = np.where(np.array(has_spans, np.bool_), 2, 1) if has_spans else np.zeros(0, np.int64)
@@ -159,18 +159,18 @@ class _Columns:
         return self.words[start : start + self.room[column]]
 
     def validity_of(self, column: int) -> Any:
-        """Bits as Arrow has them; None where everything is valid."""
+        """The validity bits as Arrow has them; None if every row is valid."""
         start = self.starts[column]
         valid = self.valid[start : start + self.room[column]]
         return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
     def items_of(self, column: int) -> int:
-        """How many items the lists of a column have in all."""
+        """The number of items that the lists of a column have in all."""
         return int(self.state[len(self.room) + column])
 
 
 class _ColumnAssembler:
-    """Arrow's columns over what the kernels have written."""
+    """Builds Arrow's columns over the memory that the kernels have written."""
 
     def __init__(self, columns: _Columns, data: Any, avro_kernels: AvroKernels) -> None:
         self._columns = columns
@@ -229,8 +229,8 @@ class _ColumnAssembler:
         return pa.Array.from_buffers(of.type, rows, [bits, pa.py_buffer(np.ascontiguousarray(found))])
 
     def _spans(self, of: LeafColumn, rows: int, bits: Any) -> Any:
-        """Bytes or text. Positions never go back from row to row, so the values and the gaps between them are the
-        elements of one binary column, of which every second is taken."""
+        """A column of bytes or text. Positions never go back from row to row, so the values and the gaps between
+        them are the elements of one binary column, of which every second is taken."""
         if rows == 0:
             return pa.array([], of.type)
         starts = self._columns.words_of(of.column)

@@ -1,7 +1,7 @@
-"""Makes a schema into instructions for `kernels`, and says what columns they give.
+"""Compiles schemas into instructions for `kernels`, and describes the columns that these produce.
 
-Values are read as their writer's schema says and become columns of the reader's, by Avro's rules of schema resolution:
-fields are matched by name or alias, those that only the writer has are passed over, those that only the reader has get
+Values are read by their writer's schema and become columns of the reader's, by Avro's rules of schema resolution:
+fields are matched by name or alias, those that only the writer has are skipped, those that only the reader has get
 their defaults, numbers are widened, symbols are matched by name.
 """
 
@@ -27,7 +27,7 @@ from strandline.avro.schema import (
     UnionType,
 )
 
-# By writer's and reader's kind: what Avro allows beside equality.
+# By the writer's kind, the kinds that the reader may have besides the same.
 _WIDENED: Final = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
@@ -70,7 +70,7 @@ class CannotResolveError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeafColumn:
-    """`read_as` is the kind of what the words of the column are; `symbols` those of an enum."""
+    """A column of single values. `read_as` is the kind of the words of the column; `symbols` are those of an enum."""
 
     column: int
     type: Any
@@ -80,7 +80,7 @@ class LeafColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructColumn:
-    """`column` is -1 for the root, which is never null itself."""
+    """A column of structs. `column` is -1 for the root, which is never null itself."""
 
     column: int
     type: Any
@@ -89,7 +89,7 @@ class StructColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedColumn:
-    """A list of `items`, or a map if they are a key and a value."""
+    """A column of lists of `items`, or of maps if they are a key and a value."""
 
     column: int
     type: Any
@@ -98,7 +98,7 @@ class RepeatedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantColumn:
-    """The same in every row: null, or a default."""
+    """A column with the same value in every row: null, or a default."""
 
     type: Any
     value: Any
@@ -109,7 +109,7 @@ OutputColumn = LeafColumn | StructColumn | RepeatedColumn | ConstantColumn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """`names` says for each instruction which field it reads."""
+    """The instructions for a schema, and its columns. `names` has the field that each instruction reads."""
 
     code: tuple[int, ...]
     tables: tuple[int, ...]
@@ -121,6 +121,7 @@ class Program:
 
 
 def arrow_type(of: AvroType) -> Any:
+    """The Arrow type of a column with this Avro type."""
     match of:
         case PrimitiveType(logical="decimal"):
             return pa.decimal128(of.precision, of.scale)
@@ -139,11 +140,13 @@ def arrow_type(of: AvroType) -> Any:
 
 
 def compile_program(writer: RecordType, reader: RecordType | None = None) -> Program:
-    """Raises CannotResolveError."""
+    """The program that reads values of the writer as columns of the reader. Raises CannotResolveError."""
     return _ProgramCompiler().compile(writer, reader or writer)
 
 
 class _ProgramCompiler:
+    """Walks both schemas and emits the instructions."""
+
     def __init__(self) -> None:
         self._code: list[list[int]] = []
         self._names: list[str] = []
@@ -174,7 +177,7 @@ class _ProgramCompiler:
         self._has_spans.append(has_spans)
         return len(self._has_spans) - 1
 
-    # Types. A reader of None passes over what is written.
+    # Types. With a reader of None the value is skipped.
 
     def _type(self, writer: AvroType, reader: AvroType | None, name: str, depth: int) -> OutputColumn:
         if isinstance(writer, UnionType):
@@ -342,7 +345,7 @@ def _default(of: RecordField, name: str) -> ConstantColumn:
 
 
 def _plain_value(value: Any, of: AvroType) -> Any:
-    """A default as JSON has it, as pyarrow takes it."""
+    """A default from its JSON form in the form that pyarrow takes."""
     match of:
         case UnionType():
             return None if value is None else _plain_value(value, of.inner)

@@ -1,7 +1,7 @@
-"""An Avro schema as values: what a schema's JSON says, checked, with names looked up.
+"""An Avro schema as values: parsed from its JSON, checked, with names resolved.
 
-Columns have one type each, so two things that Avro has cannot be: a type within itself, and a union of anything but one
-type and null. Both are refused here. A mistake knows its way through the JSON, from which a reader of files makes a
+Columns have one type each, so two things that Avro has are refused here: a type within itself, and a union of
+anything but one type and null. An error has its path through the JSON, from which a reader of files computes a
 line.
 """
 
@@ -36,7 +36,7 @@ JsonPath = tuple[str | int, ...]
 
 
 class AvroSchemaError(ValueError):
-    """What is wrong with a schema, and where."""
+    """A mistake in a schema, with its path in the JSON."""
 
     def __init__(self, path: JsonPath, text: str) -> None:
         self.path = path
@@ -44,12 +44,13 @@ class AvroSchemaError(ValueError):
 
 
 class Missing:
-    """Stands for a default that a field does not have: null may be one."""
+    """Stands for the default of a field that has none: null may be a default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimitiveType:
-    """`logical` is one that counts here. A fixed has a size; a decimal on either has precision and scale."""
+    """A primitive type or fixed. `logical` is a logical type that has an effect here. A fixed has a size; a decimal
+    on either has precision and scale."""
 
     kind: str  # one of PRIMITIVES, or fixed
     logical: str | None = None
@@ -60,23 +61,29 @@ class PrimitiveType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnumType:
+    """An enum."""
+
     symbols: tuple[str, ...]
     default: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayType:
+    """An array."""
+
     items: AvroType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapType:
+    """A map from text."""
+
     values: AvroType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionType:
-    """One type and perhaps null; `null_index` is the branch that is null, or -1."""
+    """A union of one type and perhaps null; `null_index` is the branch that is null, or -1."""
 
     inner: AvroType
     null_index: int
@@ -84,6 +91,8 @@ class UnionType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordField:
+    """A field of a record."""
+
     name: str
     type: AvroType
     aliases: tuple[str, ...] = ()
@@ -96,6 +105,8 @@ class RecordField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordType:
+    """A record."""
+
     fields: tuple[RecordField, ...]
 
 
@@ -104,8 +115,8 @@ AvroType = PrimitiveType | EnumType | ArrayType | MapType | UnionType | RecordTy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AvroSource:
-    """Schemas as JSON. `reader` is that of the columns; `writer` that of the values if it is another one, or `framed`
-    all of those by their numbers if values begin with one."""
+    """The schemas of a column of values, as JSON. `reader` is that of the columns; `writer` that of the values if
+    it is another one, or `framed` all of those by their ids if values begin with one."""
 
     reader: str
     writer: str | None = None
@@ -123,8 +134,8 @@ class AvroSource:
 
 
 def read_schema(node: object) -> RecordType:
-    """The schema of this JSON. What is no record becomes one with the single field `value`, whose bytes are the same.
-    Raises AvroSchemaError."""
+    """The schema of this JSON. One that is no record becomes a record with the single field `value`, whose bytes
+    are the same. Raises AvroSchemaError."""
     parsed = _SchemaParser().read(node, (), "")
     return (
         parsed
@@ -150,6 +161,8 @@ def bytes_min(of: AvroType) -> int:
 
 
 class _SchemaParser:
+    """Parses one schema; it knows the types that were named so far."""
+
     def __init__(self) -> None:
         self._named: dict[str, AvroType] = {}
         self._open: list[str] = []  # names of the records that are being read

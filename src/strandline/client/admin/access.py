@@ -1,4 +1,4 @@
-"""Admin calls about who may do what, and how much: ACLs, client quotas, SCRAM credentials."""
+"""Admin calls about access: ACLs, client quotas, SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ class Acl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclFilter:
+    """A filter of rules; a field that is not set matches any."""
+
     resource_type: int = ANY
     resource_name: str | None = None
     pattern_type: int = ANY
@@ -67,14 +69,19 @@ class AclFilter:
 
 
 class ScramCredential(NamedTuple):
+    """The mechanism and iterations of a SCRAM credential."""
+
     mechanism: int  # 1: SCRAM-SHA-256, 2: SCRAM-SHA-512
     iterations: int
 
 
 class AccessAdmin(AdminBase):
+    """The calls about access."""
+
     async def describe_acls(
         self, wanted: AclFilter | None = None, *, timeout: float | None = None
     ) -> list[Acl]:
+        """The rules that match a filter, or all."""
         deadline = self._deadline(timeout)
         acl_filter = wanted or AclFilter()
         request = DescribeAclsRequest(
@@ -107,6 +114,7 @@ class AccessAdmin(AdminBase):
         return await self._retry(once, deadline)
 
     async def create_acls(self, acls: Iterable[Acl], *, timeout: float | None = None) -> None:
+        """Creates rules."""
         deadline = self._deadline(timeout)
         created = tuple(acls)
         request = CreateAclsRequest(
@@ -137,7 +145,7 @@ class AccessAdmin(AdminBase):
         await self._retry(once, deadline)
 
     async def delete_acls(self, filters: Iterable[AclFilter], *, timeout: float | None = None) -> list[Acl]:
-        """Deletes what the filters match, and gives it."""
+        """Deletes the rules that the filters match, and returns them."""
         deadline = self._deadline(timeout)
         request = DeleteAclsRequest(
             filters=tuple(
@@ -179,7 +187,7 @@ class AccessAdmin(AdminBase):
     async def describe_client_quotas(
         self, entity_types: Iterable[str] = (), *, timeout: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Quotas by entity, of those that have all of the given types."""
+        """The quotas by entity, of those that have all of the given types."""
         deadline = self._deadline(timeout)
         request = DescribeClientQuotasRequest(
             components=tuple(
@@ -237,6 +245,7 @@ class AccessAdmin(AdminBase):
     async def describe_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> dict[str, tuple[ScramCredential, ...]]:
+        """The SCRAM credentials of these users, or of all."""
         deadline = self._deadline(timeout)
         names = None if users is None else tuple(UserName(name=name) for name in users)
 

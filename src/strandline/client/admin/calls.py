@@ -1,7 +1,7 @@
-"""How the admin client asks: whom, for how long, and what to do with errors of single items.
+"""The base of the admin client: which node a call goes to, for how long, and how errors of single items are raised.
 
-A call is repeated while its error is one that time heals, until `timeout` (default.api.timeout.ms) is over. A call
-about several items gives a dict of results if all went well. Otherwise it raises: the error itself if there was one
+A call is repeated while its error is retriable, until `timeout` (default.api.timeout.ms) is over. A call about
+several items returns a dict of results if all succeeded. Otherwise it raises: the error itself if there was one
 item, PartialFailureError with the results and the errors of each if there were several.
 """
 
@@ -27,7 +27,7 @@ V = TypeVar("V")
 T = TypeVar("T")
 R = TypeVar("R", bound=Response)
 
-# Errors that time heals, for a call as a whole; what a request says of single items is for the caller.
+# Retriable errors of a call as a whole; errors of single items are for the caller.
 _RETRIED: Final = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
@@ -67,7 +67,7 @@ def results_or_raise(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
     successes: dict[K, V] = {
         item: result for item, result in results.items() if not isinstance(result, KafkaError)
     }
-    # Where everything failed with what time heals, the call as a whole can be repeated.
+    # If everything failed with retriable errors, the call as a whole can be repeated.
     if errors and (
         len(results) == 1 or (not successes and all(error.code in _RETRIED for error in errors.values()))
     ):
@@ -78,10 +78,12 @@ def results_or_raise(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
 
 
 def error_from(code: int, message: str | None, what: str) -> KafkaError | None:
+    """The error of a code in a response; None if it is no error."""
     return None if code == ErrorCode.NONE else error_for(code, f"{what}: {message}" if message else what)
 
 
 def check(code: int, message: str | None = None, what: str = "") -> None:
+    """Raises the error of a code in a response, if it is one."""
     error = error_from(code, message, what)
     if error is not None:
         raise error
@@ -142,19 +144,19 @@ class AdminBase:
             raise IllegalStateError(None, "the admin client has not been started")
         return self._started_cluster
 
-    # Asking
+    # Calls
 
     def _deadline(self, timeout: float | None) -> float:
         seconds = self.config.seconds("default.api.timeout.ms") if timeout is None else timeout
         return self._cluster.now() + seconds
 
     def _timeout_ms(self, deadline: float) -> int:
-        """What is left for the broker to do it in, with a little kept back for the way there and back."""
+        """The time that is left for the broker to do it in, without a little for the way there and back."""
         left = min(deadline - self._cluster.now(), self.config.seconds("request.timeout.ms"))
         return max(1, int(left * 1000 * 0.9))
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]], deadline: float) -> T:
-        """Attempts until one does not fail with an error that time heals."""
+        """The result of `attempt`, which is repeated while its error is retriable."""
         pause = self._cluster.backoff()
         while True:
             try:
@@ -177,7 +179,8 @@ class AdminBase:
         return await self._call(await self._cluster.least_loaded_connection(), request, cls, deadline)
 
     async def _call_controller(self, request: Request, cls: type[R], deadline: float) -> R:
-        """The node that metadata names as controller: brokers pass such requests on to the real one."""
+        """The response of the node that metadata names as controller: brokers forward such requests to the active
+        one."""
         cluster = self._cluster
         if cluster.metadata.controller_id in cluster.metadata.nodes:
             return await self._call(
@@ -197,7 +200,7 @@ class AdminBase:
     async def _retry_with_coordinator(
         self, key: str, attempt: Callable[[], Awaitable[T]], deadline: float, *, kind: int = GROUP
     ) -> T:
-        """`attempt`, repeated, with the coordinator looked for again when it has moved."""
+        """The same as `_retry`, with the coordinator looked up again when it has moved."""
 
         async def once() -> T:
             try:
@@ -215,7 +218,7 @@ class AdminBase:
     async def _leaders(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[int, list[TopicPartition]]:
-        """The partitions by the node that leads them; raises where one is unknown or has no leader."""
+        """The partitions by the node that leads them; raises if one is unknown or has no leader."""
         by_leader: dict[int, list[TopicPartition]] = {}
         cluster = self._cluster
         for where in partitions:

@@ -55,6 +55,8 @@ _UPGRADES = {"upgrade": 1, "safe-downgrade": 2, "unsafe-downgrade": 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDescription:
+    """The brokers of a cluster."""
+
     cluster_id: str
     controller_id: int
     nodes: tuple[Node, ...]
@@ -63,6 +65,8 @@ class ClusterDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
+    """The feature levels of a cluster."""
+
     finalized: Mapping[str, int]
     supported: Mapping[str, tuple[int, int]]
     epoch: int
@@ -70,6 +74,8 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reassignment:
+    """The replicas of a partition that is being moved."""
+
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
     removing: tuple[int, ...]
@@ -77,6 +83,8 @@ class Reassignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirDescription:
+    """A log directory of a broker, with the sizes of its replicas."""
+
     path: str
     error: KafkaError | None
     total_bytes: int
@@ -86,6 +94,8 @@ class LogDirDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumReplica:
+    """One voter or observer of the quorum."""
+
     replica_id: int
     log_end_offset: int
     last_fetch_ms: int
@@ -94,6 +104,8 @@ class QuorumReplica:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumDescription:
+    """The state of the controllers' quorum."""
+
     leader_id: int
     leader_epoch: int
     high_watermark: int
@@ -102,9 +114,12 @@ class QuorumDescription:
 
 
 class ClusterAdmin(AdminBase):
+    """The calls about the cluster itself."""
+
     async def describe_cluster(
         self, *, include_fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:
+        """The brokers of the cluster, fenced ones on request."""
         deadline = self._deadline(timeout)
 
         async def once() -> ClusterDescription:
@@ -127,6 +142,7 @@ class ClusterAdmin(AdminBase):
         return await self._retry(once, deadline)
 
     async def describe_features(self, *, timeout: float | None = None) -> Features:
+        """The feature levels that are finalized, and those that are supported."""
         deadline = self._deadline(timeout)
 
         async def once() -> Features:
@@ -150,6 +166,7 @@ class ClusterAdmin(AdminBase):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> None:
+        """Changes the finalized levels of features."""
         deadline = self._deadline(timeout)
         request = UpdateFeaturesRequest(
             timeout_ms=self._timeout_ms(deadline),
@@ -179,7 +196,7 @@ class ClusterAdmin(AdminBase):
         election: Literal["preferred", "unclean"] = "preferred",
         timeout: float | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Elects leaders of the given partitions, or of all. A partition that has the right leader already says so with
+        """Elects leaders of the given partitions, or of all. A partition that has the right leader already has
         ELECTION_NOT_NEEDED, which is no failure."""
         deadline = self._deadline(timeout)
         requested = None
@@ -244,6 +261,7 @@ class ClusterAdmin(AdminBase):
     async def list_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, Reassignment]:
+        """The partitions that are being moved, of the given ones or of all."""
         deadline = self._deadline(timeout)
         requested = None
         if partitions is not None:
@@ -304,7 +322,7 @@ class ClusterAdmin(AdminBase):
         return results
 
     async def describe_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
-        """The controllers' own log: who leads it, and how far the others are."""
+        """The controllers' own log: its leader, and how far the others are."""
         deadline = self._deadline(timeout)
         request = DescribeQuorumRequest(
             topics=(TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),)),)

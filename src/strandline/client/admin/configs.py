@@ -1,4 +1,4 @@
-"""Admin calls about settings of brokers, topics and groups, and about who may do what and how much of it."""
+"""Admin calls about settings of brokers, topics and groups."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from strandline.wire.api.k74_list_config_resources import (
 
 
 class ResourceType(IntEnum):
+    """The kinds of resources that have settings."""
+
     TOPIC = 2
     BROKER = 4
     BROKER_LOGGER = 8
@@ -35,6 +37,8 @@ class ResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
+    """The places that a setting can come from."""
+
     UNKNOWN = 0
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -47,6 +51,8 @@ class ConfigSource(IntEnum):
 
 
 class ConfigResource(NamedTuple):
+    """A resource that has settings."""
+
     type: ResourceType
     name: str
 
@@ -66,6 +72,8 @@ class ConfigResource(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
+    """One setting of a resource."""
+
     name: str
     value: str | None
     source: int
@@ -80,6 +88,8 @@ class ConfigEntry:
 
 
 class Operation(IntEnum):
+    """The change of one setting."""
+
     SET = 0
     DELETE = 1
     APPEND = 2
@@ -88,6 +98,8 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigChange:
+    """A setting to change."""
+
     name: str
     value: str | None = None
     operation: Operation = Operation.SET
@@ -98,6 +110,8 @@ _PER_BROKER: Final = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER}
 
 
 class ConfigAdmin(AdminBase):
+    """The calls about settings."""
+
     async def describe_configs(
         self,
         resources: Iterable[ConfigResource],
@@ -107,7 +121,7 @@ class ConfigAdmin(AdminBase):
         include_documentation: bool = False,
         timeout: float | None = None,
     ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
-        """Settings by resource and name; all of them, or those with the given names."""
+        """The settings by resource and name; all of them, or those with the given names."""
         deadline = self._deadline(timeout)
         keys = None if names is None else tuple(names)
         requested = list(resources)
@@ -168,7 +182,7 @@ class ConfigAdmin(AdminBase):
     async def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[ConfigResource]:
-        """Everything that has settings of its own, of the given kinds or of all."""
+        """All resources that have settings of their own, of the given kinds or of all."""
         deadline = self._deadline(timeout)
         request = ListConfigResourcesRequest(resource_types=tuple(int(each) for each in types))
 

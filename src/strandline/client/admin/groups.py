@@ -51,6 +51,8 @@ _FETCH_GROUPS_SINCE: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupListing:
+    """A group as the list of groups has it."""
+
     group_id: str
     protocol_type: str
     state: str
@@ -59,6 +61,8 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberDescription:
+    """One member of a group."""
+
     member_id: str
     instance_id: str | None
     client_id: str
@@ -68,6 +72,8 @@ class MemberDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDescription:
+    """A group with its members."""
+
     group_id: str
     type: str  # "classic" or "consumer"
     state: str
@@ -77,16 +83,20 @@ class GroupDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffset:
+    """A committed offset of a group."""
+
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
 
 
 class GroupAdmin(AdminBase):
+    """The calls about groups."""
+
     async def list_groups(
         self, *, states: Iterable[str] = (), types: Iterable[str] = (), timeout: float | None = None
     ) -> list[GroupListing]:
-        """Every broker is asked, because each knows the groups that it coordinates."""
+        """The groups of all brokers: each broker lists the groups that it coordinates."""
         deadline = self._deadline(timeout)
         state_filter, type_filter = tuple(states), tuple(types)
         results: dict[str, GroupListing] = {}
@@ -111,6 +121,7 @@ class GroupAdmin(AdminBase):
     async def describe_groups(
         self, group_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, GroupDescription]:
+        """The groups with their members."""
         deadline = self._deadline(timeout)
         results: dict[str, GroupDescription | KafkaError] = {}
         for group_id in group_ids:
@@ -125,7 +136,7 @@ class GroupAdmin(AdminBase):
         return results_or_raise(results)
 
     async def _describe_group(self, group_id: str, deadline: float) -> GroupDescription:
-        """As a group of KIP-848 first, and as a classic one if it is not that."""
+        """The group, described as one of KIP-848 first, and as a classic one if it is not that."""
         try:
             request = ConsumerGroupDescribeRequest(group_ids=(group_id,), include_authorized_operations=False)
             response = await self._call_coordinator(
@@ -147,6 +158,7 @@ class GroupAdmin(AdminBase):
         return _classic_group(described)
 
     async def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
+        """Deletes groups that have no members."""
         deadline = self._deadline(timeout)
         results: dict[str, bool | KafkaError] = {}
 
@@ -239,6 +251,7 @@ class GroupAdmin(AdminBase):
     async def delete_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> None:
+        """Deletes a group's offsets of these partitions."""
         deadline = self._deadline(timeout)
         request = OffsetDeleteRequest(
             group_id=group_id,
@@ -313,7 +326,7 @@ def _classic_group(group: Any) -> GroupDescription:
 
 
 def _assignment(data: bytes) -> tuple[TopicPartition, ...]:
-    """What a classic member was assigned, if it is a consumer; other kinds of groups have their own bytes there."""
+    """The partitions of a classic member, if it is a consumer; other kinds of groups have their own bytes there."""
     if len(data) < 2:
         return ()
     version = min(int.from_bytes(data[:2], "big"), ConsumerProtocolAssignment.VERSIONS.high)

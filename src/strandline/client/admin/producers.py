@@ -33,6 +33,8 @@ from strandline.wire.api.k66_list_transactions import ListTransactionsRequest, L
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveProducer:
+    """A producer that a partition's leader remembers."""
+
     producer_id: int
     epoch: int
     last_sequence: int
@@ -43,6 +45,8 @@ class ActiveProducer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionListing:
+    """A transaction as the list of transactions has it."""
+
     transactional_id: str
     producer_id: int
     state: str
@@ -50,6 +54,8 @@ class TransactionListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionDescription:
+    """A transaction with its partitions."""
+
     transactional_id: str
     state: str
     producer_id: int
@@ -60,10 +66,12 @@ class TransactionDescription:
 
 
 class ProducerAdmin(AdminBase):
+    """The calls about producers and transactions."""
+
     async def describe_producers(
         self, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-        """Producers that partitions' leaders remember."""
+        """The producers that the leaders of these partitions remember."""
         deadline = self._deadline(timeout)
         requested = tuple(partitions)
 
@@ -103,7 +111,7 @@ class ProducerAdmin(AdminBase):
         producer_ids: Iterable[int] = (),
         timeout: float | None = None,
     ) -> list[TransactionListing]:
-        """Every broker is asked, because each knows the transactions that it coordinates."""
+        """The transactions of all brokers: each broker lists those that it coordinates."""
         deadline = self._deadline(timeout)
         request = ListTransactionsRequest(
             state_filters=tuple(states), producer_id_filters=tuple(producer_ids)
@@ -130,6 +138,7 @@ class ProducerAdmin(AdminBase):
     async def describe_transactions(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TransactionDescription]:
+        """The transactions of these transactional ids."""
         deadline = self._deadline(timeout)
         results: dict[str, TransactionDescription | KafkaError] = {}
 
@@ -172,7 +181,7 @@ class ProducerAdmin(AdminBase):
     async def fence_producers(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> None:
-        """Shuts out whoever uses these transactional ids, and aborts what they left open."""
+        """Fences the producers of these transactional ids, and aborts their open transactions."""
         deadline = self._deadline(timeout)
         results: dict[str, bool | KafkaError] = {}
 

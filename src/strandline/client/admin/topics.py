@@ -59,6 +59,8 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
+    """A topic that was created."""
+
     name: str
     topic_id: bytes
     partitions: int
@@ -67,15 +69,20 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffset:
+    """An offset of a log, with the timestamp of its record."""
+
     offset: int
     timestamp_ms: int
     leader_epoch: int
 
 
 class TopicAdmin(AdminBase):
+    """The calls about topics, partitions and records."""
+
     async def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout: float | None = None
     ) -> dict[str, CreatedTopic]:
+        """Creates topics; with `validate_only` it only says whether it would."""
         deadline = self._deadline(timeout)
         request = CreateTopicsRequest(
             topics=tuple(_creatable(topic) for topic in topics),
@@ -109,12 +116,14 @@ class TopicAdmin(AdminBase):
         configs: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> CreatedTopic:
+        """Creates one topic."""
         topic = NewTopic(
             name=name, partitions=partitions, replication_factor=replication_factor, configs=configs or {}
         )
         return (await self.create_topics([topic], timeout=timeout))[name]
 
     async def delete_topics(self, names: Iterable[str], *, timeout: float | None = None) -> None:
+        """Deletes topics with all of their records."""
         deadline = self._deadline(timeout)
         requested = tuple(names)
 
@@ -140,6 +149,7 @@ class TopicAdmin(AdminBase):
         await self._retry(once, deadline)
 
     async def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> list[str]:
+        """The names of all topics."""
         metadata = await self._metadata(None, self._deadline(timeout))
         results = metadata.topics.values()
         return sorted(topic.name for topic in results if include_internal or not topic.is_internal)
@@ -147,6 +157,7 @@ class TopicAdmin(AdminBase):
     async def describe_topics(
         self, names: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TopicInfo]:
+        """The topics with their partitions."""
         requested = tuple(names)
         metadata = await self._metadata(requested, self._deadline(timeout))
         results: dict[str, TopicInfo | KafkaError] = {}
@@ -197,7 +208,7 @@ class TopicAdmin(AdminBase):
     async def delete_records(
         self, before: Mapping[TopicPartition, int], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Deletes what lies before these offsets (-1: everything); the log start offsets that result."""
+        """Deletes the records before these offsets (-1: all of them); returns the log start offsets that result."""
         deadline = self._deadline(timeout)
 
         async def once() -> dict[TopicPartition, int]:
@@ -268,7 +279,7 @@ class TopicAdmin(AdminBase):
         return await self._retry(once, deadline)
 
     async def _metadata(self, names: tuple[str, ...] | None, deadline: float) -> Metadata:
-        """Fresh metadata of topics, apart from what the client keeps for itself."""
+        """Fresh metadata of topics, apart from that of the client itself."""
         topics = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
 
@@ -286,7 +297,7 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
     assignment = topic.assignment
     return CreatableTopic(
         name=topic.name,
-        # Replicas that are named say both numbers themselves.
+        # An assignment says both numbers itself.
         num_partitions=topic.partitions if assignment is None else -1,
         replication_factor=topic.replication_factor if assignment is None else -1,
         assignments=tuple(

@@ -35,8 +35,8 @@ _NAMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RecordKernels:
-    """`view` turns a numpy array into what the functions index: itself, or a memoryview for plain Python, whose
-    integers do not overflow."""
+    """The functions over record batches. `view` turns a numpy array into an object that the functions index:
+    itself, or a memoryview for plain Python, whose integers do not overflow."""
 
     is_compiled: bool
     view: Callable[[Any], Any]
@@ -50,7 +50,7 @@ class RecordKernels:
 
 @cache
 def kernels(compiled: bool | None = None) -> RecordKernels:
-    """The compiled ones if numba is there, or those that are asked for."""
+    """The compiled kernels if numba is installed, or those that `compiled` chooses."""
     if compiled is None:
         compiled = util.find_spec("numba") is not None
     return _compiled() if compiled else _collected(plain_kernels, False, memoryview)
@@ -67,7 +67,7 @@ def _compiled() -> RecordKernels:
 
 
 def _memcpy() -> Any:
-    """`copy_bytes` as one call of memcpy; who calls it has checked the bounds."""
+    """`copy_bytes` as one call of memcpy; its callers have checked the bounds."""
     from numba.core import cgutils, types
     from numba.extending import intrinsic
 

@@ -1,9 +1,9 @@
-"""Record batches into one Arrow RecordBatch.
+"""Decodes record batches into one Arrow RecordBatch.
 
-A `TableBuilder` is told how many rows and bytes are to come at most, so its columns are allocated once; each batch is
-then one call of a kernel. Columns: topic (dictionary), partition, offset, timestamp (milliseconds, UTC), key, value,
-headers (a list of name and value, which keeps order and repetition as Kafka does). A column `timestamp_type` behind
-them is made for who asks: 0 where the producer gave the time, 1 where the broker did.
+A `TableBuilder` gets the largest number of rows and bytes first, so its columns are allocated once; each batch is
+then one call of a kernel. Columns: topic (dictionary), partition, offset, timestamp (milliseconds, UTC), key,
+value, headers (a list of name and value, which keeps order and repetition as Kafka does). A column `timestamp_type`
+after them is made on request: 0 where the producer gave the time, 1 where the broker did.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ def table_of(
 
 
 class TableBuilder:
+    """A table under construction."""
+
     def __init__(self, rows_max: int, bytes_max: int, kernels: RecordKernels) -> None:
         if bytes_max > COLUMN_BYTES_MAX:
             raise ValueError(f"{bytes_max} bytes are too many for one table")
@@ -94,6 +96,7 @@ class TableBuilder:
         )
 
     def add(self, topic: str, partition: int, position: int, header: BatchHeader, body: Buffer) -> None:
+        """Appends the records of one batch from offset `position` on."""
         first = int(self._state[ROWS])
         array = np.frombuffer(body, np.uint8)
         array.flags.writeable = False  # so that the kernel is compiled for one kind of array only
@@ -133,6 +136,7 @@ class TableBuilder:
             raise CorruptBatch(f"in a header: {ERRORS[status]}")
 
     def finish(self) -> pa.RecordBatch:
+        """The table of all records that were added."""
         rows = int(self._state[ROWS])
         topics = pa.DictionaryArray.from_arrays(
             pa.array(self._topics[:rows]), pa.array(list(self._topic_numbers), pa.string())
@@ -152,6 +156,7 @@ class TableBuilder:
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
     def add_timestamp_types(self, table: pa.RecordBatch) -> pa.RecordBatch:
+        """The table with a column of timestamp types."""
         counts, types = zip(*self._timestamp_types, strict=True) if self._timestamp_types else ((), ())
         column = pa.array(np.repeat(np.array(types, np.int32), np.array(counts, np.int64)))
         return pa.RecordBatch.from_arrays([*table.columns, column], schema=SCHEMA_WITH_TIMESTAMP_TYPE)
@@ -180,7 +185,7 @@ class _BinaryColumn:
         self.data = np.empty(size, np.uint8)
 
     def grow(self, rows: int, rows_max: int, size: int, more: int) -> None:
-        """Room for up to `rows_max` rows and `more` bytes behind what there is."""
+        """Makes room for up to `rows_max` rows and `more` bytes after those that there are."""
         wider = _BinaryColumn(rows_max, size + more)
         wider.ends[: rows + 1] = self.ends[: rows + 1]
         wider.valid[:rows] = self.valid[:rows]
@@ -194,7 +199,8 @@ class _BinaryColumn:
 
 
 def _text(keys: pa.Array) -> pa.Array:
-    """Names of headers are text; bytes that are not are shown as Java shows them, with replacement characters."""
+    """The names of headers as text; bytes that are not text are shown as Java shows them, with replacement
+    characters."""
     try:
         return keys.cast(pa.string())
     except pa.ArrowInvalid:

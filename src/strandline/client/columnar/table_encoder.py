@@ -1,8 +1,9 @@
-"""An Arrow table into the bodies of record batches, by partition.
+"""Encodes an Arrow table into the bodies of record batches, by partition.
 
-Rows with a key go where Java's producer would put them (murmur2), rows without one to the sticky partitions in turn,
-each for about a batch; a column can also say the partition, of all rows or where it is not null. The order of rows is
-kept within each partition. Each batch is one call of a kernel that writes the records of as many rows as fit.
+Rows with a key go to the partition that Java's producer would choose (murmur2), rows without one to the sticky
+partitions in turn, each for about a batch; a column can also name the partition, of all rows or where it is not
+null. The order of rows is kept within each partition. Each batch is one call of a kernel that writes the records of
+as many rows as fit.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import pyarrow.compute as pc
 
 from strandline.client.columnar.compiled import RecordKernels
 
-# What a batch may take beyond its bound, because one record is always written: the largest record is looked for then.
+# The room of a batch beyond its bound, because one record is always written; a larger record gets more room.
 _ROOM_BYTES: Final = 4096
-# How many bytes of rows without a key stay together where rows are only placed, not written.
+# The bytes of rows without a key that stay together where only their partitions are chosen.
 PLACING_BYTES: Final = 256 * 1024
 
 
 class BatchBody(NamedTuple):
+    """The encoded records of one batch."""
+
     partition: int
     body: bytes
     record_count: int
@@ -69,7 +72,7 @@ class _BinaryArrays:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Text and bytes of every layout as one of the two that have offsets."""
+    """Text and bytes of every layout in one of the two layouts that have offsets."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         array = array.dictionary_decode()
@@ -94,7 +97,7 @@ def _validity(array: pa.Array) -> Any:
 
 
 def _timestamps(array: pa.Array | None, rows: int, now_ms: int) -> Any:
-    """Milliseconds; rows without a time have that of now."""
+    """The timestamps in milliseconds; rows without one have the present time."""
     if array is None:
         return np.full(rows, now_ms, np.int64)
     if pa.types.is_timestamp(array.type):
@@ -217,7 +220,7 @@ def _partitions(
 def partitions_of(
     columns: TableColumns, *, partition_count: int, sticky: Sequence[int], kernels: RecordKernels
 ) -> pa.Array:
-    """Where `batches_of` would put each row."""
+    """The partition that `batches_of` would choose for each row."""
     key, value = _BinaryArrays(columns.key, columns.rows), _BinaryArrays(columns.value, columns.rows)
     partitions = _partitions(columns, key, value, partition_count, sticky, PLACING_BYTES, kernels)
     return pa.array(np.array(partitions, np.int32))

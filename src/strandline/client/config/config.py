@@ -1,11 +1,11 @@
-"""A client's settings: Kafka's names, Python's values, checked before anything is connected.
+"""A client's settings: Kafka's names and Python's values, checked before anything is connected.
 
     ClientConfig.producer({"bootstrap.servers": "localhost:9092", "linger.ms": 10}, acks="all")
 
 Settings come as a mapping by Kafka's dotted names, as keywords with underscores, or both (the keyword wins). A value
 may be text, as in a properties file, or the Python value that it stands for: numbers, flags, lists, and for
 serializers, partitioners and interceptors the object itself. An unknown name is an error that names the nearest known
-one, and so are settings that contradict each other: both are likelier slips than wishes.
+one. Settings that contradict each other are an error too: both are likelier slips than wishes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_IN_FLIGHT_IDEMPOTENT: Final = 5  # how many batches of a producer a broker 
 
 
 class ClientConfig(TypedValues):
-    """Immutable; `given` holds the names that the user set."""
+    """The settings of one client, immutable. `originals` holds the names that the user set."""
 
     __slots__ = ("bootstrap", "originals")
 
@@ -69,15 +69,15 @@ class ClientConfig(TypedValues):
         return cls(ADMIN_KEYS, settings, keywords)
 
     def has(self, name: str) -> bool:
-        """Whether this kind of client knows the setting at all."""
+        """True if this kind of client has the setting."""
         return name in self._values
 
     def seconds(self, name: str) -> float:
-        """A setting in milliseconds, as asyncio wants it."""
+        """A setting in milliseconds, as seconds."""
         return self.int(name) / 1000
 
     def objects(self, name: str) -> tuple[object, ...]:
-        """The entries of a list that may hold objects."""
+        """The entries of a list setting that may hold objects."""
         return tuple(self._values[name])
 
 
@@ -144,8 +144,8 @@ def _check_producer(config: ClientConfig) -> None:
 
 
 def _check_idempotence(config: ClientConfig) -> None:
-    """What idempotence needs. As in Java, what contradicts it switches off the default, but is an error where
-    idempotence was asked for by name, or a transactional.id asks for it."""
+    """Checks the settings that idempotence needs. As in Java, one that contradicts it switches the default off, but
+    is an error if the user set enable.idempotence or a transactional.id."""
     in_flight = config.int("max.in.flight.requests.per.connection")
     contradictions = [
         (config.text("acks") not in ("all", "-1"), "acks", "set acks=all"),

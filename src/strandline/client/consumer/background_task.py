@@ -10,7 +10,7 @@ from strandline.base.waiting import within
 
 
 class BackgroundTask:
-    """Work that goes on between polls: a poll waits for it as long as it may, the next one goes on waiting."""
+    """A task that outlives a poll: each poll waits for it as long as it may, and the next one goes on waiting."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[Any] | None = None
@@ -21,19 +21,19 @@ class BackgroundTask:
 
     @property
     def is_started(self) -> bool:
-        """Whether there is a result to come, or to be taken."""
+        """True if there is a result to come, or to be taken."""
         return self._task is not None
 
     def start(self, work: Callable[[], Any], then: Callable[[], None] = lambda: None) -> None:
-        """`then` is called when it has ended."""
+        """Starts the work; `then` is called when it has ended."""
         assert self._task is None
         self._task = asyncio.get_running_loop().create_task(work())
-        # Its error is raised by the poll that takes the result; if none comes any more nobody misses it.
+        # The poll that takes the result raises its error; it is not logged if no poll comes any more.
         self._task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._task.add_done_callback(lambda _done: then())
 
     async def wait(self, seconds: float) -> bool:
-        """Whether there is a result to be taken: not if it takes longer, nor if it was called off meanwhile."""
+        """True if there is a result to be taken: not if it takes longer, nor if the work was cancelled meanwhile."""
         task = self._task
         assert task is not None
         if not task.done():
@@ -51,12 +51,13 @@ class BackgroundTask:
         return self._task is task
 
     def result(self) -> Any:
-        """The result or error; the next piece of work can start then."""
+        """The result or error of the work; the next piece of work can start then."""
         task, self._task = self._task, None
         assert task is not None
         return task.result()
 
     async def cancel(self) -> None:
+        """Cancels the work and waits for its end."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

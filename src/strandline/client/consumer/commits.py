@@ -1,12 +1,12 @@
-"""When a consumer commits: by itself every so often, before partitions go, or when the application says.
+"""The commits of a consumer: automatic ones at an interval, one before partitions go, and those of the application.
 
 Rules:
-1. Automatic commits start inside a poll and cover what earlier polls gave, so nothing unread is committed. One is
-   under way at a time; a failed one is repeated by the next interval.
+1. Automatic commits start inside a poll and cover the records of earlier polls, so nothing unread is committed. One
+   is in flight at a time; a failed one is repeated by the next interval.
 2. Before partitions are given up, and when the consumer is closed, the last positions are committed and waited for.
-3. Commits are carried out one after the other, in the order in which they were asked for: an older one, which may be
-   tried again for long, never overwrites a newer one.
-4. Whoever has subscribed and is not a member of the group at the moment commits nothing automatically.
+3. Commits are carried out one after the other, in the order of the calls: an older one, which may be tried again
+   for long, never overwrites a newer one.
+4. A consumer that has subscribed and is not a member of the group at the moment commits nothing automatically.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from strandline.telemetry.counters import Counters
 
 
 class Commits:
+    """Carries out the commits of one consumer in order."""
+
     def __init__(
         self, cluster: ClusterClient, identity: Callable[[], CommitIdentity | NotAMember], counters: Counters
     ) -> None:
@@ -40,14 +42,15 @@ class Commits:
         self._interval = config.seconds("auto.commit.interval.ms")
         self._due_at = cluster.now() + self._interval
         self._auto_commit: asyncio.Task[None] | None = None
-        self._in_flight: dict[asyncio.Task[None], None] = {}  # asynchronous ones
-        self._lock = asyncio.Lock()  # in the order in which they ask for it
+        self._in_flight: dict[asyncio.Task[None], None] = {}  # asynchronous commits
+        self._lock = asyncio.Lock()  # given in the order of the calls
         self._auto_committed: dict[TopicPartition, OffsetAndMetadata] = {}  # by automatic commits
 
     async def commit(self, offsets: Offsets, deadline: float) -> None:
+        """Commits after the commits before it, and waits until that is done."""
         if self.committed is None:
             raise ConfigError("committing offsets needs a group.id", key="group.id")
-        # Asynchronous ones that were asked for before are tasks that may not have run yet: now they stand in line.
+        # Earlier asynchronous commits are tasks that may not have run yet: now they wait for the lock before this one.
         await asyncio.sleep(0)
         try:
             await within(max(0.0, deadline - self._cluster.now()), self._lock.acquire())
@@ -60,7 +63,7 @@ class Commits:
             self._lock.release()
 
     async def _commit(self, committed: CommittedOffsets, offsets: Offsets, deadline: float) -> None:
-        """By whoever has the turn."""
+        """Commits; the caller holds the lock."""
         try:
             await committed.commit(offsets, deadline)
         except KafkaError:
@@ -72,12 +75,13 @@ class Commits:
     async def fetch(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The group's committed offsets; partitions without one are left out."""
         if self.committed is None:
             raise ConfigError("committed offsets belong to a group: set group.id", key="group.id")
         return await self.committed.fetch(partitions, deadline)
 
     def commit_async(self, offsets: Offsets) -> asyncio.Task[None]:
-        """Carried out after those that were asked for before; its error is only in the task."""
+        """Starts a commit, which is carried out after those before it; its error is only in the task."""
         task = asyncio.get_running_loop().create_task(self._commit_in_turn(dict(offsets)))
         self._in_flight[task] = None
         task.add_done_callback(self._completed)
@@ -86,7 +90,7 @@ class Commits:
     def _completed(self, task: asyncio.Task[None]) -> None:
         del self._in_flight[task]
         if not task.cancelled():
-            task.exception()  # for whoever awaits it; who does not has said that it does not matter
+            task.exception()  # so that nothing is logged if nobody awaits it
 
     async def _commit_in_turn(self, offsets: Offsets) -> None:
         if self.committed is None:
@@ -97,13 +101,14 @@ class Commits:
 
     @property
     def seconds_to_next(self) -> float:
-        """Until `commit_if_due` has something to do."""
+        """The seconds until `commit_if_due` has something to do."""
         if not self._is_auto_commit or (self._auto_commit is not None and not self._auto_commit.done()):
             return float("inf")
         return self._due_at - self._cluster.now()
 
     def commit_if_due(self, consumed: Callable[[], Offsets]) -> None:
-        """Called by each poll, before it gives anything and all the time that it waits."""
+        """Starts an automatic commit if one is due. Each poll calls this before it returns records, and while it
+        waits."""
         if not self._is_auto_commit or self._cluster.now() < self._due_at:
             return
         if self._auto_commit is not None and not self._auto_commit.done():
@@ -117,7 +122,7 @@ class Commits:
             self._auto_commit.add_done_callback(lambda done: self._auto_commit_done(done, offsets))
 
     def _uncommitted(self, offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Without what the last automatic commit has committed already."""
+        """The offsets without those that the last automatic commit has committed."""
         return {
             where: offset for where, offset in offsets.items() if self._auto_committed.get(where) != offset
         }
@@ -127,7 +132,8 @@ class Commits:
             self._auto_committed.update(offsets)
 
     async def commit_before_revocation(self, offsets: Offsets, deadline: float) -> None:
-        """Does nothing unless commits are automatic. An error leaves the offsets to whoever has the partitions next."""
+        """Commits and waits, if commits are automatic. After an error the next owner of the partitions starts from
+        older offsets."""
         await self._wait_in_flight(deadline)
         self._auto_committed.clear()
         if self._is_auto_commit and offsets:
@@ -135,12 +141,12 @@ class Commits:
                 await self.commit(offsets, deadline)
 
     async def close(self, deadline: float) -> None:
-        """Waits for what is under way, and gives it up at the deadline."""
+        """Waits for the commits in flight, and cancels them at the deadline."""
         await self._wait_in_flight(deadline)
         for task in list(self._in_flight):
             task.cancel()
 
     async def _wait_in_flight(self, deadline: float) -> None:
-        """Waits until the asynchronous commits have ended, however they do, or the deadline is over."""
+        """Waits until the asynchronous commits have ended, whatever their outcome, or the deadline is over."""
         with suppress(TimeoutError):
             await within(max(0.0, deadline - self._cluster.now()), all_ended(*self._in_flight))

@@ -1,13 +1,13 @@
 """A group's committed offsets: read and written through its coordinator.
 
 Rules:
-1. A retriable refusal, or a coordinator that moved, is tried again until the deadline. So is a member's stale epoch:
-   the coordinator has given it the next one, and the answer to its heartbeat is on the way.
-2. A commit by a member carries its generation (or member epoch); a coordinator that knows better refuses it, and the
-   application gets CommitFailedError: others own the partitions now. So it does, without anybody being asked, while a
-   consumer that has subscribed is not a member.
-3. With isolation.level=read_committed the coordinator is asked for stable offsets only: one that a transaction is
-   about to change is waited for (KIP-447).
+1. A retriable refusal, or a coordinator that moved, is tried again until the deadline. So is a stale member epoch:
+   the coordinator has given the member the next one, and the response to its heartbeat is on the way.
+2. A commit by a member carries its generation (or member epoch). A coordinator that has a later one refuses it, and
+   the application gets CommitFailedError: others own the partitions now. A consumer that has subscribed and is not
+   a member gets the same error without a request.
+3. With isolation.level=read_committed only stable offsets are requested: the coordinator has the consumer wait for
+   one that a transaction is about to change (KIP-447).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _GROUP_MOVED_ON: Final = frozenset(
 
 
 class CommitIdentity(NamedTuple):
-    """As what a commit is made: a member, or nobody in particular."""
+    """The identity under which offsets are committed: that of a member, or by default nobody in particular."""
 
     generation: int = -1  # or the member's epoch
     member_id: str = ""
@@ -69,8 +69,8 @@ class CommitIdentity(NamedTuple):
 
 
 class NotAMember(NamedTuple):
-    """Who has subscribed and is no member of the group: a commit as nobody would not be refused, whoever has the
-    partitions now, so none is made."""
+    """The state of a consumer that has subscribed and is not a member of the group. It commits nothing: the
+    coordinator would not refuse a commit as nobody, whoever owns the partitions now."""
 
     is_joining: bool = False
 
@@ -79,16 +79,20 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 
 class CommittedOffsets:
+    """Requests to a group's coordinator about its offsets."""
+
     def __init__(
         self, cluster: ClusterClient, group_id: str, identity: Callable[[], CommitIdentity | NotAMember]
     ) -> None:
-        """`membership` says as what to commit, anew for each attempt: the generation may change meanwhile."""
+        """`identity` returns the identity to commit under. It is called for each attempt: the generation may change
+        meanwhile."""
         self._cluster = cluster
         self._group_id = group_id
         self._identity = identity
         self._require_stable = cluster.config.text("isolation.level") == "read_committed"
 
     async def commit(self, offsets: Offsets, deadline: float) -> None:
+        """Commits these offsets, or raises."""
         if not offsets:
             return
         self._committer()
@@ -97,7 +101,7 @@ class CommittedOffsets:
     async def fetch(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Partitions without a committed offset are left out."""
+        """The committed offsets; partitions without one are left out."""
         topics = by_topic(partitions)
         if not topics:
             return {}
@@ -131,7 +135,7 @@ class CommittedOffsets:
                 coordinators.forget(GROUP, self._group_id)
             is_stale = failure.code == ErrorCode.STALE_MEMBER_EPOCH and self._is_member()
             if is_stale and self._identity() != previous:
-                continue  # The epoch has moved on since the request was built.
+                continue  # The epoch has changed since the request was built.
             if not failure.retriable and not is_stale:
                 raise failure
             seconds = pause.failed()

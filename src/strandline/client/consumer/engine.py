@@ -1,17 +1,17 @@
-"""The works of a consumer: everything behind the face that `consumer` shows.
+"""The engine of a consumer: all that `consumer` does with the cluster.
 
 One poll, in order:
 
-    commit     what earlier polls gave, if that is automatic and due
-    group      join, or take in what the group decided (`membership`); listeners are called here
-    positions  find where to read in new partitions (`offsets_positions`)
-    take       from the buffer what the application asked for
-    dispatch   ask the brokers for more (`fetch`)
-    wait       for news, if there was nothing to take
+    commit     the records that earlier polls gave, if commits are automatic and one is due
+    group      join, or apply the assignment of the group (`group`); listeners are called here
+    positions  find where to read in new partitions (`positions`)
+    take       records from the buffer
+    dispatch   request more from the brokers (`fetcher`)
+    wait       for a wake-up, if there was nothing to take
 
-What cannot be finished before the poll's deadline goes on in the background, and the next poll takes it up again. A
-poll that waits for long goes through all this again whenever there is news, and often enough for what has its time:
-its member must be seen to poll, and automatic commits are due.
+Work that cannot be finished before the poll's deadline goes on in the background, and the next poll takes it up
+again. A poll that waits for long goes through all this again after each wake-up, and often enough for periodic
+work: its member must be seen to poll, and automatic commits are due.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ from strandline.telemetry.counters import Counters
 
 T = TypeVar("T")
 
-# However short the intervals of the settings are, a waiting poll looks no more often.
+# However short the intervals of the settings are, a waiting poll does not look more often.
 _TURN_SECONDS_MIN: Final = 0.02
 
 
 class ConsumerEngine:
+    """The parts of a started consumer, and the order in which a poll drives them."""
+
     def __init__(
         self,
         config: ClientConfig,
@@ -56,7 +58,7 @@ class ConsumerEngine:
         consumed: Callable[[], Offsets],
         counters: Counters,
     ) -> None:
-        """`consumed` says which offsets the application has been given everything before."""
+        """`consumed` returns the offsets before which the application has been given every record."""
         self.config = config
         self.subscription = subscription
         self.counters = counters
@@ -76,7 +78,7 @@ class ConsumerEngine:
         self.positions.wake = self._wakeup.set
         self._position_search = BackgroundTask()
         self.membership = self._make_membership(assignors)
-        # The member's heart leaves the group if no poll came for max.poll.interval.ms; it looks at each beat.
+        # The member leaves the group if no poll came for max.poll.interval.ms; it checks at each heartbeat.
         self._member_seconds = min(
             config.seconds("heartbeat.interval.ms"), config.seconds("max.poll.interval.ms") / 2
         )
@@ -88,7 +90,7 @@ class ConsumerEngine:
         if not self.config.value("group.id"):
             return None
         membership: GroupMembership
-        # Loaded for who is in a group: a consumer without one starts sooner.
+        # Loaded only for members of a group: a consumer without one starts sooner.
         if self.config.text("group.protocol").lower() == "consumer":
             from strandline.client.consumer.group.consumer import ConsumerMembership
 
@@ -109,7 +111,7 @@ class ConsumerEngine:
 
     @property
     def last_identity(self) -> CommitIdentity:
-        """As what transactions name this consumer."""
+        """The identity under which transactions name this consumer."""
         if self.membership is None or not self.subscription.is_in_group:
             return CommitIdentity()
         return self.membership.last_identity
@@ -139,12 +141,14 @@ class ConsumerEngine:
             self.cluster.world.close()
 
     async def _last_commit(self, deadline: float) -> None:
-        """Before partitions go: an error is counted, for others may own them already and nobody can do more."""
+        """Commits before partitions go. An error is only counted, for others may own them already and nobody can do
+        more."""
         await self.commits.commit_before_revocation(self._consumed(), deadline)
 
-    # What is to be read has changed
+    # Changes
 
     def subscription_changed(self) -> None:
+        """Has the changed subscription take effect: other topics, another assignment."""
         subscription = self.subscription
         self.cluster.wants_all_topics = subscription.type is SubscriptionType.PATTERN
         if subscription.type is SubscriptionType.PARTITIONS:
@@ -159,7 +163,7 @@ class ConsumerEngine:
         self._wakeup.set()
 
     def wake(self) -> None:
-        """Positions or pauses have changed: there may be something to fetch, or to find out."""
+        """Has a change of positions or pauses take effect: there may be something to fetch, or to look up."""
         self._fetcher.dispatch()
         self._wakeup.set()
 
@@ -186,20 +190,20 @@ class ConsumerEngine:
     # Poll
 
     async def poll(self, timeout: float, take: Callable[[], list[T]]) -> list[T]:
-        """What `take` gives, as soon as it gives something, within so many seconds."""
+        """The records that `take` returns, as soon as it returns some, within so many seconds."""
         if self._is_polling:
             raise IllegalStateError(None, "another task is polling this consumer")
         if not self.subscription.is_active:
             raise IllegalStateError(None, "nothing to read: subscribe to topics or assign partitions first")
         self._is_polling = True
         try:
-            # Others must run too, heartbeats among them, however fast the application polls. Before anything is taken:
-            # what a poll has taken is lost if it is cancelled then.
+            # Other tasks must run too, heartbeats among them, however fast the application polls. This comes before
+            # records are taken: a poll that is cancelled after that loses them.
             await asyncio.sleep(0)
             deadline = self.cluster.now() + timeout
             while True:
                 self._check_open()
-                self._wakeup.clear()  # before anything is looked at: whatever comes from now on wakes the poll
+                self._wakeup.clear()  # before anything is looked at: all that comes from now on wakes the poll
                 self.commits.commit_if_due(self._consumed)
                 wait_end = min(deadline, self.cluster.now() + self._wait_seconds_max())
                 wait_end = min(wait_end, await self._poll_membership(wait_end))
@@ -220,24 +224,25 @@ class ConsumerEngine:
             raise ClosedError(None, "the consumer was closed")
 
     def _wait_seconds_max(self) -> float:
-        """How long a poll may wait before it looks again without being woken."""
+        """The seconds that a poll may wait before it looks again without a wake-up."""
         seconds = self.commits.seconds_to_next
         if self.membership is not None and self.subscription.is_in_group:
             seconds = min(seconds, self._member_seconds)
         return max(_TURN_SECONDS_MIN, seconds)
 
     async def _poll_membership(self, deadline: float) -> float:
-        """Group and positions; costs nothing while both are settled. When positions are to be looked for again."""
+        """Polls group and positions, which costs nothing while both are settled; returns when positions are to be
+        looked up next."""
         if self.membership is not None and self.subscription.is_in_group:
             # Called even if settled: the member counts the time between polls.
             await self.membership.poll(deadline)
         return self._search_positions()
 
     def _search_positions(self) -> float:
-        """Raises what went wrong with the last search, and begins another if one is due; when the next one is."""
+        """Raises the error of the last search, and begins another if one is due; returns when the next one is."""
         self._check_open()
         if self._position_search.is_running:
-            return float("inf")  # Its end is news.
+            return float("inf")  # Its end wakes the poll.
         if self._position_search.is_started:
             self._position_search.result()
         due_at = self.positions.due_at
@@ -247,7 +252,7 @@ class ConsumerEngine:
         return float("inf")
 
     async def await_positions(self, deadline: float) -> None:
-        """Waits until positions have been looked for, for as long as the deadline allows."""
+        """Waits until positions have been looked up, for as long as the deadline allows."""
         due_at = self._search_positions()
         now = self.cluster.now()
         if self._position_search.is_running:

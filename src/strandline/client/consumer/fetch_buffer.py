@@ -1,11 +1,10 @@
-"""What has been fetched and not yet been given to the application.
+"""The data that was fetched and not yet given to the application.
 
-Chunks are kept as bytes and decoded batch by batch when the application asks, so that memory is bounded by what was
-fetched and a slow application costs nothing. Partitions take turns, a chunk each.
+Completed fetches are kept as bytes and decoded batch by batch when the application reads them, so that memory is
+bounded by the bytes that were fetched and a slow application costs nothing. Partitions take turns, a fetch each.
 
-A chunk is worth something only while its partition is assigned and has the version under which the chunk was asked
-for; a chunk of a paused partition stays for when it is resumed, and one whose position is being checked against a new
-leader for when that is done.
+A completed fetch counts only while its partition is assigned and has the version under which it was requested. The
+fetch of a paused partition stays until it is resumed, and one whose position is being validated until that is done.
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 
 class Deserializers:
+    """The deserializers of keys and of values; None leaves bytes as they are."""
+
     __slots__ = ("key", "value")
 
     def __init__(self, key: Deserializer | None = None, value: Deserializer | None = None) -> None:
@@ -40,7 +41,7 @@ class Deserializers:
 
 
 class CompletedFetch:
-    """One partition's share of a fetch answer, and how far it has been read."""
+    """One partition's part of a fetch response, and how far it has been read."""
 
     __slots__ = (
         "_batch_end",
@@ -79,11 +80,11 @@ class CompletedFetch:
         self._batch_epoch = -1
         self._current: tuple[BatchHeader, memoryview] | None = None  # the batch that `_rest` is of
         self._error: KafkaError | None = None
-        self._corruption: KafkaError | None = None  # what ends the chunk for good; only a seek goes past it
+        self._corruption: KafkaError | None = None  # ends the fetch for good; only a seek goes past it
 
     def take(self, count_max: int, deserializers: Deserializers) -> list[ConsumerRecord]:
-        """Up to so many records, and the position moves behind them. What cannot be read raises when nothing that
-        can be is left before it, and the position stays there."""
+        """Up to so many records; the position moves after them. A record that cannot be read raises once no
+        readable one is left before it, and the position stays there."""
         records: list[ConsumerRecord] = []
         state = self.state
         while len(records) < count_max:
@@ -109,7 +110,7 @@ class CompletedFetch:
         return records
 
     def _decode_next(self, deserializers: Deserializers) -> bool:
-        """Has the next batch in hand; False at the end of the chunk, or if an error stands there."""
+        """Decodes the next batch; False at the end of the fetch, or if an error stands there."""
         state = self.state
         batch = None if self._error is not None else self._next_batch()
         if batch is None:
@@ -142,8 +143,8 @@ class CompletedFetch:
         return bool(records) or self._error is None
 
     def _next_batch(self) -> tuple[BatchHeader, memoryview] | None:
-        """None at the end of the chunk, or if damage stands there: what is behind it is not read as if nothing were
-        missing, however often one asks."""
+        """The next batch; None at the end of the fetch, or at corrupt bytes: batches after those are not read as if
+        nothing were missing, however often one calls."""
         if self._corruption is not None:
             return None
         try:
@@ -163,7 +164,7 @@ class CompletedFetch:
     def _records_before_failure(
         self, header: BatchHeader, data: memoryview, deserializers: Deserializers
     ) -> list[ConsumerRecord]:
-        """Records before the one that a deserializer refuses, and its error for when they are read."""
+        """The records before the one that a deserializer refuses; its error is kept until they are read."""
         good: list[ConsumerRecord] = []
         for record in records_of(header, data, *self.state.topic_partition, position=self.state.position):
             try:
@@ -185,8 +186,8 @@ class CompletedFetch:
         return good
 
     def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
-        """Whole batches until there are so many rows or bytes, but one at least if there is one. Damage raises when
-        nothing is left before it, each time."""
+        """Whole batches until there are so many rows or bytes, but at least one if there is one. Corrupt bytes
+        raise when nothing is left before them, each time."""
         parts: list[BatchPart] = []
         state = self.state
         rows = size = 0
@@ -208,15 +209,18 @@ class CompletedFetch:
 
 
 class FetchBuffer:
+    """The completed fetches of all partitions, which take turns."""
+
     def __init__(self, subscription: SubscriptionState, deserializers: Deserializers) -> None:
         self._subscription = subscription
         self._deserializers = deserializers
         self._fetches: dict[TopicPartition, deque[CompletedFetch]] = {}
-        self._turns: deque[TopicPartition] = deque()  # those that have chunks
+        self._turns: deque[TopicPartition] = deque()  # those that have fetches
         self._sizes: dict[TopicPartition, int] = {}
         self.size = 0  # bytes
 
     def size_of(self, where: TopicPartition) -> int:
+        """The bytes of one partition."""
         return self._sizes.get(where, 0)
 
     def add(self, fetch: CompletedFetch) -> None:
@@ -229,13 +233,13 @@ class FetchBuffer:
         self.size += fetch.size
 
     def drop_stale(self) -> None:
-        """Frees what nobody can read any more."""
+        """Frees fetches that nobody can read any more."""
         for where in list(self._turns):
             while where in self._fetches and not self._is_current(self._fetches[where][0]):
                 self._remove_first(where)
 
     def take(self, count_max: int) -> list[ConsumerRecord]:
-        """Up to so many records; positions move behind them."""
+        """Up to so many records; positions move after them."""
         found: list[ConsumerRecord] = []
         for where in list(self._turns):
             fetch = self._first_of(where)
@@ -244,7 +248,7 @@ class FetchBuffer:
                     records = fetch.take(count_max - len(found), self._deserializers)
                 except KafkaError:
                     if found:
-                        return found  # The error is raised when what comes before it has been read.
+                        return found  # The error is raised when the records before it have been read.
                     raise
                 found = records if not found else found + records
                 if not fetch.is_consumed:
@@ -257,6 +261,7 @@ class FetchBuffer:
         return found
 
     def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
+        """Whole batches up to so many rows and bytes; positions move after them."""
         found: list[BatchPart] = []
         rows = size = 0
         for where in list(self._turns):
@@ -266,7 +271,7 @@ class FetchBuffer:
                     parts = fetch.take_batches(rows_max - rows, bytes_max - size)
                 except KafkaError:
                     if found:
-                        return found  # as `take` does: positions have moved behind these
+                        return found  # as `take` does: positions have moved after these
                     raise
                 rows += sum(header.record_count for _, _, _, header, _ in parts)
                 size += sum(len(data) for _, _, _, _, data in parts)
@@ -281,8 +286,8 @@ class FetchBuffer:
         return found
 
     def undo_of(self, parts: list[BatchPart]) -> Callable[[], None]:
-        """To be called if the application does not get these parts: what was just taken is read again, unless the
-        position has been moved meanwhile."""
+        """A function that moves positions back to before these parts, for when the application does not get them:
+        they are read again, unless the position has been moved meanwhile."""
         first: dict[TopicPartition, int] = {}
         for topic, partition, position, _, _ in parts:
             first.setdefault(TopicPartition(topic, partition), position)
@@ -300,12 +305,13 @@ class FetchBuffer:
         return undo
 
     def _end_turn(self, where: TopicPartition) -> None:
-        """Whoever has nothing left has gone already, and the next partition is in front without being turned to."""
+        """Moves to the next partition. One that has nothing left is gone already, and then the next is in front
+        without that."""
         if self._turns and self._turns[0] == where:
             self._turns.rotate(-1)
 
     def _first_of(self, where: TopicPartition) -> CompletedFetch | None:
-        """The partition's first chunk, if it may be read now."""
+        """The partition's first fetch, if it may be read now."""
         while where in self._fetches:
             fetch = self._fetches[where][0]
             if self._is_current(fetch):

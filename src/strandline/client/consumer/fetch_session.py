@@ -1,11 +1,13 @@
-"""Fetch sessions (KIP-227): a broker remembers what a consumer reads, and requests name only what changed.
+"""Fetch sessions (KIP-227): a broker remembers the partitions that a consumer reads, and requests name only
+changes.
 
     session 0, epoch 0    everything, and please open a session
-    session s, epoch n    only what changed since n - 1
+    session s, epoch n    only changes since n - 1
     session s, epoch 0    everything; close session s and open another
 
-A broker that opens none answers with session 0, and every request names everything. After a lost connection the next
-request closes the session and opens another, because nobody knows whether the last request was taken in.
+A broker that opens none responds with session 0, and every request names everything. After a lost connection the
+next request closes the session and opens another, because nobody knows whether the broker received the last
+request.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _EPOCH_MAX = 0x7FFFFFFF
 
 
 class FetchRequestPartition(NamedTuple):
-    """What one partition of a fetch asks for."""
+    """One partition of a fetch request."""
 
     topic_id: bytes
     offset: int
@@ -32,6 +34,8 @@ class FetchRequestPartition(NamedTuple):
 
 
 class FetchRequestData(NamedTuple):
+    """The partitions that a fetch request names, and its session."""
+
     session_id: int
     epoch: int
     changed: dict[TopicPartition, FetchRequestPartition]
@@ -39,7 +43,7 @@ class FetchRequestData(NamedTuple):
 
 
 class FetchSessionHandler:
-    """One broker's session, from the asking side."""
+    """The client's side of the fetch session with one broker."""
 
     def __init__(self) -> None:
         self._session_id = _NO_SESSION
@@ -50,26 +54,25 @@ class FetchSessionHandler:
     def partitions(self) -> frozenset[TopicPartition]:
         return frozenset(self._known)
 
-    def next_request(
-        self, partitions_to_read: Mapping[TopicPartition, FetchRequestPartition]
-    ) -> FetchRequestData:
-        """What the next request says in order to read exactly `wanted`."""
+    def next_request(self, partitions: Mapping[TopicPartition, FetchRequestPartition]) -> FetchRequestData:
+        """The content of the next request, which is to read exactly these partitions."""
         if self._epoch == _FIRST_EPOCH:
-            self._known = dict(partitions_to_read)
-            return FetchRequestData(self._session_id, _FIRST_EPOCH, dict(partitions_to_read), {})
+            self._known = dict(partitions)
+            return FetchRequestData(self._session_id, _FIRST_EPOCH, dict(partitions), {})
         changed: dict[TopicPartition, FetchRequestPartition] = {}
         forgotten: dict[TopicPartition, bytes] = {}
         for where, known in self._known.items():
-            new = partitions_to_read.get(where)
+            new = partitions.get(where)
             if new is None or new.topic_id != known.topic_id:
                 forgotten[where] = known.topic_id
-        for where, new in partitions_to_read.items():
+        for where, new in partitions.items():
             if self._known.get(where) != new:
                 changed[where] = new
-        self._known = dict(partitions_to_read)
+        self._known = dict(partitions)
         return FetchRequestData(self._session_id, self._epoch, changed, forgotten)
 
     def handle_response(self, error_code: int, session_id: int) -> None:
+        """Goes on with the session that a response names."""
         if error_code != ErrorCode.NONE:
             lost = error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
             self._session_id = _NO_SESSION if lost else self._session_id
@@ -82,4 +85,5 @@ class FetchSessionHandler:
             self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
 
     def handle_error(self) -> None:
+        """Has the next request open a new session, after a request without a response."""
         self._epoch = _FIRST_EPOCH

@@ -1,18 +1,18 @@
-"""Keeps the buffer full: asks the brokers for what the application will want next, while it works on what it has.
+"""Fetches ahead: requests the records that the application will read next, while it works on those that it has.
 
 Rules:
 1. One request per broker at a time, for all partitions that are read from it, in a fetch session (KIP-227).
-2. A partition is asked for while less than max.partition.fetch.bytes of it lie in the buffer and less than
-   fetch.max.bytes in all; an answer goes behind what is there. So the next answer is under way while one is read, and
-   memory is bounded by twice those settings.
-3. A broker is not asked for partitions of which everything is read while it leads others whose buffer is full: the
-   request would wait for new records, and hold the next one for those others back.
-4. A partition is read from its leader, or from the replica that the leader names as closer (KIP-392), until that one
-   fails or metadata.max.age.ms is over.
-5. An error of one partition concerns that partition: stale knowledge asks for metadata and tries again after a pause,
-   an offset out of range asks for a reset, everything else is raised by the next poll.
-6. Of a partition whose reader has said where it stops, nothing behind is asked for: a request is for about as many
-   bytes as lie before, going by what earlier answers brought.
+2. A partition is requested while less than max.partition.fetch.bytes of it are in the buffer and less than
+   fetch.max.bytes in all; a response goes after the data that is there. So the next response is under way while one
+   is read, and memory is bounded by twice those settings.
+3. Partitions of which everything is read are not requested from a broker that leads others whose buffer is full:
+   the request would wait for new records, and hold the next one for those others back.
+4. A partition is read from its leader, or from the replica that the leader names as closer (KIP-392), until that
+   one fails or metadata.max.age.ms is over.
+5. An error of one partition concerns that partition: one that speaks of stale metadata requests an update and tries
+   again after a pause, an offset out of range requests a reset, and the next poll raises any other.
+6. If the application has said where it stops reading a partition, nothing after that is requested: a request is for
+   about as many bytes as lie before, judged by earlier responses.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ PURPOSE: Final = "fetch"
 READ_COMMITTED: Final = 1
 # From this version on topics are named by their ids, which topics of old brokers do not have.
 _TOPIC_IDS_SINCE: Final = 13
-# Of a partition of whose records nothing is known yet: Kafka's default of max.partition.fetch.bytes.
+# For a topic of which nothing was fetched yet: Kafka's default of max.partition.fetch.bytes.
 _UNKNOWN_BYTES: Final = 1024 * 1024
-# Offsets that end within a batch need the whole of it, and it may be larger than others: what tables are written in.
+# Offsets that end within a batch need the whole of it, and it may be larger than others: `send_table` writes such.
 _BATCH_BYTES: Final = 256 * 1024
 
 _STALE: Final = frozenset(
@@ -77,8 +77,8 @@ _STALE: Final = frozenset(
 
 
 class _PartitionFetch:
-    """What a request asks for one partition: an answer counts only if nothing moved the position meanwhile, nor
-    another broker has answered the same (the leader may have changed while the former one was being asked)."""
+    """One partition of a fetch request. Its response counts only if the position has not moved meanwhile and no
+    other broker has sent the same (the leader may have changed while a request to the former one was in flight)."""
 
     __slots__ = ("offset", "state", "version")
 
@@ -87,7 +87,7 @@ class _PartitionFetch:
         self.refresh()
 
     def refresh(self) -> None:
-        """When the request is built: it was planned before the connection was there."""
+        """Takes the present offset, when the request is built: it was planned before the connection was open."""
         self.version = self.state.version
         self.offset = self.state.fetch_offset
 
@@ -102,6 +102,8 @@ class _PartitionFetch:
 
 
 class Fetcher:
+    """Keeps the buffer full by fetch requests, one per broker at a time."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -110,7 +112,7 @@ class Fetcher:
         counters: Counters,
         wake: Callable[[], None],
     ) -> None:
-        """`wake` tells a waiting poll that there is something new: records, an error, or a position to find."""
+        """`wake` wakes a waiting poll for records, an error, or a position to look up."""
         config = cluster.config
         self._cluster = cluster
         self._subscription = subscription
@@ -124,17 +126,17 @@ class Fetcher:
         self._bytes_min = config.int("fetch.min.bytes")
         self._wait_ms = config.int("fetch.max.wait.ms")
         self._rack = config.text("client.rack")
-        self._offset_bytes: dict[str, float] = {}  # what an offset of a topic takes, as of its last answer
+        self._offset_bytes: dict[str, float] = {}  # bytes per offset of a topic, by its last response
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._pending: dict[int, asyncio.Task[None]] = {}
-        self._pauses: dict[int, float] = {}  # when a broker that failed may be asked again
+        self._pauses: dict[int, float] = {}  # until when a broker that failed is left alone
         self._timer: asyncio.TimerHandle | None = None
         self._backoffs: dict[int, Backoff] = {}
         self._is_closed = False
         self.errors: list[KafkaError] = []  # for the next poll
 
     def dispatch(self) -> None:
-        """Asks every broker that has something to give and is not being asked."""
+        """Sends a fetch to every broker that has something to fetch and no fetch in flight."""
         if self._is_closed:
             return
         self._buffer.drop_stale()
@@ -182,10 +184,10 @@ class Fetcher:
             except asyncio.CancelledError:
                 continue
 
-    # What to ask
+    # Planning
 
     def _select_read_replica(self, state: TopicPartitionState, now: float) -> int | None:
-        """The broker to read from: the preferred replica while it is one, otherwise the leader."""
+        """The broker to read from: the preferred replica while there is one, otherwise the leader."""
         metadata = self._cluster.metadata
         if state.preferred_replica >= 0:
             info = metadata.partition(state.topic_partition)
@@ -197,7 +199,8 @@ class Fetcher:
         return None if leader is None else leader.node_id
 
     def _has_current_leader_epoch(self, state: TopicPartitionState) -> bool:
-        """Whether the leader is the one that the position was last read from or checked against (rule 4 there)."""
+        """True if the leader is the one that the position was last read from or validated against (rule 4 of
+        `subscription`)."""
         info = self._cluster.metadata.partition(state.topic_partition)
         epoch = NO_EPOCH if info is None else info.leader_epoch
         if state.leader_epoch in (epoch, NO_EPOCH) or epoch == NO_EPOCH:
@@ -217,7 +220,7 @@ class Fetcher:
         )
 
     def _request_bytes(self, state: TopicPartitionState) -> int:
-        """Rule 6."""
+        """The bytes to request of a partition, by rule 6."""
         if state.fetch_until is None:
             return self._partition_bytes_max
         offset_bytes = self._offset_bytes.get(state.topic_partition.topic)
@@ -260,7 +263,7 @@ class Fetcher:
             rack_id=self._rack,
         )
 
-    # One request
+    # Requests
 
     async def _fetch(self, node: int, fetches: dict[TopicPartition, _PartitionFetch]) -> None:
         session = self._sessions.setdefault(node, FetchSessionHandler())
@@ -285,7 +288,7 @@ class Fetcher:
     async def _send_fetch(
         self, node: int, session: FetchSessionHandler, fetches: dict[TopicPartition, _PartitionFetch]
     ) -> FetchResponse | None:
-        """None if there is nothing left to ask of this broker."""
+        """The response of a broker; None if there is nothing left to request from it."""
         connection = self._cluster.connection(node, PURPOSE)
         await connection.open()
         self._drop_moved(node, fetches)
@@ -302,8 +305,8 @@ class Fetcher:
         return response
 
     def _drop_moved(self, node: int, fetches: dict[TopicPartition, _PartitionFetch]) -> None:
-        """Connecting takes a while: by now another may lead, and a follower would answer in its place; or the
-        position is being looked for."""
+        """Drops partitions that moved while the connection was opened: by now another broker may lead, and a
+        follower would respond in its place; or the position is being looked up."""
         now = self._cluster.now()
         for where, fetch in list(fetches.items()):
             is_ours = self._subscription.partitions.get(where) is fetch.state
@@ -408,17 +411,16 @@ class Fetcher:
         pause = self._cluster.config.seconds("retry.backoff.ms")
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             if state.preferred_replica >= 0 and state.preferred_replica == node:
-                # A follower may not have it yet: the leader knows (KIP-392).
+                # A follower may not have it yet; the leader knows (KIP-392).
                 state.preferred_replica = -1
             elif self._select_read_replica(state, self._cluster.now()) != node:
-                state.retry_at = (
-                    self._cluster.now() + pause
-                )  # it leads no more, and may lack what it had not got
+                # It is no longer the leader, and may lack records that it had not fetched.
+                state.retry_at = self._cluster.now() + pause
             elif self._buffer.size_of(state.topic_partition) == 0:
                 self._subscription.request_reset(state, None)
                 self._wake()
             else:
-                state.retry_at = self._cluster.now() + pause  # once what came before is read
+                state.retry_at = self._cluster.now() + pause  # once the records before it are read
         elif code in _STALE:
             state.preferred_replica = -1
             leader = data.current_leader
@@ -436,7 +438,7 @@ class Fetcher:
                 self._add_error(error)
 
     def _add_error(self, error: KafkaError) -> None:
-        if len(self.errors) < 100:  # One poll raises one; a thousand partitions need not all be heard.
+        if len(self.errors) < 100:  # One poll raises one error; a thousand partitions need not all be heard.
             self.errors.append(error)
         self._wake()
 

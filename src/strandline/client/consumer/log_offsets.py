@@ -1,9 +1,9 @@
-"""Offsets that brokers know: the log's (ListOffsets, OffsetForLeaderEpoch) by partition leader, with retries.
+"""Offsets of the log (ListOffsets, OffsetForLeaderEpoch), requested from partition leaders, with retries.
 
-One question for many partitions becomes one request per leader, all at the same time. What a leader refuses with stale
-knowledge is asked again after fresh metadata: by `by_timestamp` until the deadline, for who can do nothing without all
-answers, or by whoever calls `try_…` and goes on with those that came. The group's committed offsets are in
-`offsets_committed`.
+One call for many partitions becomes one request per leader, all at the same time. Partitions that a leader refuses
+because of stale metadata are requested again after fresh metadata: by `by_timestamp` until the deadline, for
+callers that need all offsets, or by callers of `try_…`, which go on with those that came. The group's committed
+offsets are in `committed_offsets`.
 """
 
 from __future__ import annotations
@@ -42,20 +42,22 @@ Failures = dict[TopicPartition, KafkaError]
 
 
 class OffsetAndTimestamp(NamedTuple):
+    """An offset of the log, and the timestamp of its record."""
+
     offset: int
     timestamp: int
     leader_epoch: int = NO_EPOCH
 
 
 class EpochEnd(NamedTuple):
-    """Where a leader's log ends for an epoch: of the largest epoch that is not larger than the one asked for."""
+    """The end of an epoch in a leader's log: of the largest epoch that is not larger than the requested one."""
 
     leader_epoch: int
     end_offset: int
 
 
 class LogOffsets:
-    """Questions to the leaders of partitions."""
+    """Requests to the leaders of partitions about their logs."""
 
     def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
@@ -80,13 +82,14 @@ class LogOffsets:
     async def try_timestamps(
         self, timestamps: Mapping[TopicPartition, int], on_offset: OnOffset[OffsetAndTimestamp]
     ) -> Failures:
-        """The same, asked once: `take` gets the answers as they come; what did not come is returned, and why."""
+        """The same with one attempt: `on_offset` gets the offsets as they come; the errors of the others are
+        returned."""
         return await self._try_leaders(timestamps, self._list_offsets, on_offset)
 
     async def try_epoch_ends(
         self, epochs: Mapping[TopicPartition, int], on_offset: OnOffset[EpochEnd]
     ) -> Failures:
-        """Where each partition's leader has the end of an epoch."""
+        """The same for the end of an epoch in each leader's log."""
         return await self._try_leaders(epochs, self._epoch_ends, on_offset)
 
     async def _try_leaders(
@@ -115,7 +118,7 @@ class LogOffsets:
         return failures
 
     def _assumed_failure(self, where: TopicPartition) -> KafkaError:
-        """Why nobody can be asked, if so it is."""
+        """The error of a partition that no leader responds for."""
         metadata = self._cluster.metadata
         topic = metadata.topics.get(where.topic)
         if topic is not None and where.partition >= len(topic.partitions):

@@ -1,14 +1,15 @@
-"""Finds where to read from: committed offsets, resets, and the check that a log still has what was read.
+"""Finds positions: committed offsets, resets, and the validation that a log still has the records that were read.
 
-`auto.offset.reset` is the policy where there is no offset to go by, or the one there is lies outside of the log:
-earliest, latest, none (an error), or by_duration:<ISO 8601 duration> (KIP-1106): the first record not older than that.
+`auto.offset.reset` is the policy where there is no committed offset, or the position lies outside of the log:
+earliest, latest, none (an error), or by_duration:<ISO 8601 duration> (KIP-1106): the first record not older than
+that.
 
-A position whose leader changed is checked with OffsetForLeaderEpoch (KIP-320): if the new leader's log of the epoch in
-which the last record was read ends before the position, records that this consumer has seen are gone. It goes on from
-where the logs part, or raises if the policy is none.
+A position whose leader changed is validated with OffsetForLeaderEpoch (KIP-320): if the new leader's log of the
+epoch in which the last record was read ends before the position, records that this consumer has seen are gone. It
+goes on from where the logs diverge, or raises if the policy is none.
 
-A partition that has no leader, or whose leader does not answer, does not hold the others up: answers are taken in as
-they come, and what did not come is asked for again after a pause. Only what a retry cannot help is raised.
+A partition that has no leader, or whose leader does not respond, does not hold the others up: responses are applied
+as they come, and the rest is requested again after a pause. Only errors that a retry cannot help are raised.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ _NONE: Final = "none"
 
 
 class LogTruncationError(OffsetOutOfRangeError):
-    """The log was cut off below the position: records that were read are gone. `safe_offset` is where to go on."""
+    """The log was cut off below the position: records that were read are gone. `safe_offset` is the offset to go on
+    from."""
 
     def __init__(self, where: TopicPartition, position: int, safe_offset: int) -> None:
         super().__init__(
@@ -56,6 +58,7 @@ class LogTruncationError(OffsetOutOfRangeError):
 
 
 def duration_ms(text: str) -> int:
+    """The milliseconds of an ISO 8601 duration. Raises ConfigError."""
     duration = parse_duration_ms(text)
     if duration is None:
         raise ConfigError(
@@ -78,6 +81,8 @@ def check_reset_policy(policy: str) -> str:
 
 
 class Positions:
+    """Looks up the positions that are missing, reset or not validated."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -94,12 +99,12 @@ class Positions:
         self._policy = check_reset_policy(cluster.config.text("auto.offset.reset"))
         self._pause = cluster.backoff()
         self._errors: list[KafkaError] = []
-        self.failures: Failures = {}  # why a position has not been found yet
-        self.wake: Callable[[], None] = lambda: None  # set by the consumer: there is more to be read
+        self.failures: Failures = {}  # of positions that have not been found yet
+        self.wake: Callable[[], None] = lambda: None  # set by the engine: there is more to be read
 
     @property
     def due_at(self) -> float:
-        """When `settle` has something to do."""
+        """The time at which `find_missing` has something to do."""
         soonest = float("inf")
         for state in self._subscription.partitions.values():
             if state.status is not PositionStatus.FETCHING and state.retry_at < soonest:
@@ -107,14 +112,14 @@ class Positions:
         return soonest
 
     async def find_missing(self, deadline: float) -> None:
-        """Looks once for each position that is not known; the deadline is for the group's coordinator. What was not
-        found is to be looked for again later."""
+        """Looks up each position that is not known, once; the deadline is for the group's coordinator. Those that
+        were not found are to be looked up again later."""
         self._errors = []
         assigned = self._subscription.partitions
         self.failures = {where: error for where, error in self.failures.items() if where in assigned}
         failures_before = self._pause.failures
         await asyncio.gather(self._init_from_committed(deadline), self._look_up_logs())
-        await self._look_up_logs()  # where the group has no offset, or has one of another leader's time
+        await self._look_up_logs()  # where the group has no offset, or one of an earlier leader
         if self._pause.failures == failures_before:
             self._pause.succeeded()
         if self._errors:
@@ -171,7 +176,7 @@ class Positions:
                 self._reset_to(due[where], found)
 
         failures = await self._log.try_timestamps(timestamps, on_offset)
-        if without_record:  # No record is as young as that: reading starts with the next one.
+        if without_record:  # No record is as young as that: reading starts at the end.
             latest = dict.fromkeys(without_record, LATEST)
             failures |= await self._log.try_timestamps(
                 latest, lambda where, found: self._reset_to(due[where], found)
@@ -230,7 +235,7 @@ class Positions:
         if not due:
             return
         epochs = {where: pending.state.position_epoch for where, pending in due.items()}
-        # The answer is the present leader's: the next one may come before it.
+        # The response is the present leader's: the next leader may come before it.
         leaders = {where: self._leader_epoch(where) for where in due}
         failures = await self._log.try_epoch_ends(
             epochs, lambda where, end: self._compare_epoch_end(due[where], end, leaders[where])
@@ -254,14 +259,14 @@ class Positions:
             self._subscription.set_position(state, end.end_offset, NO_EPOCH)
             state.position_epoch = end.leader_epoch
         elif is_known and end.end_offset < state.fetch_offset:
-            # What was read is still there, but not all that lies in the buffer.
+            # The records that were read are still there, but not all that are in the buffer.
             self._subscription.set_position(state, state.position, NO_EPOCH)
         state.status = PositionStatus.FETCHING
         state.leader_epoch = leader_epoch
         self._position_found(pending)
 
     def _is_current(self, pending: _PendingPosition) -> bool:
-        """Whether nobody took the partition away or moved its position while the brokers were asked."""
+        """True if the partition was not taken away, nor its position moved, while the requests were in flight."""
         state = pending.state
         return (
             self._subscription.partitions.get(state.topic_partition) is state
@@ -270,7 +275,7 @@ class Positions:
 
 
 class _PendingPosition:
-    """A position that is being looked for."""
+    """A position that is being looked up."""
 
     __slots__ = ("state", "version")
 

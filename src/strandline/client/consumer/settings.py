@@ -13,6 +13,7 @@ _KEY = "partition.assignment.strategy"
 
 
 def assignors_of(config: ClientConfig) -> tuple[Assignor, ...]:
+    """The assignors of partition.assignment.strategy, in order of preference."""
     assignors: list[Assignor] = []
     for strategy in config.objects(_KEY):
         if isinstance(strategy, str):
@@ -34,7 +35,7 @@ def assignors_of(config: ClientConfig) -> tuple[Assignor, ...]:
 
 
 def deserializer_of(config: ClientConfig, key: str) -> Deserializer | None:
-    """A function of topic and bytes; None leaves them as they are."""
+    """The deserializer that a setting names, a function of topic and bytes; None leaves bytes as they are."""
     try:
         return deserializer_for(config.value(key), key)
     except ValueError as error:

@@ -1,12 +1,14 @@
-"""What a consumer reads, and where it stands in each partition. Pure state: no network, no clock of its own.
+"""The topics that a consumer reads, and its position in each partition. Pure state: no network, no clock of its
+own.
 
 Rules:
 1. Topics, a pattern and single partitions exclude each other; `unsubscribe` clears the way for another.
-2. A partition is read from `fetch_offset`, which runs ahead of `position` by what lies in the buffer. Whatever moves
-   the position by hand (seek, reset, truncation) makes a new `version`, and fetched data of an older one is dropped.
+2. A partition is fetched from `fetch_offset`, which is ahead of `position` by the records in the buffer. A change
+   of the position by anything but reading (seek, reset, truncation) makes a new `version`, and fetched data of an
+   older one is dropped.
 3. A partition is fetchable when it has a position, no reset or validation is pending, and it is not paused. It is
    fetched while `fetch_offset` is before `fetch_until`, where there is one.
-4. A position remembers the leader epoch of the record before it. When the leader changes, the position is checked
+4. A position has the leader epoch of the record before it. When the leader changes, the position is validated
    against the new leader's log before it is read from again (KIP-320).
 """
 
@@ -32,6 +34,8 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class SubscriptionType(Enum):
+    """The kind of a subscription."""
+
     NONE = auto()
     TOPICS = auto()
     PATTERN = auto()  # matched here, against the cluster's topics
@@ -40,18 +44,16 @@ class SubscriptionType(Enum):
 
 
 class PositionStatus(Enum):
-    """What a partition waits for before it can be read."""
+    """The state of a position, by the names of Kafka's FetchStates."""
 
     FETCHING = auto()
     INITIALIZING = auto()  # the group's committed offset is looked up first
     AWAIT_RESET = auto()  # an offset of the log, by `reset_to`, is looked up first
-    AWAIT_VALIDATION = (
-        auto()
-    )  # the leader is asked first whether its log still has the records that were read
+    AWAIT_VALIDATION = auto()  # the leader's log is checked first for the records that were read
 
 
 class TopicPartitionState:
-    """Where the consumer stands in one partition."""
+    """The consumer's position in one partition."""
 
     __slots__ = (
         "fetch_offset",
@@ -79,7 +81,7 @@ class TopicPartitionState:
         self.version = version
         self.position = UNKNOWN_OFFSET
         self.position_epoch = NO_EPOCH  # of the last record before the position
-        self.leader_epoch = NO_EPOCH  # of the leader that the position was last known to fit
+        self.leader_epoch = NO_EPOCH  # of the leader against whose log the position was last validated
         self.fetch_offset = UNKNOWN_OFFSET
         self.fetch_until: int | None = None  # where the application stops reading, if it has said so
         self.status = PositionStatus.INITIALIZING
@@ -90,9 +92,8 @@ class TopicPartitionState:
         self.high_watermark = UNKNOWN_OFFSET
         self.last_stable_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
-        self.readable_end = (
-            UNKNOWN_OFFSET  # the high watermark, or for readers of committed data the last stable one
-        )
+        # The high watermark, or for readers of committed data the last stable offset.
+        self.readable_end = UNKNOWN_OFFSET
         self.preferred_replica = -1
         self.preferred_until = 0.0
 
@@ -105,12 +106,12 @@ class TopicPartitionState:
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether everything that the broker had at the last fetch has been fetched."""
+        """True if everything that the broker had at the last fetch has been fetched."""
         return 0 <= self.readable_end <= self.fetch_offset
 
     @property
     def is_fetch_complete(self) -> bool:
-        """Whether all is fetched that the application wants."""
+        """True if all records before `fetch_until` are fetched."""
         return self.fetch_until is not None and self.fetch_offset >= self.fetch_until
 
     @property
@@ -121,6 +122,8 @@ class TopicPartitionState:
 
 
 class SubscriptionState:
+    """The subscription of one consumer, and the state of each partition that it reads."""
+
     def __init__(self) -> None:
         self.type = SubscriptionType.NONE
         self.topics: tuple[str, ...] = ()
@@ -129,7 +132,7 @@ class SubscriptionState:
         self.partitions: dict[TopicPartition, TopicPartitionState] = {}
         self._versions = 0
 
-    # What is wanted
+    # Subscribing
 
     def subscribe(self, topics: Iterable[str], listener: Any) -> None:
         self._set_type(SubscriptionType.TOPICS)
@@ -142,7 +145,7 @@ class SubscriptionState:
         self.listener = listener
 
     def match_pattern(self, names: Iterable[str]) -> bool:
-        """Takes the topics that the pattern stands for now; whether they are others than before."""
+        """Takes the topics that the pattern matches now; True if they are others than before."""
         assert self.type is SubscriptionType.PATTERN
         matching = tuple(sorted(name for name in names if self.pattern.match(name)))
         changed = matching != self.topics
@@ -150,6 +153,7 @@ class SubscriptionState:
         return changed
 
     def assign_from_user(self, partitions: Iterable[TopicPartition]) -> None:
+        """Reads exactly these partitions."""
         self._set_type(SubscriptionType.PARTITIONS)
         self.topics = ()
         self._set_partitions(partitions)
@@ -167,7 +171,7 @@ class SubscriptionState:
 
     @property
     def is_in_group(self) -> bool:
-        """Whether a group's coordinator says which partitions are read."""
+        """True if a group's coordinator decides which partitions are read."""
         return self.type in (
             SubscriptionType.TOPICS,
             SubscriptionType.PATTERN,
@@ -183,10 +187,10 @@ class SubscriptionState:
             )
         self.type = new_type
 
-    # What the group gives
+    # Partitions
 
     def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
-        """Partitions that were there before keep where they stand."""
+        """Reads the partitions that the group assigned; those that were there before keep their positions."""
         self._set_partitions(partitions)
 
     def _set_partitions(self, partitions: Iterable[TopicPartition]) -> None:
@@ -205,13 +209,14 @@ class SubscriptionState:
     # Positions
 
     def state(self, where: TopicPartition) -> TopicPartitionState:
+        """The state of a partition; raises IllegalStateError if it is not assigned."""
         state = self.partitions.get(where)
         if state is None:
             raise IllegalStateError(None, f"partition {where} is not assigned to this consumer")
         return state
 
     def set_position(self, state: TopicPartitionState, offset: int, epoch: int = NO_EPOCH) -> None:
-        """Reading goes on here; what was fetched before is worthless."""
+        """Reads from this offset; data that was fetched before is dropped."""
         state.version = self._next_version()
         state.position = state.fetch_offset = offset
         state.position_epoch = epoch
@@ -221,7 +226,7 @@ class SubscriptionState:
         state.retry_at = 0.0
 
     def request_reset(self, state: TopicPartitionState, timestamp: int | None) -> None:
-        """The offset is to be asked for: by timestamp, or by the configured policy where that is None."""
+        """Has the offset looked up: by timestamp, or by the configured policy if that is None."""
         state.version = self._next_version()
         state.status = PositionStatus.AWAIT_RESET
         state.reset_to = timestamp
@@ -229,7 +234,8 @@ class SubscriptionState:
         state.preferred_replica = -1
 
     def request_validation(self, state: TopicPartitionState) -> None:
-        """The leader has changed under a position. What is in the buffer was read from the old one and stays good."""
+        """Has the position validated, because the leader has changed. Data in the buffer was read from the old one
+        and stays good."""
         if state.status is PositionStatus.FETCHING and state.position_epoch != NO_EPOCH:
             state.status = PositionStatus.AWAIT_VALIDATION
             state.retry_at = 0.0
@@ -238,7 +244,7 @@ class SubscriptionState:
         return [state for state in self.partitions.values() if state.status is status]
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What a commit without arguments commits."""
+        """The offsets that a commit without arguments commits."""
         return {
             where: OffsetAndMetadata(state.position, "", state.position_epoch)
             for where, state in self.partitions.items()

@@ -1,4 +1,5 @@
-"""A handler over a consumer: what fails is tried again later, what cannot succeed becomes a dead letter.
+"""A handler over a consumer: a record that fails is tried again later, one that cannot succeed becomes a dead
+letter.
 
     async def bill(record):
         ...
@@ -11,14 +12,14 @@
 Rules:
 1. Each record has one of three outcomes: handled, sent to a retry topic, or sent to the dead letter topic. A record
    that a deserializer refuses is a dead letter at once, and so is one whose handler raises an error of `fatal`.
-2. Offsets are committed only after the outcomes before them are durable: acknowledged by all in-sync replicas. Who
-   crashes in between handles some records again, and never loses one.
+2. Offsets are committed only after the outcomes before them are durable: acknowledged by all in-sync replicas.
+   After a crash in between some records are handled again, and none is lost.
 3. With a transactional.id outcomes and offsets are one transaction, so that outputs and letters exist once.
 4. A record in a retry topic waits until it is due: its partition is paused, the others go on.
-5. The handler sees a retried record under its original topic, partition, offset and timestamp, which is what an
-   application needs in order to notice that it has seen it before.
+5. The handler sees a retried record under its original topic, partition, offset and timestamp, by which an
+   application can notice that it has seen the record before.
 
-Retrying gives up the order of records that share a key; who needs it uses `backoff_ms=()` and has dead letters only.
+Retrying gives up the order of records that share a key; `backoff_ms=()` keeps it and has dead letters only.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ _HOLD_SECONDS_MIN: Final = 0.02
 
 
 class DeadLetters:
+    """Runs a handler over topics, with retry topics and dead letter topics for the records that fail."""
+
     def __init__(
         self,
         topics: Sequence[str],
@@ -75,13 +78,13 @@ class DeadLetters:
         world: ClientWorld | None = None,
         **keywords: Any,
     ) -> None:
-        """Settings are the consumer's; those of the producer that differ are in `producer`. A handler is a coroutine
+        """Takes the consumer's settings; `producer` has those of the producer that differ. A handler is a coroutine
         function, or a plain one, which runs in a thread. Nothing is connected yet."""
         settings_by_name = {
             **(settings or {}),
             **{name.replace("_", "."): value for name, value in keywords.items()},
         }
-        # Letters keep the bytes as they came, so deserializing is done here and not by the consumer.
+        # Letters keep the bytes as they came, so records are deserialized here and not by the consumer.
         self._key_deserializer = _deserializer(settings_by_name, "key.deserializer")
         self._value_deserializer = _deserializer(settings_by_name, "value.deserializer")
         if transactional_id is not None:
@@ -119,7 +122,7 @@ class DeadLetters:
         self._is_stopping = False
         self.counters = Counters()
 
-    # Life
+    # Start and close
 
     async def start(self) -> None:
         """Creates the retry and dead letter topics that are missing, and joins the group."""
@@ -139,8 +142,8 @@ class DeadLetters:
         self._consumer.subscribe([*self._topics, *retried])
 
     async def close(self) -> None:
-        """Leaves the group. What was handled and not committed is handled again by whoever has the partition next. A
-        handler that still runs in its thread, because `run` was cancelled, is not waited for."""
+        """Leaves the group. Records that were handled and not committed are handled again by the next owner of the
+        partition. A handler that still runs in its thread, because `run` was cancelled, is not waited for."""
         self.stop()
         await self._consumer.close()
         await self.producer.close()
@@ -157,11 +160,11 @@ class DeadLetters:
         await self.close()
 
     def stop(self) -> None:
-        """`run` ends after the record that it is at, with everything before it committed."""
+        """Has `run` end after the record that it is at, with everything before it committed."""
         self._is_stopping = True
 
     def metrics(self) -> dict[str, float]:
-        """Records handled, retried and dead since the start."""
+        """The numbers of records handled, retried and dead since the start."""
         return dict(self.counters.values)
 
     # Work
@@ -177,7 +180,7 @@ class DeadLetters:
                 await self._commit()
 
     async def _handle_all(self, records: list[ConsumerRecord]) -> None:
-        """The outcomes of one poll, made durable and committed together."""
+        """Handles the records of one poll; their outcomes are made durable and committed together."""
         if self._is_transactional:
             self.producer.begin_transaction()
         done: dict[TopicPartition, OffsetAndMetadata] = {}
@@ -238,9 +241,8 @@ class DeadLetters:
 
     async def _outcome(self, record: ConsumerRecord, origin: Origin) -> tuple[str, Iterable[Output]]:
         now_ms = self._world.clock.wall_ms
-        if (
-            record.topic in self._topics
-        ):  # Headers of a redriven or foreign record say nothing about this attempt.
+        # Headers of a redriven or foreign record say nothing about this attempt.
+        if record.topic in self._topics:
             origin = origin_of(record._replace(headers=()))
         try:
             shown = self._deserialized(record, origin)
@@ -285,13 +287,13 @@ class DeadLetters:
         try:
             await self._consumer.commit(self._uncommitted)
         except GroupError:
-            # The group is on the move: what is still ours after the next poll is committed then.
+            # The group is rebalancing: partitions that are still ours after the next poll are committed then.
             self.counters.add("commit-failed-total")
             return
         self._uncommitted = {}
 
     def _put_back(self, records: Iterable[ConsumerRecord]) -> None:
-        """The next polls give these again."""
+        """Has the next polls return these records again."""
         owned = self._consumer.assignment()
         seen: set[TopicPartition] = set()
         for record in records:
@@ -328,10 +330,10 @@ def _deserializer(settings: dict[str, Any], key: str) -> Deserializer | None:
 
 
 def _is_abortable(error: KafkaError) -> bool:
-    """Whether a transaction that failed so may be aborted and its records read again."""
+    """True if a transaction that failed with this error may be aborted and its records read again."""
     return isinstance(error, GroupError) or error.code == ErrorCode.TRANSACTION_ABORTABLE
 
 
 def _is_coroutine_function(handler: object) -> bool:
-    """Also of an object whose call is one."""
+    """True for a coroutine function, and for an object whose call is one."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)

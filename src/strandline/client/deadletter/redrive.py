@@ -1,8 +1,8 @@
-"""Dead letters put back where they came from.
+"""Puts dead letters back into the topics that they came from.
 
 A redrive reads the dead letter topic from where the last one ended (its offsets are committed by the group
-`<topic>.dlq.redrive`) to the end that the topic has now, so that a letter which dies again is not put back twice in one
-go. Offsets are committed after the records are acknowledged, or with them in a transaction.
+`<topic>.dlq.redrive`) to the end that the topic has now, so that a letter which dies again is not put back twice in
+one go. Offsets are committed after the records are acknowledged, or with them in a transaction.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ async def redrive(
     on_progress: Callable[[int], None] = lambda count: None,
     world: ClientWorld | None = None,
 ) -> list[Redriven]:
-    """Puts the letters of `<topic>.dlq` back; what it did, or with `is_dry_run` what it would do.
+    """Puts the letters of `<topic>.dlq` back; returns the letters, which with `is_dry_run` only would be put back.
 
     No call to the cluster takes longer than `call_seconds_max`, and delivery no longer than delivery.timeout.ms.
-    `on_progress` hears how many letters are done, each time that some are.
+    `on_progress` is called with the number of letters that are done, each time that some are.
     """
     source = dead_letter_topic(topic)
     done: list[Redriven] = []

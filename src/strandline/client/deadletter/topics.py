@@ -1,4 +1,4 @@
-"""The topics that dead letters need, made like those that they serve."""
+"""The topics that dead letters need, created like those that they serve."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from strandline.client.errors import TopicExistsError
 
 
 async def create_topics(admin: Admin, topics: Iterable[str], policy: RetryPolicy) -> None:
-    """Retry topics and dead letter topics that are not there yet.
+    """Creates the retry topics and dead letter topics that are not there yet.
 
-    They take records as large as their source, with our headers on top. Dead letters are kept until somebody deletes
-    them: what nobody could handle must not vanish because of retention.
+    They take records as large as their source, with our headers on top. Dead letters are kept until somebody
+    deletes them: a record that nobody could handle must not vanish because of retention.
     """
     sources = await admin.describe_topics(list(topics))
     existing = set(await admin.list_topics())

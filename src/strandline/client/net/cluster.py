@@ -1,14 +1,16 @@
-"""The client's side of a cluster: connections, fresh metadata and coordinators behind one face.
+"""The client's side of a cluster: its connections, fresh metadata and coordinators in one object.
 
-    cluster = Cluster(config, world)
-    await cluster.start()                       # raises if no bootstrap server answers in time, or none has an address
+    cluster = ClusterClient(config, world)
+    await cluster.start()                       # raises if no bootstrap server responds in time, or none has an address
     info = await cluster.topic("orders", deadline)
-    answer = await cluster.call(node_id, Request(...), Response)
+    response = await cluster.call(node_id, Request(...), Response)
 
-Metadata is refreshed in one background task: when asked (`request_update`, after any error that speaks of stale
-knowledge), when it is older than metadata.max.age.ms, and again with backoff while it fails. Only topics that somebody
-named with `add_topic` are asked for, or all of them when `wants_all_topics` is set. When no known broker answers, the
-bootstrap servers are asked again (KIP-899), and when a broker says so (KIP-1102).
+One background task refreshes the metadata: on request (`request_update`, after any error that speaks of stale
+metadata), when it is older than metadata.max.age.ms, and again with backoff while it fails. It fetches only topics
+that were named with `add_topic`, or all of them when `wants_all_topics` is set. The bootstrap servers are used again
+when no known broker responds (KIP-899), and when a broker says so (KIP-1102).
+
+In Kafka's client this is NetworkClient together with Metadata.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ R = TypeVar("R", bound=Response)
 
 
 class ClusterClient:
+    """The cluster as one client sees it: requests to its nodes, and metadata that is kept fresh."""
+
     def __init__(
         self,
         config: ClientConfig,
@@ -52,7 +56,7 @@ class ClusterClient:
         allow_auto_create: bool = True,
         start_seconds: float = 60.0,
     ) -> None:
-        """`start_seconds` bounds `start`: max.block.ms of a producer, default.api.timeout.ms of the others."""
+        """`start_seconds` bounds `start`: it is max.block.ms for a producer, default.api.timeout.ms for the others."""
         self.config = config
         self.world = world
         self.metadata = Metadata(config.optional_text("cluster.id"))
@@ -66,21 +70,21 @@ class ClusterClient:
         self._start_seconds = start_seconds
         self._bootstrap = tuple(Node(-1 - i, host, port) for i, (host, port) in enumerate(config.bootstrap))
         self._rotation = world.random.below(max(1, len(self._bootstrap)))
-        self._topics: dict[str, float] = {}  # topic and when it was last used
+        self._topics: dict[str, float] = {}  # by name, when each was last used
         self._wake: asyncio.Event | None = None
         self._refresh_waiters: list[asyncio.Future[None]] = []
         self._refresh_task: asyncio.Task[None] | None = None
         self._needs_update = True
-        self._refreshed_at = float("-inf")  # when metadata was last taken in
+        self._refreshed_at = float("-inf")  # when metadata was last applied
         self._resolve_until = 0.0  # how long a client that starts looks for addresses
         self._failure: KafkaError | None = None
         self._listeners: list[Callable[[], None]] = []
         self._is_closed = False
 
-    # Life
+    # Start and close
 
     async def start(self) -> None:
-        """Finds the cluster; raises ConnectionFailedError if no bootstrap server answers in time, and
+        """Finds the cluster. Raises ConnectionFailedError if no bootstrap server responds in time, and
         UnresolvedBootstrapError, sooner and as Kafka's clients do, if none has an address (KIP-909)."""
         assert self._refresh_task is None, "started twice"
         self._resolve_until = self.now() + self.config.seconds("bootstrap.resolve.timeout.ms")
@@ -104,7 +108,7 @@ class ClusterClient:
         return self.world.clock.monotonic()
 
     def backoff(self) -> Backoff:
-        """A fresh pause between retries, by retry.backoff.ms."""
+        """A new count of failures, with the pauses of retry.backoff.ms."""
         return Backoff(
             self.config.int("retry.backoff.ms"),
             self.config.int("retry.backoff.max.ms"),
@@ -112,36 +116,36 @@ class ClusterClient:
         )
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Called after every metadata answer and leader hint that was taken in."""
+        """Has `listener` called after every metadata response and every leader hint that was applied."""
         self._listeners.append(listener)
 
     # Metadata
 
     def add_topic(self, name: str) -> None:
-        """Keeps this topic's metadata from now on; asks for it if it is not there."""
+        """Keeps this topic's metadata from now on, and requests it if it is missing."""
         if name not in self._topics and name not in self.metadata.topics:
             self.request_update()
         self._topics[name] = self.now()
 
     def set_topics(self, names: list[str]) -> None:
-        """Exactly these topics, as a consumer's subscription needs them."""
+        """Keeps the metadata of exactly these topics, as a consumer's subscription needs them."""
         self._topics = {name: self._topics[name] for name in names if name in self._topics}
         for name in names:
             self.add_topic(name)
 
     def request_update(self) -> None:
-        """Something seems stale: metadata is asked for soon."""
+        """Has metadata fetched soon, because something seems stale."""
         self._needs_update = True
         if self._wake is not None:
             self._wake.set()
 
     def leaders_changed(self) -> None:
-        """After `metadata.apply_leader_hint`: tells those who listen."""
+        """Calls the listeners, after `metadata.apply_leader_hint`."""
         for listener in self._listeners:
             listener()
 
     async def refresh(self, deadline: float) -> None:
-        """Waits for the next metadata answer; raises what kept it from coming once the deadline is over."""
+        """Waits for the next metadata response; after the deadline it raises the error that prevented it."""
         if self._is_closed:
             raise ClosedError(None, "the client is closed")
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -158,7 +162,8 @@ class ClusterClient:
                 self._refresh_waiters.remove(waiter)
 
     async def topic(self, name: str, deadline: float) -> TopicInfo:
-        """A topic's metadata, waiting until it is there; UnknownTopicError or a timeout when it does not come."""
+        """A topic's metadata, waited for until the deadline; raises UnknownTopicError or a timeout if it does not
+        come."""
         self.add_topic(name)
         pause = self.backoff()
         while True:
@@ -192,7 +197,7 @@ class ClusterClient:
         version: int | None = None,
         seconds: float | None = None,
     ) -> R:
-        """One request to one node; its errors are KafkaErrors, and it is not repeated."""
+        """The response of one node to one request, which is not repeated. Its errors are KafkaErrors."""
         connection = self.connection(node_id, purpose)
         return await connection.call(request, cls, version=version, seconds=seconds)
 
@@ -204,7 +209,8 @@ class ClusterClient:
         return self.connections.to(node, purpose)
 
     async def least_loaded_connection(self, purpose: str = "data") -> NodeConnection:
-        """An open connection to whichever broker is least busy; the bootstrap servers when no broker answers."""
+        """An open connection to the broker with the fewest requests in flight, or to a bootstrap server if no broker
+        responds."""
         failure: KafkaError | None = None
         tried = []
         for node in self._candidates(purpose):
@@ -231,11 +237,13 @@ class ClusterClient:
     async def call_any(
         self, request: Request, cls: type[R], *, seconds: float | None = None, version: int | None = None
     ) -> R:
+        """The response of the least loaded node to one request."""
         connection = await self.least_loaded_connection()
         return await connection.call(request, cls, seconds=seconds, version=version)
 
     def _candidates(self, purpose: str) -> list[Node]:
-        """Brokers that are connected first, the least busy ahead; then those that may be tried; then bootstrap."""
+        """The nodes to try: connected brokers first, the least loaded of them ahead; then other brokers; then
+        bootstrap servers."""
         known = [self.connections.to(node, purpose) for node in self.metadata.nodes.values()]
         self._rotation += 1
         turned = known[self._rotation % len(known) :] + known[: self._rotation % len(known)] if known else []
@@ -271,7 +279,7 @@ class ClusterClient:
                 self._failed(error)
                 await asyncio.sleep(pause.failed())
             else:
-                # At most one request per retry.backoff.ms, however many errors speak of stale metadata.
+                # One request per retry.backoff.ms at most, however many errors speak of stale metadata.
                 await asyncio.sleep(self.config.seconds("retry.backoff.ms") if self._needs_update else 0)
 
     async def _sleep_until_due(self) -> None:
@@ -325,7 +333,7 @@ class ClusterClient:
         self._needs_update = True
         trigger = self.config.seconds("metadata.recovery.rebootstrap.trigger.ms")
         if self._refreshed_at > 0 and self.now() - self._refreshed_at > trigger and self._may_rebootstrap():
-            # What is known is of no use any more; the bootstrap servers may know better (KIP-1102).
+            # The known nodes are of no use any more; the bootstrap servers may know better (KIP-1102).
             self.metadata.nodes.clear()
         is_lost = isinstance(error, UnresolvedBootstrapError) and self.now() >= self._resolve_until
         is_transient = error.retriable or error.code == ErrorCode.NETWORK_EXCEPTION
@@ -336,7 +344,7 @@ class ClusterClient:
                     waiter.set_exception(error)
 
     def _drop_unused_topics(self) -> None:
-        """A producer's topics that nothing was sent to for metadata.max.idle.ms."""
+        """Forgets topics that a producer sent nothing to for metadata.max.idle.ms."""
         if not self.config.has("metadata.max.idle.ms"):
             return
         oldest = self.now() - self.config.seconds("metadata.max.idle.ms")

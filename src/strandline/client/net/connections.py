@@ -1,14 +1,15 @@
-"""Connections to brokers: one per node and purpose, made when needed, made again when lost.
+"""Connections to brokers: one per node and purpose, opened when it is needed and again when it was lost.
 
-A `NodeConnection` opens a channel, agrees on versions (ApiVersions, with KIP-511's fallback for brokers that do not
+A `NodeConnection` opens a channel, negotiates versions (ApiVersions, with KIP-511's fallback for brokers that do not
 know the newest), and sends requests in order. Rules:
 
-1. A request gets its answer, or an error: ConnectionFailedError when the connection is lost (the broker may have done
-   what was asked), KafkaTimeoutError when the answer does not come in time. A connection whose answer is overdue is
-   closed, because answers come in order and nothing behind that one would arrive either.
-2. After a failure to connect, attempts pause exponentially (reconnect.backoff.ms); a request during the pause fails at
-   once with what went wrong, so that its caller can choose another node.
-3. `purpose` keeps apart what must not wait for one another: a heartbeat behind a long fetch would come too late.
+1. A request gets its response or an error: ConnectionFailedError if the connection is lost (the broker may have
+   carried out the request), KafkaTimeoutError if the response does not come in time. A connection with an overdue
+   response is closed, because responses come in order and no later one would arrive either.
+2. After a failure to connect, attempts pause exponentially (reconnect.backoff.ms). A request during the pause fails
+   at once with the last error, so that its caller can choose another node.
+3. `purpose` separates requests that must not wait for one another: a heartbeat that waits for a long fetch would come
+   too late.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class NodeConnection:
 
     @property
     def in_flight_count(self) -> int:
-        """Requests whose answers have not come."""
+        """The number of requests without a response."""
         return 0 if self._channel is None else self._channel.waiting_count
 
     @property
@@ -99,13 +100,13 @@ class NodeConnection:
 
     @property
     def retry_seconds(self) -> float:
-        """How long until an attempt to connect is allowed; 0 when one is, or when the connection is open."""
+        """The seconds until an attempt to connect is allowed; 0 if one is allowed now, or the connection is open."""
         if self.is_open or self._opening is not None:
             return 0.0
         return max(0.0, self._retry_at - self._world.clock.monotonic())
 
     def version(self, request: type[Request], *, at_most: int | None = None) -> int:
-        """The highest version that both sides speak; the connection must have been open once."""
+        """The highest version of a request that both sides speak; the connection must have been open once."""
         low, high = request.VERSIONS
         if at_most is not None:
             high = min(high, at_most)
@@ -126,7 +127,7 @@ class NodeConnection:
     # Sending
 
     async def open(self) -> None:
-        """Connects and agrees on versions, unless that is done. Concurrent callers share one attempt."""
+        """Connects and negotiates versions, unless that is done. Concurrent callers share one attempt."""
         while not self.is_open:
             if self._is_closed:
                 raise ConnectionFailedError(None, f"{self.node}: the connection was closed")
@@ -134,7 +135,7 @@ class NodeConnection:
                 if self.retry_seconds > 0:
                     raise ConnectionFailedError(None, f"{self.node}: {self._failure}")
                 self._opening = asyncio.get_running_loop().create_task(self._open())
-                # Its error reaches those who wait; if they all went away nobody misses it.
+                # Its error reaches those who wait; it is not logged if they are all gone.
                 self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())
             opening = self._opening
             # Not `await opening`: `close` cancels it, and that must not look as if the caller were cancelled.
@@ -145,16 +146,16 @@ class NodeConnection:
     async def call(
         self, request: Request, cls: type[R], *, version: int | None = None, seconds: float | None = None
     ) -> R:
-        """Connects if need be, sends, and gives the answer."""
+        """The response to a request; connects first if necessary."""
         await self.open()
         return cast(R, await self.send(request, version=version, seconds=seconds))
 
     def send(
         self, request: Request, *, version: int | None = None, seconds: float | None = None
     ) -> asyncio.Future[Any]:
-        """Sends on a connection that is open, in the order of the calls; the future of the response.
+        """The future of a response. The request is sent on the open connection, in the order of the calls.
 
-        Its errors are KafkaErrors. Whoever stops waiting may drop it: nothing is logged for that.
+        Its errors are KafkaErrors. The future may be dropped: nothing is logged for an error that nobody waits for.
         """
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
@@ -165,7 +166,7 @@ class NodeConnection:
                 future.set_result(response)
             else:
                 future.set_exception(error)
-                future.exception()  # whoever stopped waiting has no need of it
+                future.exception()  # so that nothing is logged if nobody waits
 
         self.send_with_callback(request, completed, version=version, seconds=seconds)
         return future
@@ -178,8 +179,7 @@ class NodeConnection:
         version: int | None = None,
         seconds: float | None = None,
     ) -> None:
-        """The same without a future: `act` is called with the response, or with None and an error, exactly once and
-        as soon as that is known."""
+        """Sends without a future: `on_done` is called exactly once, with the response, or with None and an error."""
         channel = self._channel
         if channel is None or not channel.is_open:
             raise ConnectionFailedError(None, f"{self.node}: not connected")
@@ -197,7 +197,7 @@ class NodeConnection:
             self._arm_timeout(deadline)
 
     def send_without_response(self, request: Request, version: int) -> None:
-        """For Produce with acks=0."""
+        """Sends a request that gets no response: Produce with acks=0."""
         if self._channel is None:
             raise ConnectionFailedError(None, f"{self.node}: not connected")
         self.last_used = self._world.clock.monotonic()
@@ -216,7 +216,7 @@ class NodeConnection:
         self.drop()
 
     def drop(self) -> None:
-        """Gives the present connection up; what waits fails with ConnectionFailedError."""
+        """Closes the present connection; its requests in flight fail with ConnectionFailedError."""
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
@@ -262,7 +262,7 @@ class NodeConnection:
                 self._setup_seconds(), channel.open(self._world.network, self.node.host, self.node.port)
             )
         except BaseException:
-            channel.close()  # it may have been connected just before the waiting ended
+            channel.close()  # it may have been connected just before the wait ended
             raise
         if self._is_closed:
             channel.close()
@@ -276,7 +276,7 @@ class NodeConnection:
         newest = ApiVersionsRequest.VERSIONS.high
         response = await self._request_versions(channel, newest)
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            # The broker answers in version 0 and says there what it speaks (KIP-511).
+            # The broker responds in version 0, which lists the versions that it speaks (KIP-511).
             key = ApiVersionsRequest.API_KEY
             theirs = [each.max_version for each in response.api_keys if each.api_key == key]
             response = await self._request_versions(channel, min(theirs[0], newest) if theirs else 0)
@@ -298,7 +298,7 @@ class NodeConnection:
         if self.on_lost is not None and not self._is_closed:
             self.on_lost(self.node)
 
-    # Overdue answers
+    # Overdue responses
 
     def _arm_timeout(self, deadline: float) -> None:
         if self._timer is not None:
@@ -326,7 +326,7 @@ class NodeConnection:
 
 
 class _InFlightRequest:
-    """What a channel tells of a request (rpc.channel.Answer), passed on with the errors of this client."""
+    """A request without a response yet, as a channel completes it (rpc.channel.Answer); errors become this client's."""
 
     __slots__ = ("_node", "_on_done", "deadline", "is_done")
 
@@ -365,7 +365,7 @@ class ConnectionPool:
         self.on_lost: Callable[[Node], None] | None = None
 
     def to(self, node: Node, purpose: str = "data") -> NodeConnection:
-        """The connection to a node; a new one when its address has changed."""
+        """The connection to a node; a new one if its address has changed."""
         if self._is_closed:
             raise ClosedError(None, "the client is closed")
         key = (node.node_id, purpose)

@@ -1,4 +1,6 @@
-"""Where the coordinators of groups and transactions are: asked once, remembered until one says that it is not it."""
+"""The coordinators of groups and transactions: each is looked up once, and again after it says that it is not the
+coordinator.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,17 @@ from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest, Fin
 GROUP: Final = 0
 TRANSACTION: Final = 1
 _NAMES: Final = {GROUP: "group", TRANSACTION: "transactional.id"}
-# From version 4 on a request asks for several keys at once.
+# From this version on a request is for several keys.
 _BATCHED_KEYS_SINCE: Final = 4
-# Heartbeats and commits must not wait behind a long fetch from the same broker.
+# Heartbeats and commits must not wait for a long fetch from the same broker.
 PURPOSE: Final = "coordinator"
 
-# A coordinator's answers after which it must be looked for again.
+# Errors after which the coordinator must be looked up again.
 COORDINATOR_MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 
 
 class Coordinators:
-    """The coordinators of one client's groups and transactional ids, each found once and kept until it moves."""
+    """The coordinators of one client's groups and transactional ids, by key."""
 
     def __init__(
         self,
@@ -34,7 +36,7 @@ class Coordinators:
         backoff: Callable[[], Backoff],
         now: Callable[[], float],
     ) -> None:
-        """`any_connection` opens a connection to a broker that can be asked; `now` is the monotonic clock."""
+        """`least_loaded_connection` opens a connection to the broker to ask; `now` is the monotonic clock."""
         self._connections = connections
         self._least_loaded_connection = least_loaded_connection
         self._backoff = backoff
@@ -42,16 +44,17 @@ class Coordinators:
         self._nodes: dict[tuple[int, str], Node] = {}
 
     def known(self, kind: int, key: str) -> Node | None:
+        """The coordinator of a key, if it was looked up and not forgotten."""
         return self._nodes.get((kind, key))
 
     def forget(self, kind: int, key: str) -> None:
-        """The coordinator has moved, or cannot be reached."""
+        """Has the coordinator looked up again: it has moved, or cannot be reached."""
         self._nodes.pop((kind, key), None)
 
     async def connection(self, kind: int, key: str, deadline: float) -> NodeConnection:
         """An open connection to the coordinator of a group (GROUP) or transactional id (TRANSACTION).
 
-        Looks for it until the deadline, by the monotonic clock; raises what kept it from being found.
+        It is looked up until the deadline, by the monotonic clock; then the error that prevented it is raised.
         """
         pause = self._backoff()
         while True:

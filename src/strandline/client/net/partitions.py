@@ -1,4 +1,4 @@
-"""Partitions in the form that requests have them: numbers under the names of their topics."""
+"""Partitions in the form that requests have: numbers under the names of their topics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from strandline.base.ids import TopicPartition
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
-    """Partitions grouped under their topics, in the order in which they come."""
+    """The partitions by topic, in the order in which they come."""
     topics: dict[str, list[int]] = {}
     for topic, index in partitions:
         topics.setdefault(topic, []).append(index)

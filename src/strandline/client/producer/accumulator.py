@@ -1,20 +1,20 @@
 """The records that wait to be sent: a pure core, without clock, network or tasks.
 
-Records of a partition gather in its open batch; a batch that is full, or has lingered, or is flushed, may be taken and
+Records of a partition gather in its open batch. A batch that is full, has lingered, or is flushed, may be taken and
 sent. Rules, which tests/properties/test_accumulator.py holds:
 
-1. Nothing is lost: each record is in exactly one batch, and each batch is waiting, taken, or has its outcome.
-2. Batches of a partition are taken in the order in which they were filled; one that comes back goes to its old place
-   in that order.
+1. Nothing is lost: each record is in exactly one batch, and each batch is waiting, in flight, or has its outcome.
+2. Batches of a partition are taken in the order in which they were filled. One that is sent again goes to its old
+   place in that order.
 3. A batch holds at most `batch_bytes` of records, unless one record alone is larger.
-4. The bytes of all batches without an outcome are at most `memory_bytes`; `append` says no beyond that. An open batch
-   is charged for what it may grow to, so that a record which joins it costs no accounting; what it does not use comes
-   back when it is closed.
+4. The bytes of all incomplete batches are at most `memory_bytes`; `append` returns None beyond that. An open batch is
+   charged for the size that it may grow to, so that a record which joins it costs no accounting. The bytes that it
+   does not use come back when it is closed.
 5. A batch may be taken when it is closed (full, flushed, or because somebody waits for memory), or when `linger`
-   seconds have passed since its first record; but never before a pause that a failure asked for is over.
-6. A batch whose delivery deadline has passed is given out by `expire`, once.
+   seconds have passed since its first record; but never before the pause after a failure is over.
+6. A batch whose delivery deadline has passed is returned by `expire`, once.
 
-Times are seconds of the monotonic clock, given by the caller.
+Times are seconds of the monotonic clock, passed by the caller.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ FOREVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccumulatorSettings:
+    """The producer's settings that the accumulator needs; times are seconds."""
+
     batch_bytes: int
     memory_bytes: int
     linger: float
@@ -45,12 +47,14 @@ class AccumulatorSettings:
 
 
 class Accumulator:
+    """The batches of all partitions that have no outcome yet, and the memory that is left for more."""
+
     def __init__(self, settings: AccumulatorSettings) -> None:
         self._settings = settings
         self._batch_bytes = settings.batch_bytes
         self.memory_free = settings.memory_bytes
         self.ready: list[PartitionQueue] = []
-        """Queues that became ready by an append; whoever looks at them empties the list."""
+        """The queues that became ready by an append; `due` empties the list."""
         self._incomplete: deque[ProducerBatch] = (
             deque()
         )  # in the order of creation, which is that of deadlines
@@ -68,7 +72,7 @@ class Accumulator:
         value: bytes | None,
         headers: tuple[Header, ...],
     ) -> RecordPromise | None:
-        """Adds a record to the open batch, which is what happens to nearly all; None if it does not fit there."""
+        """Appends a record to the open batch, as happens to nearly all records; None if it does not fit there."""
         batch = queue.open
         if batch is None:
             return None
@@ -94,7 +98,7 @@ class Accumulator:
         headers: tuple[Header, ...],
         now: float,
     ) -> RecordPromise | None:
-        """Adds a record, to a new batch if need be; None if there is no memory for it."""
+        """Appends a record, to a new batch if necessary; None if there is no memory for it."""
         joined = self.join(queue, timestamp, key, value, headers)
         if joined is not None:
             return joined
@@ -119,7 +123,7 @@ class Accumulator:
         now: float,
         codec: int = 0,
     ) -> ProducerBatch | None:
-        """Adds the encoded records of a whole batch, with offsets from 0; None if there is no memory for it."""
+        """Appends the encoded records of a whole batch, with offsets from 0; None if there is no memory for it."""
         assert count > 0, "a batch has records"
         self.close_open(queue)
         if len(body) > self.memory_free:
@@ -147,14 +151,14 @@ class Accumulator:
         return batch
 
     def close_open(self, queue: PartitionQueue) -> None:
-        """No record joins the open batch any more, and it may be sent."""
+        """Closes the open batch: no record joins it any more, and it may be sent."""
         batch = queue.open
         if batch is not None:
             self._close(batch)
             self.ready.append(queue)
 
     def close_all(self) -> None:
-        """Everything may be sent now: somebody flushes, or waits for memory."""
+        """Closes every open batch, because somebody flushes or waits for memory."""
         for batch in self.incomplete():
             if batch.is_open:
                 self.close_open(batch.queue)
@@ -167,10 +171,11 @@ class Accumulator:
         batch.limit = batch.size
         batch.queue.sticky_bytes += batch.size
 
-    # Taking
+    # Sending and outcomes
 
     def sendable_at(self, queue: PartitionQueue, now: float) -> float:
-        """When the queue's first batch may be taken: `now` or earlier means at once, FOREVER that none waits."""
+        """The time at which the queue's first batch may be taken: `now` or earlier means at once, FOREVER that none
+        waits."""
         if not queue.waiting:
             return FOREVER
         batch = queue.waiting[0]
@@ -180,7 +185,7 @@ class Accumulator:
         return at
 
     def take(self, queue: PartitionQueue) -> ProducerBatch:
-        """Removes the first batch, closed; the caller sends it and says later what became of it."""
+        """Removes the first batch, closed, and puts it in flight; the caller sends it and reports its fate later."""
         batch = queue.waiting.popleft()
         if batch.is_open:
             self._close(batch)
@@ -189,7 +194,7 @@ class Accumulator:
         return batch
 
     def reenqueue(self, batch: ProducerBatch, retry_at: float) -> None:
-        """A batch that was taken must be sent again, not before `retry_at`."""
+        """Puts a batch that was in flight back into its queue, to be sent again not before `retry_at`."""
         queue = batch.queue
         queue.in_flight.remove(batch)
         batch.is_in_flight = False
@@ -200,12 +205,12 @@ class Accumulator:
         self.schedule(queue, retry_at)
 
     def retrying(self, now: float) -> list[PartitionQueue]:
-        """Queues that wait to send something again."""
+        """The queues that wait for the pause after a failure to end."""
         waiting = (batch.queue for batch in self.incomplete() if not batch.is_in_flight)
         return [queue for queue in dict.fromkeys(waiting) if queue.retry_at > now]
 
     def resolve(self, batch: ProducerBatch, outcome: BatchOutcome) -> None:
-        """The outcome of a batch that was taken, or is dropped while it waits."""
+        """Sets the outcome of a batch that is in flight, or that is dropped while it waits."""
         queue = batch.queue
         if batch.is_in_flight:
             batch.is_in_flight = False
@@ -245,8 +250,9 @@ class Accumulator:
         return part
 
     def expire(self, now: float) -> list[ProducerBatch]:
-        """Batches whose delivery deadline has passed. Those that wait leave their queue; those in flight stay there,
-        because the answer still says something about sequences. The caller sets their outcome with `time_out`."""
+        """The batches whose delivery deadline has passed. Those that wait leave their queue. Those in flight stay
+        there, because the response still says something about sequences. The caller sets their outcome with
+        `time_out`."""
         incomplete = self._incomplete
         expired = []
         while incomplete:
@@ -263,7 +269,7 @@ class Accumulator:
         return expired
 
     def time_out(self, batch: ProducerBatch, outcome: BatchOutcome) -> None:
-        """The outcome of a batch from `expire`, which may still be in flight."""
+        """Sets the outcome of a batch from `expire`, which may still be in flight."""
         self._complete(batch, outcome)
 
     def _complete(self, batch: ProducerBatch, outcome: BatchOutcome) -> None:
@@ -274,18 +280,19 @@ class Accumulator:
         batch.records = []
         batch.resolve(outcome)
 
-    # What is there, and when to look
+    # Batches and times
 
     def incomplete(self) -> list[ProducerBatch]:
+        """The batches that have no outcome, oldest first."""
         return [batch for batch in self._incomplete if batch.outcome is None and batch.split is None]
 
     def schedule(self, queue: PartitionQueue, at: float) -> None:
-        """The queue will be among `due` at this time."""
+        """Has the queue among `due` at this time."""
         self._timer_count += 1
         heappush(self._timers, (at, self._timer_count, queue))
 
     def due(self, now: float) -> list[PartitionQueue]:
-        """Queues to look at now: what appends made ready, and what timers speak of."""
+        """The queues to look at now: those that an append made ready, and those whose time has come."""
         queues, self.ready = self.ready, []
         timers = self._timers
         while timers and timers[0][0] <= now:
@@ -293,7 +300,7 @@ class Accumulator:
         return queues
 
     def next_deadline(self) -> float:
-        """When `due` or `expire` has something next; FOREVER if nothing waits."""
+        """The time at which `due` or `expire` has something next; FOREVER if nothing waits."""
         incomplete = self._incomplete
         while incomplete and (incomplete[0].outcome is not None or incomplete[0].split is not None):
             incomplete.popleft()
@@ -302,7 +309,7 @@ class Accumulator:
 
 
 def _insert(batches: deque[ProducerBatch], batch: ProducerBatch) -> None:
-    """Into its place; most come back to near the front."""
+    """Inserts a batch at its place in the order; most belong near the front."""
     position = 0
     while position < len(batches) and batches[position].order < batch.order:
         position += 1

@@ -1,10 +1,11 @@
-"""How a record gets into the producer: into its partition's open batch, into a new one, or into the line of those who
-wait for memory.
+"""Appending a record: into its partition's open batch, into a new batch, or, without memory, after those that wait.
 
-1. `take` never waits. A record that fits into an open batch costs no accounting, so nearly all take the shortest way.
-2. Whoever needs a new batch stands behind those who wait for memory already: large records would never get their turn
-   otherwise.
-3. Nothing is taken while there is a `refusal`, which is raised instead: not started, no transaction, failed, closed.
+1. `append` never waits. A record that fits into an open batch costs no accounting, so nearly all take the shortest
+   way.
+2. A record that needs a new batch comes after all records that wait for memory: large records would never get their
+   turn otherwise.
+3. Nothing is appended while there is a `refusal`, which is raised instead: not started, no transaction, failed,
+   closed.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ _YIELD_SECONDS: Final = 0.002
 
 
 class _TopicDropped(Exception):
-    """Its metadata was dropped while a record waited for memory."""
+    """The topic's metadata was dropped while a record waited for memory."""
 
 
 class RecordAppender:
+    """Appends a producer's records to its accumulator, and has them wait for metadata and memory."""
+
     def __init__(self, config: ClientConfig, accumulator: Accumulator, counters: Counters) -> None:
         self._accumulator = accumulator
         self._counters = counters
@@ -58,7 +61,7 @@ class RecordAppender:
         self._yielded_at = 0.0
 
     def bind(self, cluster: ClusterClient, sender: Sender, router: TopicRouter) -> None:
-        """Before anything is taken: where it goes."""
+        """Connects the appender with the parts that a started producer has."""
         self._cluster = cluster
         self._sender = sender
         self._router = router
@@ -67,12 +70,14 @@ class RecordAppender:
         self._wall_ms = cluster.world.clock.wall_ms
 
     def refuse(self, refusal: KafkaError | None) -> None:
-        """Nothing is taken from now on; or again, with None. A producer that is closed stays closed."""
+        """Refuses records with this error from now on; with None it takes them again. A closed producer stays
+        closed."""
         if not self.is_closed:
             self.refusal = refusal
         self._memory_waiters.wake_first()
 
     def check_accepting(self) -> None:
+        """Raises the refusal, if there is one."""
         if self.refusal is not None:
             # One error is raised many times: it must not keep the frames of all of them.
             raise self.refusal.with_traceback(None)
@@ -82,19 +87,20 @@ class RecordAppender:
         return isinstance(self.refusal, ClosedError)
 
     def memory_freed(self) -> None:
+        """Has the first waiter for memory try again."""
         self._memory_waiters.wake_first()
 
     def block_deadline(self) -> float:
-        """Until when a call that begins now may wait."""
+        """The time until which a call that begins now may wait: max.block.ms."""
         return self._monotonic() + self._block_ms / 1000
 
     def has_metadata(self, topic: str, partition: int | None) -> bool:
-        """Whether records can be put there without waiting for metadata."""
+        """True if records can be appended there without waiting for metadata."""
         queues = self._topics.get(topic)
         return queues is not None and (partition is None or 0 <= partition < len(queues.queues))
 
     async def load_metadata(self, topic: str, partition: int | None, deadline: float) -> None:
-        """Waits for the metadata."""
+        """Waits for the topic's metadata."""
         await self._router.load(topic, partition, deadline)
 
     def append(
@@ -107,8 +113,8 @@ class RecordAppender:
         headers: Headers | None,
         is_turn: bool = False,
     ) -> RecordPromise | None:
-        """The way of every record, so each line counts: None if the topic is not known or there is no memory.
-        `is_turn` for the first of those who wait for memory."""
+        """The promise of a record, or None if the topic is not known or there is no memory. Every record comes
+        through here, so each line counts. `is_turn` is for the first of those that wait for memory."""
         if self.refusal is not None:
             self.check_accepting()
         if value.__class__ is not bytes and value is not None:
@@ -146,8 +152,8 @@ class RecordAppender:
         value: bytes | None,
         headers: tuple[tuple[bytes, bytes | None], ...],
     ) -> RecordPromise | None:
-        """For the first record of a batch: what is done once per batch need not be done per record. `may_move` when
-        neither a key nor the caller has chosen the partition."""
+        """Begins a batch with this record. Steps that are needed once per batch are here, and not on the way of every
+        record. `may_move` says that neither a key nor the caller chose the partition."""
         accumulator = self._accumulator
         now = self._monotonic()
         if queue.open is not None:
@@ -181,7 +187,7 @@ class RecordAppender:
         *,
         deadline: float,
     ) -> RecordPromise:
-        """Waits for the topic's metadata, then for memory, in the order of the calls."""
+        """Appends a record after waiting for the topic's metadata, then for memory, in the order of the calls."""
         return await self.when_possible(
             topic,
             partition,
@@ -192,7 +198,8 @@ class RecordAppender:
     async def when_possible(
         self, topic: str, partition: int | None, attempt: Callable[[], T | None], deadline: float
     ) -> T:
-        """What `attempt` gives once the topic is known and there is memory; it gives None where there is not enough."""
+        """The result of `attempt`, which is called when the topic is known and it is its turn; it returns None while
+        there is not enough memory."""
 
         def attempt_now() -> T | None:
             self.check_accepting()
@@ -218,6 +225,7 @@ class RecordAppender:
             return result
 
     def buffer_full_error(self, advice: str | None = None) -> BufferFullError:
+        """The error of a record that found no memory."""
         return BufferFullError(
             None,
             f"buffer.memory ({self._memory_bytes} bytes) is full of records that wait to be acknowledged, and none "
@@ -226,8 +234,9 @@ class RecordAppender:
         )
 
     async def yield_to_sender(self) -> None:
-        """A caller who only ever calls `send` would keep the sender from running: it gets its turn when there is enough
-        for a request or two, so that batches of several partitions go together, or after a little while."""
+        """Lets the sender run. A caller that only ever calls `send` would keep it from running: so it gets its turn
+        when there are bytes enough for a request or two, so that batches of several partitions go together, or after
+        a few milliseconds."""
         self.is_yield_due = False
         self._closed_bytes = 0
         self._yielded_at = self._monotonic()

@@ -1,8 +1,8 @@
-"""A batch on its way, and what became of its records.
+"""A batch of records for one partition, the queue of its partition, and the promises of its records.
 
 Every record of a batch shares one outcome, so a record's promise is only (batch, index, timestamp): no future exists
-until somebody waits, and a batch of a thousand records is resolved by setting one attribute. The outcome is set exactly
-once, unless the batch is split because the broker finds it too large: then its parts have outcomes in its stead.
+until somebody waits, and a batch of a thousand records is resolved by setting one attribute. The outcome is set
+exactly once, unless the batch is split because the broker finds it too large: then its parts have outcomes instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from strandline.wire.record_batch import NO_SEQUENCE, NO_TIMESTAMP
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is. The offset is -1 with acks=0, or where a retry found the record already written."""
+    """The place of a record in the log. The offset is -1 with acks=0, or where a retry found the record already
+    written."""
 
     topic: str
     partition: int
@@ -29,6 +30,8 @@ class RecordMetadata(NamedTuple):
 
 
 class Acknowledged(NamedTuple):
+    """The outcome of a batch that was written: its first record's offset and, with LogAppendTime, its timestamp."""
+
     base_offset: int
     log_append_time_ms: int
 
@@ -69,15 +72,13 @@ class ProducerBatch:
         self, queue: PartitionQueue, order: tuple[int, ...], created_at: float, deadline: float
     ) -> None:
         self.queue = queue
-        self.order = (
-            order  # in the order of filling: the number of the batch and, for a part of one, which part
-        )
+        self.order = order  # by filling: the number of the batch and, for a part of one, which part it is
         self.records: list[PendingRecord] = []
         self.body: bytes | None = None
         self.codec = 0
         self.count = 0  # set when the batch is closed
-        self.size = 0  # bytes of its records, at most
-        self.limit = 0  # bytes charged for it: what it may grow to while it is open, then its size
+        self.size = 0  # bytes of its records at most
+        self.limit = 0  # bytes charged for it: while it is open those that it may grow to, then its size
         self.created_at = created_at
         self.deadline = deadline
         self.base_timestamp = NO_TIMESTAMP
@@ -88,7 +89,7 @@ class ProducerBatch:
         self.base_sequence = NO_SEQUENCE
         self.is_open = True
         self.is_in_flight = False
-        self.is_in_doubt = False  # whether an attempt ended so that the broker may have written it
+        self.is_in_doubt = False  # whether the broker may have written it in an attempt that failed
         self.is_compressing = False
         self.outcome: BatchOutcome | None = None
         self.split: list[tuple[int, ProducerBatch]] | None = None
@@ -99,38 +100,39 @@ class ProducerBatch:
         return self.base_sequence != NO_SEQUENCE
 
     def forget_sequence(self) -> None:
-        """The batch will be sent as a new one, under another epoch."""
+        """Drops the sequence: the batch will be sent as a new one, under another epoch."""
         self.base_sequence = NO_SEQUENCE
         self.producer_id = self.producer_epoch = -1
         self.is_in_doubt = False
 
     def resolve(self, outcome: BatchOutcome) -> None:
+        """Sets the outcome and calls the watchers."""
         assert self.outcome is None, "a batch has one outcome"
         self.outcome = outcome
         self._notify()
 
     def divide(self, parts: list[tuple[int, ProducerBatch]]) -> None:
-        """The parts, each with the index of its first record, take this batch's place."""
+        """Replaces this batch by its parts, each with the index of its first record."""
         assert self.outcome is None, "a batch has one outcome"
         self.split = parts
         self._notify()
 
     def _notify(self) -> None:
-        """A callback of the application that raises keeps nobody else from hearing of it, and not the sender from
-        going on with the other batches of an answer."""
+        """Calls the watchers. A callback of the application that raises does not keep the others from being called,
+        nor the sender from going on with the other batches of a response."""
         watchers, self.watchers = self.watchers, []
         for watcher in watchers:
             call_back(watcher, self)
 
     def watch(self, callback: Callable[[ProducerBatch], None]) -> None:
-        """Calls `act` once the outcome is there; at once if it is."""
+        """Has `callback` called once the outcome is there; at once if it is."""
         if self.outcome is not None:
             call_back(callback, self)
         else:
             self.watchers.append(callback)
 
     def wait(self) -> asyncio.Future[None]:
-        """A future of the outcome's arrival, for one waiter."""
+        """A future of the outcome, for one waiter."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def completed(_: ProducerBatch) -> None:
@@ -142,7 +144,7 @@ class ProducerBatch:
 
 
 class PartitionQueue:
-    """The batches of one partition that have no outcome: waiting ones in order, and those in flight."""
+    """The batches of one partition that have no outcome: those that wait, in order, and those in flight."""
 
     __slots__ = (
         "has_unresolved_sequence",
@@ -170,10 +172,10 @@ class PartitionQueue:
         self.waiting: deque[ProducerBatch] = deque()
         self.in_flight: list[ProducerBatch] = []
         self.retry_at = 0.0
-        self.is_enqueued = False  # whether the sender has it among those to look at
-        self.leader_id = -1  # where its batches were last to go
+        self.is_enqueued = False  # whether it is in a queue of the sender
+        self.leader_id = -1  # the broker that its batches were last meant for
         self.sticky_bytes = 0
-        # Sequences of the idempotent producer; client.sequences has the rules.
+        # Sequences of the idempotent producer; `sequences` has the rules.
         self.producer_id = -1
         self.producer_epoch = -1
         self.is_producer_known = False
@@ -191,9 +193,9 @@ class PartitionQueue:
 
 
 class RecordPromise(tuple[ProducerBatch, int, int]):
-    """What became of one record; `await` gives its RecordMetadata or raises its error.
+    """The promise of one record; `await` returns its RecordMetadata or raises its error.
 
-    It costs next to nothing to make and to drop. It may be awaited any number of times, by any number of tasks.
+    It costs next to nothing to create and to drop. It may be awaited any number of times, by any number of tasks.
     """
 
     __slots__ = ()
@@ -209,6 +211,7 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
         return self._current_batch()[0].outcome is not None
 
     def exception(self) -> KafkaError | None:
+        """The error of the record, None if it was acknowledged; raises IllegalStateError before that is known."""
         batch, index = self._current_batch()
         outcome = batch.outcome
         if outcome is None:
@@ -216,6 +219,7 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
         return None if isinstance(outcome, Acknowledged) else _error_of(outcome, index)
 
     def result(self) -> RecordMetadata:
+        """The place of the record; raises its error, or IllegalStateError before that is known."""
         error = self.exception()
         if error is not None:
             raise error
@@ -227,8 +231,8 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
         return RecordMetadata(batch.queue.topic, batch.queue.partition, offset, timestamp)
 
     def add_done_callback(self, callback: Callable[[RecordPromise], object]) -> None:
-        """Called once, on the loop, when the outcome is there; at once if it is. What it raises goes to the loop's
-        exception handler."""
+        """Has `callback` called once, on the loop, when the outcome is there; at once if it is. Errors that it raises
+        go to the loop's exception handler."""
 
         def completed(_: ProducerBatch) -> None:
             batch = self._current_batch()[0]
@@ -240,7 +244,7 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
         self._current_batch()[0].watch(completed)
 
     def _current_batch(self) -> tuple[ProducerBatch, int]:
-        """The batch that holds the record now: a batch too large for the broker is split."""
+        """The batch that holds the record now, and the index there: a batch too large for the broker is split."""
         batch: ProducerBatch = self[0]
         index: int = self[1]
         while batch.split is not None:
@@ -250,7 +254,8 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
 
 
 def _error_of(error: KafkaError, index: int) -> KafkaError:
-    """A broker that refuses single records says which; the others were refused only with them."""
+    """The error of one record: a broker that refuses single records names them; the others were refused only with
+    them."""
     if not error.records:
         return error
     for at_fault, message in error.records:

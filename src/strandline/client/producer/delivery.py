@@ -1,4 +1,4 @@
-"""What becomes of a batch: an answer, a lost connection or a deadline gives it its outcome, or puts it back."""
+"""The fate of a batch that was sent: a response, a lost connection or a deadline resolves it, or has it sent again."""
 
 from __future__ import annotations
 
@@ -26,12 +26,16 @@ _CHANCE_STEPS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrySettings:
+    """The producer's settings of retries."""
+
     retries: int
     backoff_ms: int
     backoff_max_ms: int
 
 
 class Delivery:
+    """Applies responses and failures to batches."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -49,6 +53,7 @@ class Delivery:
         self._on_memory_free = on_memory_free
 
     def handle_response(self, batches: list[ProducerBatch], response: ProduceResponse, now: float) -> None:
+        """Resolves the batches of a request by its response, or has them sent again."""
         by_partition: dict[tuple[str, int], PartitionProduceResponse] = {}
         for topic in response.responses:
             name = topic.name or self._cluster.metadata.topic_name(topic.topic_id) or ""
@@ -62,7 +67,7 @@ class Delivery:
         for batch in batches:
             partition_response = by_partition.get((batch.queue.topic, batch.queue.partition))
             if partition_response is None:
-                # A topic made anew has another id than the one asked about.
+                # A topic that was created again has another id than the one in the request.
                 self._handle_error(
                     batch, error_for(ErrorCode.UNKNOWN_TOPIC_ID, "the answer does not speak of it"), now
                 )
@@ -82,12 +87,14 @@ class Delivery:
             self._cluster.leaders_changed()
 
     def acknowledge(self, batch: ProducerBatch, outcome: Acknowledged) -> None:
+        """Resolves a batch that was written."""
         if self._idempotence is not None:
             sequences.acknowledged(batch.queue, batch)
         self._accumulator.resolve(batch, outcome)
         self._after_completion(batch)
 
     def fail_request(self, batches: list[ProducerBatch], error: KafkaError) -> None:
+        """Handles the failure of a whole request."""
         self._cluster.request_update()
         now = self._cluster.now()
         for batch in batches:
@@ -164,12 +171,13 @@ class Delivery:
         self._after_completion(batch)
 
     def _after_completion(self, batch: ProducerBatch) -> None:
-        """A place in flight and memory are free: the queue may go on, and so may those who wait for memory."""
+        """Lets the queue go on, and those that wait for memory: a place in flight and memory are free."""
         if batch.queue.waiting:
             self._accumulator.schedule(batch.queue, 0.0)
         self._on_memory_free()
 
     def expired(self, batch: ProducerBatch, now: float) -> None:
+        """Fails a batch whose delivery deadline has passed."""
         waited = now - batch.created_at
         error = DeliveryTimeoutError(
             None,
@@ -185,14 +193,14 @@ class Delivery:
         self._after_completion(batch)
 
     def fail_all(self, error: KafkaError) -> None:
-        """Gives up every batch: the producer is closed or cannot go on."""
+        """Fails every batch, because the producer is closed or cannot go on."""
         for batch in self._accumulator.incomplete():
             self._accumulator.resolve(batch, error)
             self._counters.add("record-error-total", batch.count)
         self._on_memory_free()
 
     def abort_undrained(self, error: KafkaError) -> None:
-        """Gives up every batch that is not in flight. One that was sent before may have been written."""
+        """Fails every batch that is not in flight. One that was sent before may have been written."""
         for batch in self._accumulator.incomplete():
             if not batch.is_in_flight:
                 if self._idempotence is not None and batch.has_sequence:

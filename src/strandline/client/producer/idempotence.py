@@ -1,7 +1,7 @@
-"""Who the producer is to brokers: its id and epoch, and whether a queue may send under them now.
+"""The idempotent producer: its id and epoch, and whether a queue may send under them now.
 
-The idempotent producer asks any broker for an id when it first needs one and begins new epochs by itself. The
-transactional one (client.transactions) is told its identity by its coordinator.
+It requests an id from any broker when it first needs one, and begins new epochs by itself. The transactional
+producer (`transactions`) gets its id and epoch from its coordinator.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ _INT_MAX = (1 << 31) - 1
 
 
 class Idempotence:
+    """The id and epoch of a producer, and the queues that wait for a new one."""
+
     is_transactional = False
     is_transaction_v2 = False
     transactional_id: str | None = None
 
     def __init__(self, cluster: ClusterClient, on_fatal: Callable[[KafkaError], None]) -> None:
-        """`on_fatal` is told of an error after which this producer cannot send."""
+        """`on_fatal` is called with an error after which this producer cannot send."""
         self._cluster = cluster
         self._on_fatal = on_fatal
         self._id_and_epoch = NO_PRODUCER_ID
         self._request_task: asyncio.Task[None] | None = None
-        self._fatal: KafkaError | None = None  # why no broker will ever give an id
+        self._fatal: KafkaError | None = None  # the refusal of an id for good
         self._blocked: dict[PartitionQueue, None] = {}
         self.on_change: Callable[[], None] = lambda: None
 
@@ -41,14 +43,14 @@ class Idempotence:
 
     @property
     def may_retry(self) -> bool:
-        """Whether a batch that failed may be sent again; not in a transaction that will be aborted."""
+        """True if a batch that failed may be sent again; not in a transaction that will be aborted."""
         return True
 
     def has_producer_id(self) -> bool:
         return self._id_and_epoch.producer_id >= 0
 
     def may_send(self, queue: PartitionQueue) -> bool:
-        """Whether the first waiting batch may go; if it cannot because of the producer, the queue is remembered."""
+        """True if the first waiting batch may be sent; a queue that must wait for a new id or epoch is remembered."""
         sequences.apply_rewind(queue)
         if sequences.needs_new_epoch(queue) and not self._begin_epoch(queue):
             self._blocked[queue] = None
@@ -57,7 +59,7 @@ class Idempotence:
         return sequences.may_send(queue)
 
     def take_blocked(self) -> list[PartitionQueue]:
-        """Queues to look at again, after `on_change`."""
+        """The queues to look at again, after `on_change`."""
         blocked, self._blocked = self._blocked, {}
         return list(blocked)
 
@@ -69,7 +71,7 @@ class Idempotence:
         self._on_fatal(error)
 
     def batch_failed(self, error: KafkaError) -> None:
-        """A batch was given up; a transaction takes note of that."""
+        """Notes that a batch failed; a transaction can only be aborted then."""
 
     async def close(self) -> None:
         if self._request_task is not None:
@@ -87,7 +89,7 @@ class Idempotence:
         return True
 
     async def _request_producer_id(self) -> None:
-        """Asks brokers for an id until one gives it, or refuses it for good: then nobody is asked again."""
+        """Requests an id from brokers until one gives it, or refuses it for good: then no other is requested."""
         pause = self._cluster.backoff()
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=_INT_MAX)
         while self._id_and_epoch is NO_PRODUCER_ID:

@@ -1,12 +1,12 @@
-"""The producer: records in, promises of their offsets out.
+"""The producer: it takes records and returns promises of their offsets.
 
     async with Producer(bootstrap_servers="localhost:9092", linger_ms=10) as producer:
         promise = await producer.send("orders", b"value", key=b"key")     # waits only for metadata or memory
         metadata = await promise                                          # waits for the acknowledgement
 
-`send` gathers records; the sender delivers batches in the background. `send_nowait` never waits and may be called from
-callbacks. An error before a record is accepted is raised by `send`; whatever happens to it later is its promise's
-outcome, which comes exactly once and within delivery.timeout.ms.
+`send` appends records to batches; the sender delivers batches in the background. `send_nowait` never waits and may be
+called from callbacks. An error before a record is appended is raised by `send`. After that its promise has the
+outcome, exactly once and within delivery.timeout.ms.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 
 class Producer:
+    """Sends records to topics, in transactions if it has a transactional.id."""
+
     def __init__(
         self,
         settings: Mapping[str, Any] | None = None,
@@ -57,7 +59,8 @@ class Producer:
         world: ClientWorld | None = None,
         **keywords: Any,
     ) -> None:
-        """Settings by Kafka's names, as a mapping or as keywords with underscores; ConfigError if they cannot stand."""
+        """Takes settings by Kafka's names, as a mapping or as keywords with underscores. Raises ConfigError if they
+        contradict each other."""
         self.config = ClientConfig.producer(settings, **keywords)
         self._injected_world = world
         self._key_serializer = serializer_setting(self.config, "key.serializer")
@@ -75,7 +78,7 @@ class Producer:
         self._accumulator = Accumulator(accumulator_settings(self.config))
         self._appender = RecordAppender(self.config, self._accumulator, self.counters)
 
-    # Life
+    # Start and close
 
     async def __aenter__(self) -> Producer:
         await self.start()
@@ -84,8 +87,8 @@ class Producer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Readers of committed data must not wait for a transaction that an error has left open; who is cancelled must
-        # end soon, and leaves it.
+        # Readers of committed data must not wait for a transaction that an error has left open. A cancelled task must
+        # end soon, and leaves it open.
         is_to_abort = kind is not None and issubclass(kind, Exception) and self._has_open_transaction
         await self.close(None if kind is None or is_to_abort else 0)
 
@@ -125,8 +128,8 @@ class Producer:
         )
 
     async def close(self, timeout: float | None = None) -> None:
-        """Delivers what is there, within `timeout` seconds if given, and gives the rest up; does nothing when called
-        again. A transaction that is open is aborted, unless `timeout` is 0: readers would wait for its end."""
+        """Delivers the records that it has, within `timeout` seconds if given, and fails the rest; does nothing when
+        called again. An open transaction is aborted, unless `timeout` is 0: readers would wait for its end."""
         if self._appender.is_closed or not hasattr(self, "_sender"):
             return
         self._appender.refuse(ClosedError(None, "the producer is closed"))
@@ -143,7 +146,7 @@ class Producer:
 
     async def _finish(self) -> None:
         if self._transactions is not None and self._has_open_transaction:
-            with suppress(KafkaError):  # whoever closes cannot do anything about it: it will time out
+            with suppress(KafkaError):  # the caller cannot help it: the transaction will time out
                 await self._abort(self._transactions)
         await self._flush(None)
 
@@ -166,7 +169,7 @@ class Producer:
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> RecordPromise:
-        """Takes a record; waits up to max.block.ms for the topic's metadata and for memory, not for delivery."""
+        """Appends a record; waits up to max.block.ms for the topic's metadata and for memory, not for delivery."""
         if not self._is_plain:
             topic, value, key, partition, timestamp_ms, headers = self._prepare(
                 topic, value, key, partition, timestamp_ms, headers
@@ -192,8 +195,8 @@ class Producer:
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> RecordPromise:
-        """Takes a record at once, or raises BufferFullError; KafkaTimeoutError where the topic's metadata is not there
-        yet (`await producer.partitions_for(topic)` brings it)."""
+        """Appends a record at once, or raises BufferFullError; raises KafkaTimeoutError if the topic's metadata is
+        not there yet (`await producer.partitions_for(topic)` brings it)."""
         if not self._is_plain:
             topic, value, key, partition, timestamp_ms, headers = self._prepare(
                 topic, value, key, partition, timestamp_ms, headers
@@ -215,7 +218,7 @@ class Producer:
     async def send_and_wait(
         self, topic: str, value: Any = None, key: Any = None, **more: Any
     ) -> RecordMetadata:
-        """`send`, and its promise awaited."""
+        """Sends a record and waits for its acknowledgement."""
         return await (await self.send(topic, value, key, **more))
 
     def _prepare(
@@ -227,7 +230,7 @@ class Producer:
         timestamp_ms: int | None,
         headers: Headers | None,
     ) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
-        """Interceptors, then serializers."""
+        """The record after interceptors, then serializers."""
         topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(
             topic, value, key, partition, timestamp_ms, headers
         )
@@ -248,8 +251,9 @@ class Producer:
         max_timestamp_ms: int,
         codec: int = 0,
     ) -> ProducerBatch:
-        """Takes the encoded records of one batch (offsets from 0, without the batch's header), as columnar code makes
-        them; waits for metadata and memory as `send` does. `await batch.wait()` and `batch.outcome` tell the rest."""
+        """Appends the encoded records of one batch (offsets from 0, without the batch's header), as columnar code
+        makes them; waits for metadata and memory as `send` does. `await batch.wait()` and `batch.outcome` have the
+        rest."""
         self._appender.check_accepting()
         size = len(body) + HEADER_BYTES
         if size > min(self._request_bytes_max, self._memory_bytes):
@@ -273,19 +277,20 @@ class Producer:
         return batch
 
     async def send_table(self, topic: str, table: pyarrow.Table, **columns: str | None) -> SentTable:
-        """Takes the rows of an Arrow table or record batch; `await` the result for the acknowledgements.
+        """Appends the rows of an Arrow table or record batch; `await` the result for the acknowledgements.
 
-        `key`, `value`, `timestamp`, `headers` and `partition` name the columns; without, those called key, value and
-        headers are used. Rows with a key go where `send` would put them. Serializers and interceptors do not apply.
+        `key`, `value`, `timestamp`, `headers` and `partition` name the columns; without them the columns called key,
+        value and headers are used. Rows with a key go to the partition that `send` would choose. Serializers and
+        interceptors do not apply.
         """
         from strandline.client.producer.send_table import send_table  # needs the extra strandline[columnar]
 
         return await send_table(self, self._world, topic, table, columns)
 
-    # Waiting and asking
+    # Flushing and metadata
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Sends everything now and waits until each record taken so far has its outcome."""
+        """Sends everything now and waits until each record appended so far has its outcome."""
         self._check_not_closed()
         await self._flush(timeout)
 
@@ -316,11 +321,12 @@ class Producer:
     # Transactions
 
     async def init_transactions(self) -> None:
-        """Takes the transactional.id over, which ends what another producer left open under it."""
+        """Takes the transactional.id over, which ends a transaction that another producer left open under it."""
         await self._transactional().init(self._appender.block_deadline())
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     def begin_transaction(self) -> None:
+        """Begins a transaction: records may be sent until it is committed or aborted."""
         self._transactional().begin()
         self._appender.refuse(None)
 
@@ -331,7 +337,7 @@ class Producer:
 
     async def commit_transaction(self) -> None:
         """Delivers everything and makes it visible, or raises and leaves the transaction to be aborted. From now on
-        nothing is taken until the next one begins; after KafkaTimeoutError this may be called again."""
+        no record is taken until the next one begins; after KafkaTimeoutError this may be called again."""
         transactions = self._transactional()
         transactions.begin_commit()
         self._refuse_until_begin(
@@ -342,8 +348,8 @@ class Producer:
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     async def abort_transaction(self) -> None:
-        """Gives everything of the transaction up; what waits to be sent fails with TransactionAbortedError, and nothing
-        is taken until the next one begins."""
+        """Aborts the transaction: records that wait to be sent fail with TransactionAbortedError, and no record is
+        taken until the next one begins."""
         await self._abort(self._transactional())
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
@@ -354,7 +360,7 @@ class Producer:
 
     @property
     def _has_open_transaction(self) -> bool:
-        """One that only this producer can end, and has not begun to commit."""
+        """True if there is a transaction that only this producer can end, and that it has not begun to commit."""
         return self._transactions is not None and self._transactions.is_left_open
 
     def _refuse_until_begin(self, why: str, advice: str) -> None:
@@ -369,7 +375,8 @@ class Producer:
         return self._transactions
 
     def _transaction_failed(self, error: KafkaError) -> None:
-        """It can only be aborted: what waits is not sent, and nothing more is taken."""
+        """Handles an error after which the transaction can only be aborted: waiting records are not sent, and no more
+        are taken."""
         refusal = error
         if not isinstance(error, TransactionAbortedError):
             refusal = TransactionAbortedError(
@@ -383,13 +390,13 @@ class Producer:
             )
         )
 
-    # When it cannot go on
+    # Failures
 
     def _check_not_closed(self) -> None:
         if self._appender.is_closed:
             self._appender.check_accepting()
 
     def _fail(self, error: KafkaError) -> None:
-        """A fatal error: what waits fails with it, and so does every further call."""
+        """Handles a fatal error: records that wait fail with it, and so does every further call."""
         self._appender.refuse(error)
         self._sender.fail_all(error)

@@ -1,4 +1,4 @@
-"""Tables into topics, for `Producer.send_table`."""
+"""Sends the rows of a table, for `Producer.send_table`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from strandline.client.world import ClientWorld
 from strandline.wire import compression
 from strandline.wire.record_batch import HEADER_BYTES
 
-# Tables come whole, so batches need not wait for company: larger ones cost client and broker less per record.
+# Tables come whole, so batches need not wait for more records: larger ones cost client and broker less per record.
 BATCH_BYTES: Final = 256 * 1024
-# Time and place of a row are only taken from the table if they are asked for: a table that was read has both.
+# Timestamp and partition come from the table only if the caller names their columns: a table that was read has both.
 USUAL_COLUMNS: Final[dict[str, str | None]] = {
     "key": "key",
     "value": "value",
@@ -32,7 +32,7 @@ _STICKY_DRAWS: Final = 64
 
 
 class TableProducer(Protocol):
-    """What this needs of a producer."""
+    """The part of a producer that this needs."""
 
     config: ClientConfig
 
@@ -52,7 +52,7 @@ class TableProducer(Protocol):
 
 
 class SentTable:
-    """What became of a table's rows; `await` returns once all are acknowledged, or raises the first error."""
+    """The outcome of a table's rows; `await` returns once all are acknowledged, or raises the first error."""
 
     __slots__ = ("_batches", "rows")
 
@@ -64,6 +64,7 @@ class SentTable:
         return self.acknowledged().__await__()
 
     def done(self) -> bool:
+        """True if every row has its outcome."""
         return all(batch.outcome is not None for batch in self._leaves())
 
     def check(self) -> None:
@@ -73,7 +74,7 @@ class SentTable:
                 raise batch.outcome
 
     def _leaves(self) -> Iterator[ProducerBatch]:
-        """The batches that have outcomes of their own: a split one has none, its parts have."""
+        """The batches that have outcomes of their own: a split batch has none, its parts have."""
         waiting = self._batches[::-1]
         while waiting:
             batch = waiting.pop()
@@ -83,6 +84,7 @@ class SentTable:
                 waiting += [part for _, part in reversed(batch.split)]
 
     async def acknowledged(self) -> SentTable:
+        """Waits until all rows are acknowledged, or raises the first error."""
         waiting = list(self._batches)
         while waiting:
             batch = waiting.pop()
@@ -102,7 +104,7 @@ async def send_table(
     table: pa.Table | pa.RecordBatch,
     names: Mapping[str, str | None],
 ) -> SentTable:
-    """Hands all rows to the producer, waiting for memory as `send` does; the result is for the acknowledgements.
+    """Appends all rows to the producer, waiting for memory as `send` does; the result is for the acknowledgements.
 
     `names` are the columns of key, value, timestamp, headers and partition, where they are not as usual.
     """

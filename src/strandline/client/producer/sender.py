@@ -1,11 +1,12 @@
 """Takes batches from the accumulator and sends them to the leaders of their partitions.
 
-Everything happens in `_pump`, which looks at the queues that have become due, puts each into the lane of its leader,
-and fills requests while a lane has fewer than max.in.flight.requests.per.connection under way. It runs when a batch is
-full, when a timer is over, when an answer comes, when metadata changes and when a connection opens; nothing polls. What
-an answer does to its batches is in `sender_delivery`.
+Everything happens in `_run_once`: it looks at the queues that have become due, puts each into the queue of its
+leader's node, and fills requests while a node has fewer than max.in.flight.requests.per.connection in flight. It
+runs when a batch is full, a timer fires, a response comes, metadata changes or a connection opens; nothing polls.
+`delivery` applies a response to its batches.
 
-A lane holds one connection. A request carries one batch per partition, up to max.request.size; partitions take turns.
+Each node queue uses one connection. A request carries one batch per partition, up to max.request.size; partitions
+take turns.
 """
 
 from __future__ import annotations
@@ -45,13 +46,15 @@ _TOPIC_IDS_SINCE: Final = 13
 TRANSACTION_V1_VERSION_MAX: Final = 11
 # Compressing more than this at once would hold the loop up for longer than a millisecond or so.
 _INLINE_COMPRESSION_BYTES_MAX: Final = 64 * 1024
-# Without answers (acks=0) only the socket says that the broker cannot keep up.
+# Without responses (acks=0) only the socket shows that the broker cannot keep up.
 _UNSENT_BYTES_MAX: Final = 1024 * 1024
 _UNSENT_PAUSE_SECONDS: Final = 0.002
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderSettings:
+    """The producer's settings that the sender needs."""
+
     acks: int
     request_bytes_max: int
     in_flight_max: int
@@ -62,7 +65,7 @@ class SenderSettings:
 
 
 class _NodeQueue:
-    """The way to one broker."""
+    """The partitions with something to send to one broker, and the state of the requests to it."""
 
     __slots__ = ("in_flight", "is_opening", "node_id", "ready", "resume_at", "timer_at")
 
@@ -71,11 +74,13 @@ class _NodeQueue:
         self.ready: deque[PartitionQueue] = deque()
         self.in_flight = 0
         self.is_opening = False
-        self.resume_at = 0.0  # a throttled, unreachable or clogged broker is left alone until then
+        self.resume_at = 0.0  # nothing is sent before then to a throttled, unreachable or clogged broker
         self.timer_at = 0.0
 
 
 class Sender:
+    """Sends the accumulator's batches, several requests at a time to each broker."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -107,13 +112,13 @@ class Sender:
     # Called by the producer
 
     def wake(self) -> None:
-        """Something may be ready; looked at in the loop's next turn, so that many calls cost one look."""
+        """Has `_run_once` run in the loop's next turn, so that many calls cost one run."""
         if not self._is_scheduled and not self._is_stopped:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._run_once)
 
     def arm_timer(self) -> None:
-        """After a batch was begun: makes sure that its linger ends."""
+        """Makes sure that `_run_once` runs when the next linger or deadline ends, after a batch was begun."""
         at = self._accumulator.next_deadline()
         if at >= self._timer_at or self._is_stopped:
             return
@@ -124,11 +129,11 @@ class Sender:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._timer_fired)
 
     def fail_all(self, error: KafkaError) -> None:
-        """Gives up every batch: the producer is closed or cannot go on."""
+        """Fails every batch, because the producer is closed or cannot go on."""
         self._delivery.fail_all(error)
 
     def abort_undrained(self, error: KafkaError) -> None:
-        """Gives up every batch that is not in flight."""
+        """Fails every batch that is not in flight."""
         self._delivery.abort_undrained(error)
 
     async def stop(self) -> None:
@@ -138,7 +143,7 @@ class Sender:
         for task in list(self._tasks.values()):
             task.cancel()
 
-    # Looking
+    # Routing
 
     def _timer_fired(self) -> None:
         self._timer = None
@@ -161,7 +166,8 @@ class Sender:
         self.arm_timer()
 
     def _enqueue(self, queue: PartitionQueue, now: float) -> None:
-        """Puts a queue into its leader's lane, if it has something to send; otherwise a timer speaks of it again."""
+        """Puts a queue into its leader's node queue if it has something to send; otherwise a timer brings it up
+        again."""
         if queue.is_enqueued or self._accumulator.sendable_at(queue, now) > now:
             return
         queue.is_enqueued = True
@@ -178,8 +184,8 @@ class Sender:
         node_queue.ready.append(queue)
 
     def _leaders_changed(self) -> None:
-        """Queues go to where their leaders are now, out of the lanes of dead brokers too; and what waits to be sent
-        again to a former leader need not wait any longer, for the new one has refused nothing (KIP-951)."""
+        """Moves queues to the nodes that lead them now, also from the queues of dead brokers. Batches that wait to
+        be sent again to a former leader need not wait any longer, for the new leader has refused nothing (KIP-951)."""
         now = self._clock.monotonic()
         moved, self._unknown_leader = list(self._unknown_leader), deque()
         for node_queue in self._node_queues.values():
@@ -199,7 +205,7 @@ class Sender:
         self.wake()
 
     def _leader_id(self, queue: PartitionQueue) -> int:
-        """-1 if it is not known."""
+        """The leader of a queue's partition; -1 if it is not known."""
         leader = self._cluster.metadata.leader(TopicPartition(queue.topic, queue.partition))
         return -1 if leader is None else leader.node_id
 
@@ -228,7 +234,7 @@ class Sender:
             self._send(node_queue, connection, batches)
 
     def _connection(self, node_queue: _NodeQueue, now: float) -> NodeConnection | None:
-        """The lane's connection if requests can go out on it now."""
+        """The node's connection if requests can be sent on it now."""
         if node_queue.resume_at > now:
             self._pause(node_queue, node_queue.resume_at)
             return None
@@ -261,12 +267,11 @@ class Sender:
         node_queue.resume_at = until
         if node_queue.timer_at != until:
             node_queue.timer_at = until
-            self._accumulator.schedule(
-                node_queue.ready[0], until
-            )  # any queue's timer makes the sender look at the lane
+            # The timer of any queue makes the sender look at this node.
+            self._accumulator.schedule(node_queue.ready[0], until)
 
     def _reroute(self, node_queue: _NodeQueue) -> None:
-        """The lane's broker is gone from the cluster."""
+        """Moves the queues of a broker that is gone from the cluster."""
         queues, node_queue.ready = node_queue.ready, deque()
         now = self._clock.monotonic()
         for queue in queues:
@@ -274,7 +279,8 @@ class Sender:
             self._enqueue(queue, now)
 
     def _collect_batches(self, node_queue: _NodeQueue, now: float) -> list[ProducerBatch]:
-        """One batch of each queue in turn, up to the size of a request. Queues with nothing to send leave the lane."""
+        """One batch of each queue in turn, up to the size of a request. Queues with nothing to send leave the node
+        queue."""
         batches: list[ProducerBatch] = []
         size = 0
         accumulator = self._accumulator
@@ -297,8 +303,8 @@ class Sender:
         return batches
 
     def _is_sendable(self, node_queue: _NodeQueue, queue: PartitionQueue, now: float) -> bool:
-        """Whether the queue's first batch may go out on this lane now. If not, something else speaks of it later: a
-        timer, an answer, or the leader's own lane."""
+        """True if the queue's first batch may be sent to this node now. If not, something else brings it up later:
+        a timer, a response, or the leader's own queue."""
         if self._accumulator.sendable_at(queue, now) > now:
             return False
         partition = self._cluster.metadata.partition(TopicPartition(queue.topic, queue.partition))
@@ -308,11 +314,11 @@ class Sender:
         if queue.waiting[0].is_compressing:
             return False
         if self._settings.in_flight_max == 1 and queue.in_flight:
-            return False  # at its former leader
+            return False  # to its former leader
         return self._idempotence is None or self._idempotence.may_send(queue)
 
     def _encode(self, batch: ProducerBatch) -> bool:
-        """Makes the batch's body; False if another thread does, which speaks of the queue when it is done."""
+        """Makes the batch's body; False if another thread does that, which brings the queue up again."""
         if batch.body is not None:
             return True
         if batch.is_open:
@@ -416,7 +422,7 @@ class Sender:
             if batch.attempts > 1:
                 counters.add("record-retry-total", batch.count)
 
-    # Answers
+    # Responses
 
     def _handle_response(
         self,
@@ -430,7 +436,7 @@ class Sender:
         now = self._clock.monotonic()
         if error is not None:
             self._delivery.fail_request(batches, error)
-            self.wake()  # not at once: the connection is just being taken apart
+            self.wake()  # not at once: the connection is being torn down
             return
         self._counters.add("request-latency-total-ms", int((now - sent_at) * 1000))
         if response.throttle_time_ms > 0:

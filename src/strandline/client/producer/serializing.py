@@ -1,4 +1,4 @@
-"""From what an application gives to what a record holds: interceptors, serializers, bytes and headers."""
+"""An application's record on its way into a batch: interceptors, serializers, bytes and headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strandline.wire.record_batch import Header
 
 
 def serialized(serialize: Callable[[str, Any], Any], topic: str, original: Any, what: str) -> bytes | None:
-    """What the serializer makes of a key or value; whatever it raises becomes a SerializationError."""
+    """The bytes of a key or value; an error that the serializer raises becomes a SerializationError."""
     try:
         data = serialize(topic, original)
     except KafkaError:
@@ -24,7 +24,7 @@ def serialized(serialize: Callable[[str, Any], Any], topic: str, original: Any, 
 
 
 def record_bytes(content: Any, what: str) -> bytes:
-    """Bytes as they are, other buffers copied: the caller may change those before they are sent."""
+    """The content as bytes. Other buffers are copied, because the caller may change them before they are sent."""
     if isinstance(content, bytes):
         return content
     if isinstance(content, bytearray | memoryview):
@@ -39,6 +39,7 @@ def record_bytes(content: Any, what: str) -> bytes:
 def record_headers(
     headers: Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]],
 ) -> tuple[Header, ...]:
+    """The headers as pairs of bytes."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     encoded: list[Header] = []
     for pair in pairs:
@@ -60,9 +61,9 @@ def record_headers(
 
 
 class ProducerInterceptors:
-    """Objects of the application that see records on their way out, and what became of them.
+    """Objects of the application that see records before they are sent, and their outcomes.
 
-    on_send(topic, value, key, partition, timestamp_ms, headers) gives the same six, changed or not;
+    on_send(topic, value, key, partition, timestamp_ms, headers) returns the same six, changed or not;
     on_acknowledgement(metadata, error) is called once for each record, with one of the two. One that raises is left
     out for that record: a flaw in monitoring must not keep records from being sent.
     """

@@ -1,4 +1,4 @@
-"""The queues of each topic's partitions, and which of them takes a record."""
+"""The queues of each topic's partitions, and the choice of one for a record."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class TopicQueues:
             self.sticky = self._choose_sticky()
 
     def grow(self, count: int) -> None:
+        """Adds queues until there are so many partitions."""
         while len(self.queues) < count:
             self.queues.append(PartitionQueue(self.name, len(self.queues)))
 
@@ -58,7 +59,7 @@ class TopicQueues:
         return self.sticky
 
     def may_go_anywhere(self, key: bytes | None) -> bool:
-        """Whether a record with this key may go to any partition."""
+        """True if a record with this key may go to any partition."""
         return self.sticky is not None and (key is None or self._ignores_keys)
 
     def next_sticky(self) -> PartitionQueue:
@@ -94,7 +95,7 @@ class TopicQueues:
 
 
 class TopicRouter:
-    """Every topic that records were sent to."""
+    """The queues of every topic that records were sent to."""
 
     def __init__(self, cluster: ClusterClient, config: ClientConfig) -> None:
         self._cluster = cluster
@@ -105,11 +106,12 @@ class TopicRouter:
         cluster.on_change(self._metadata_changed)
 
     def available(self, topic: str) -> tuple[int, ...]:
+        """The partitions of a topic that have a leader."""
         info = self._cluster.metadata.topic(topic)
         return () if info is None else info.available
 
     async def load(self, topic: str, partition: int | None, deadline: float) -> TopicQueues:
-        """Waits for the topic's metadata, and once more if it lacks the partition that is asked for."""
+        """The queues of a topic. Waits for its metadata, and once more if that lacks the partition."""
         info = await self._cluster.topic(topic, deadline)
         if partition is not None and not 0 <= partition < len(info.partitions):
             if partition >= 0:
@@ -137,7 +139,7 @@ class TopicRouter:
             if info is not None:
                 topic.grow(len(info.partitions))
             elif all(queue.is_empty for queue in topic.queues):
-                del self.topics[name]  # gone, or idle: whoever sends next asks again
+                del self.topics[name]  # gone, or idle: the next send loads it again
 
 
 def _partitioner(setting: Any) -> Partitioner | None:

@@ -1,4 +1,4 @@
-"""The requests of a transaction, made of plain values, and the errors in their answers."""
+"""The requests of a transaction, built from plain values, and the errors in their responses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from strandline.wire.api.k28_txn_offset_commit import (
 def init_request(
     transactional_id: str, timeout_ms: int, previous: ProducerIdAndEpoch
 ) -> InitProducerIdRequest:
-    """`before` is who the producer was, so that only it, and no older one, gets the next epoch (KIP-360)."""
+    """InitProducerId. `previous` is the id and epoch that the producer had, so that only it, and no older one, gets
+    the next epoch (KIP-360)."""
     return InitProducerIdRequest(
         transactional_id=transactional_id,
         transaction_timeout_ms=timeout_ms,
@@ -39,6 +40,7 @@ def init_request(
 def add_partitions_request(
     transactional_id: str, id_and_epoch: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
 ) -> AddPartitionsToTxnRequest:
+    """AddPartitionsToTxn."""
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transactional_id,
         v3_and_below_producer_id=id_and_epoch.producer_id,
@@ -51,6 +53,7 @@ def add_partitions_request(
 
 
 def partition_errors(response: AddPartitionsToTxnResponse) -> list[int]:
+    """The error codes of all partitions."""
     return [
         each.partition_error_code
         for topic in response.results_by_topic_v3_and_below
@@ -61,6 +64,7 @@ def partition_errors(response: AddPartitionsToTxnResponse) -> list[int]:
 def add_offsets_request(
     transactional_id: str, id_and_epoch: ProducerIdAndEpoch, group_id: str
 ) -> AddOffsetsToTxnRequest:
+    """AddOffsetsToTxn."""
     return AddOffsetsToTxnRequest(
         transactional_id=transactional_id,
         producer_id=id_and_epoch.producer_id,
@@ -76,8 +80,8 @@ def txn_offset_commit_request(
     group: Any,
     offsets: Mapping[Any, Any],
 ) -> TxnOffsetCommitRequest:
-    """`group` may be an object with generation_id, member_id and group_instance_id, which fence a member that is no
-    longer one; an id alone fences nobody."""
+    """TxnOffsetCommit. `group` may be an object with generation_id, member_id and group_instance_id, which fence a
+    member that is no longer one; an id alone fences nobody."""
     topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), where in offsets.items():
         epoch = getattr(where, "leader_epoch", None)
@@ -105,6 +109,7 @@ def txn_offset_commit_request(
 
 
 def end_request(transactional_id: str, id_and_epoch: ProducerIdAndEpoch, is_commit: bool) -> EndTxnRequest:
+    """EndTxn."""
     return EndTxnRequest(
         transactional_id=transactional_id,
         producer_id=id_and_epoch.producer_id,
@@ -114,8 +119,8 @@ def end_request(transactional_id: str, id_and_epoch: ProducerIdAndEpoch, is_comm
 
 
 def first_error(codes: list[int]) -> int:
-    """The error that matters of several: one that a retry does not heal before one that it does, and the cause before
-    what was only not attempted because of it."""
+    """The error that matters of several: one that a retry does not help before one that it does, and the cause
+    before the items that were not attempted because of it."""
     wrong = [code for code in codes if code != ErrorCode.NONE]
     return min(wrong, key=_severity, default=ErrorCode.NONE)
 

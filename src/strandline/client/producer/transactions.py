@@ -1,15 +1,15 @@
 """Transactions: records to many partitions, and consumers' offsets, that become visible together or not at all.
 
-States and what leads from one to another (KIP-98; KIP-890 for version 2):
+States and the steps from one to another (KIP-98; KIP-890 for version 2):
 
     UNINITIALIZED --init--> READY --begin--> IN_TRANSACTION --commit--> COMMITTING --coordinator--> READY
     IN_TRANSACTION, COMMITTING --a record or an offset fails, or abort--> ABORTABLE --abort--> READY
     any --another producer took over, or the coordinator says that nothing can help--> FATAL
 
-Version 1 tells the coordinator of each partition before records go there, and of each group before its offsets. In
-version 2 brokers do that themselves, and each end of a transaction gives the producer its next epoch, so that a request
-delayed from one transaction cannot reach into the next. Which one is used is for the cluster to say, by its feature
-`transaction.version`.
+In version 1 the producer adds each partition to the transaction at the coordinator before records go there, and
+each group before its offsets. In version 2 brokers do that themselves, and each end of a transaction gives the
+producer its next epoch, so that a delayed request of one transaction cannot reach into the next. The cluster
+decides on the version, by its feature `transaction.version`.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ from strandline.wire.schema import Request, Response
 R = TypeVar("R", bound=Response)
 
 TRANSACTION_FEATURE: Final = "transaction.version"
-# The highest versions that speak of version 1 of transactions, by API key.
+# The highest versions that belong to version 1 of transactions, by API key.
 _V1_VERSIONS_MAX: Final = {22: 4, 24: 3, 25: 3, 26: 4, 28: 4}
-# AddPartitionsToTxn from version 4 on is for brokers.
+# From version 4 on AddPartitionsToTxn is for brokers.
 _V2_VERSIONS_MAX: Final = {24: 3}
 
 _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
-# Errors that spoil a transaction, but not the producer.
+# Errors after which the transaction must be aborted, but the producer can go on.
 _ABORTABLE: Final = frozenset(
     {
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -83,6 +83,8 @@ _GROUP_MOVED_ON: Final = frozenset(
 
 
 class State(Enum):
+    """The state of a producer's transactions."""
+
     UNINITIALIZED = auto()
     READY = auto()
     IN_TRANSACTION = auto()
@@ -91,11 +93,13 @@ class State(Enum):
     FATAL = auto()
 
 
-# While the transaction may still be committed: its records are sent.
+# The states in which the transaction may still be committed: its records are sent.
 _OPEN: Final = (State.IN_TRANSACTION, State.COMMITTING)
 
 
 class Transactions(Idempotence):
+    """The idempotence of a transactional producer, and the requests of its transactions."""
+
     is_transactional = True
 
     def __init__(
@@ -104,26 +108,26 @@ class Transactions(Idempotence):
         on_fatal: Callable[[KafkaError], None],
         on_abortable: Callable[[KafkaError], None],
     ) -> None:
-        """`on_spoilt` is told when, and why, a transaction can only be aborted: what waits will not be sent."""
+        """`on_abortable` is called with an error after which the transaction can only be aborted: waiting records
+        will not be sent."""
         super().__init__(cluster, on_fatal)
         self._on_abortable = on_abortable
         self.transactional_id = cluster.config.text("transactional.id")
         self._timeout_ms = cluster.config.int("transaction.timeout.ms")
         self.state = State.UNINITIALIZED
         self._error: KafkaError | None = None
-        self._is_owner = True  # not another producer's, of which this one is a member
+        self._is_owner = True  # False for a member of another producer's transaction
         self._is_begun = False  # whether the coordinator, or a broker, knows of this transaction
-        self._needs_epoch_bump = (
-            False  # version 1: sequences are in doubt, and the next transaction needs a new epoch
-        )
+        # In version 1 the next transaction needs a new epoch if sequences are in doubt.
+        self._needs_epoch_bump = False
         self._partitions: dict[TopicPartition, None] = {}
         self._pending_partitions: dict[TopicPartition, None] = {}
         self._adding_task: asyncio.Task[None] | None = None
 
-    # What the sender asks
+    # For the sender
 
     def request_in_background(self) -> None:
-        """The coordinator gives the identity, in `init`."""
+        """Does nothing: the coordinator gives id and epoch, in `init`."""
 
     def may_send(self, queue: PartitionQueue) -> bool:
         if self.state not in _OPEN:
@@ -164,9 +168,10 @@ class Transactions(Idempotence):
         if self._adding_task is not None:
             self._adding_task.cancel()
 
-    # What the application asks
+    # For the application
 
     async def init(self, deadline: float) -> None:
+        """Takes the transactional.id over."""
         if self.state is State.FATAL:
             self._raise()
         if self.state is not State.UNINITIALIZED:
@@ -175,7 +180,7 @@ class Transactions(Idempotence):
         self.state = State.READY
 
     def join(self, id_and_epoch: ProducerIdAndEpoch, *, is_version_2: bool) -> None:
-        """Takes part in the open transaction of another producer, as that producer (see `transaction_shared`)."""
+        """Takes part in the open transaction of another producer, as that producer (see `shared_transaction`)."""
         if self.state is not State.UNINITIALIZED:
             raise IllegalStateError(None, "transactions are initialized already")
         self._id_and_epoch = id_and_epoch
@@ -185,10 +190,12 @@ class Transactions(Idempotence):
         self.begin()
 
     def expect_members(self) -> None:
-        """Others write in this transaction, so that its end must be told even if this producer writes nothing."""
+        """Notes that others write in this transaction, so that it must be ended even if this producer writes
+        nothing."""
         self._is_begun = True
 
     def begin(self) -> None:
+        """Begins a transaction, of which the coordinator hears with its first record."""
         if self.state is State.FATAL:
             self._raise()
         if self.state is not State.READY:
@@ -203,6 +210,7 @@ class Transactions(Idempotence):
         self._partitions, self._pending_partitions = {}, {}
 
     async def send_offsets(self, offsets: Mapping[Any, Any], group: Any, deadline: float) -> None:
+        """Commits a group's offsets with the transaction."""
         self.check_is_open()
         if not offsets:
             return
@@ -220,7 +228,7 @@ class Transactions(Idempotence):
             raise self._note_failure(error) from error
 
     def check_is_open(self) -> None:
-        """Whether something may still be added to the transaction."""
+        """Raises if nothing may be added to the transaction any more."""
         self._check_can_commit()
         if self.state is State.COMMITTING:
             raise IllegalStateError(
@@ -236,12 +244,12 @@ class Transactions(Idempotence):
             raise IllegalStateError(None, "no transaction has begun", advice="begin_transaction comes first")
 
     def begin_commit(self) -> None:
-        """From here on nothing more comes into the transaction; what is in it is still sent."""
+        """Closes the transaction for new records; those that it has are still sent."""
         self._check_can_commit()
         self.state = State.COMMITTING
 
     def begin_abort(self) -> None:
-        """From here on nothing more of the transaction is sent."""
+        """Keeps the remaining records of the transaction from being sent."""
         if self.state is State.FATAL:
             self._raise()
         if self.state not in (*_OPEN, State.ABORTABLE):
@@ -259,11 +267,11 @@ class Transactions(Idempotence):
 
     @property
     def is_left_open(self) -> bool:
-        """Whether there is a transaction that nobody else will end, and that was not to be committed."""
+        """True if there is a transaction that nobody else will end, and that was not to be committed."""
         return self._is_owner and self.state in (State.IN_TRANSACTION, State.ABORTABLE)
 
     async def end(self, *, is_commit: bool, deadline: float) -> None:
-        """Commits or aborts, once every record has its outcome. After a timeout it may be asked for again."""
+        """Commits or aborts, once every record has its outcome. After a timeout it may be called again."""
         if is_commit:
             self._check_can_commit()
         if self._adding_task is not None:
@@ -275,7 +283,7 @@ class Transactions(Idempotence):
         self.state, self._error = State.READY, None
         self.on_change()
 
-    # Talking to coordinators
+    # Requests to coordinators
 
     async def _end(self, is_commit: bool, deadline: float) -> None:
         request = end_request(self._name(), self._id_and_epoch, is_commit)
@@ -291,9 +299,8 @@ class Transactions(Idempotence):
                 ErrorCode.UNKNOWN_PRODUCER_ID,
                 ErrorCode.INVALID_PRODUCER_ID_MAPPING,
             ):
-                self._needs_epoch_bump = (
-                    True  # the coordinator has forgotten the producer, and the transaction with it
-                )
+                # The coordinator has forgotten the producer, and the transaction with it.
+                self._needs_epoch_bump = True
                 return
             raise self._note_failure(error) from error
         if self.is_transaction_v2 and response.producer_id >= 0:
@@ -319,7 +326,7 @@ class Transactions(Idempotence):
         self.on_change()
 
     async def _add_partitions(self) -> None:
-        """Tells the coordinator of partitions before records go there, until none is left to tell of."""
+        """Adds partitions to the transaction before records go there, until none is pending."""
         try:
             while self._pending_partitions and self.state in _OPEN:
                 partitions, self._pending_partitions = list(self._pending_partitions), {}
@@ -363,7 +370,7 @@ class Transactions(Idempotence):
         deadline: float,
         codes: Callable[[Any], list[int]] | None = None,
     ) -> R:
-        """Asks a coordinator until it answers with anything but an error that time heals."""
+        """The response of a coordinator, which is asked again while its error is retriable."""
         pause = self._cluster.backoff()
         versions = _V2_VERSIONS_MAX if self.is_transaction_v2 else _V1_VERSIONS_MAX
         while True:
@@ -393,7 +400,7 @@ class Transactions(Idempotence):
                 )
             await asyncio.sleep(wait)
 
-    # When something is wrong
+    # Failures
 
     def _name(self) -> str:
         assert self.transactional_id is not None
@@ -404,7 +411,8 @@ class Transactions(Idempotence):
             raise error_for(code, what)
 
     def _note_failure(self, error: KafkaError) -> KafkaError:
-        """Takes note of an error within a transaction: it can be aborted, or nothing can help."""
+        """Changes the state after an error within a transaction, which can be aborted or is lost; returns the error
+        to raise."""
         if error.code in _FENCED or not (error.retriable or error.code in _ABORTABLE):
             self._to_fatal(error)
         else:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from strandline.client.sync.blocking import BlockingClient
 
 
-class AdminCalls(BlockingClient): ...
+class AdminCalls(BlockingClient):
+    """The calls of `strandline.client.Admin`."""
 
 
-class ConsumerCalls(BlockingClient): ...
+class ConsumerCalls(BlockingClient):
+    """The calls of `strandline.client.Consumer`."""
 
 
-class ProducerCalls(BlockingClient): ...
+class ProducerCalls(BlockingClient):
+    """The calls of `strandline.client.Producer`."""

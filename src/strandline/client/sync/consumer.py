@@ -77,7 +77,7 @@ class PendingTable:
         self._work = work
 
     def result(self) -> pyarrow.RecordBatch:
-        """Waits for the table, or raises what `poll_table` raised."""
+        """Waits for the table, or raises the error of `poll_table`."""
         return self._work.result()
 
     def abandon(self) -> None:

@@ -1,8 +1,8 @@
-"""How the leader of a classic group shares partitions among the members. Pure functions of plain values.
+"""Assignors: how the leader of a classic group assigns partitions to the members. Pure functions of plain values.
 
 The member that the coordinator names leader runs one of these for the whole group, Java and librdkafka members
-included, so `range` and `roundrobin` give exactly what Java's give: members in the order static before dynamic, by
-group.instance.id or member id; topics by name. The sticky ones are in `assignors_sticky`.
+included, so `range` and `roundrobin` assign exactly as Java's do: members in the order static before dynamic, by
+group.instance.id or member id; topics by name. The sticky ones are in `sticky`.
 
 - `range`: of each topic every member gets a contiguous range, so equal partitions of several topics meet.
 - `roundrobin`: all partitions of all topics are dealt out one by one.
@@ -23,7 +23,7 @@ Assignment = dict[str, list[TopicPartition]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSubscription:
-    """One member as the leader sees it: what it wants and what it says it has."""
+    """One member's subscription as the leader sees it, with the partitions that it owns."""
 
     member_id: str
     topics: tuple[str, ...]
@@ -47,19 +47,21 @@ class Assignor(Protocol):
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether members keep partitions while the group rebalances (KIP-429)."""
+        """True if members keep partitions while the group rebalances (KIP-429)."""
         ...
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """What a member tells the leader beside its subscription."""
+        """The bytes that a member sends to the leader beside its subscription."""
         ...
 
     def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
-        """Partitions for every member; `counts` has the topics that exist and how many partitions each has."""
+        """The partitions of every member; `counts` has the topics that exist and how many partitions each has."""
         ...
 
 
 class RangeAssignor:
+    """Assigns a contiguous range of each topic to every member."""
+
     name = "range"
     is_cooperative = False
 
@@ -82,6 +84,8 @@ class RangeAssignor:
 
 
 class RoundRobinAssignor:
+    """Deals all partitions out one by one."""
+
     name = "roundrobin"
     is_cooperative = False
 
@@ -104,4 +108,5 @@ class RoundRobinAssignor:
 
 
 def all_partitions(counts: Mapping[str, int]) -> list[TopicPartition]:
+    """The partitions of all topics, by topic and number."""
     return [TopicPartition(topic, index) for topic in sorted(counts) for index in range(counts[topic])]

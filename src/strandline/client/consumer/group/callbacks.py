@@ -1,4 +1,4 @@
-"""Calls of the application's rebalance listener, one after the other and each to its end."""
+"""The calls of the application's rebalance listener."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from strandline.client.consumer.subscription import SubscriptionState
 
 
 class RebalanceListener:
-    """Told when partitions come and go; methods may be coroutines. Derive from it, and override what is needed."""
+    """A listener that is called when partitions are assigned and revoked.
+
+    Derive from it, and override the methods that are needed; they may be coroutines.
+    """
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
-        """These are new; positions can be set with seek."""
+        """Called after these partitions were assigned; positions can be set with seek."""
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Any:
-        """These are about to go to others: the last moment to commit."""
+        """Called before these partitions go to others: the last moment to commit."""
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
-        """These have gone already, to others perhaps: a commit would fail. By default as if revoked."""
+        """Called when these partitions are gone already, perhaps to others: a commit would fail. By default as if
+        revoked."""
         return self.on_partitions_revoked(partitions)
 
 
 async def invoke_listener(listener: Any, method: str, partitions: Iterable[TopicPartition]) -> None:
-    """Calls the listener, if there is one; waits for it if it is a coroutine."""
+    """Calls a method of the listener, if it has it; waits for it if it is a coroutine."""
     callback = getattr(listener, method, None)
     if callback is None and method == "on_partitions_lost":
         callback = getattr(listener, "on_partitions_revoked", None)
@@ -37,11 +41,11 @@ async def invoke_listener(listener: Any, method: str, partitions: Iterable[Topic
 
 
 class RebalanceCallbacks:
-    """What a member tells the application's listener.
+    """The calls that a member makes to the listener of the application.
 
-    A listener that raises does not stop the rebalance, or others would wait for partitions that nobody reads: its first
-    error is kept and raised when the rebalance has gone on, as Java's consumer does. A call that was cancelled together
-    with its poll has not been heard to the end: it is made again by the next poll.
+    A listener that raises does not stop the rebalance, or others would wait for partitions that nobody reads: its
+    first error is kept and raised when the rebalance has gone on, as Java's consumer does. A call that was
+    cancelled together with its poll is not complete: the next poll makes it again.
     """
 
     def __init__(self, subscription: SubscriptionState) -> None:
@@ -54,7 +58,7 @@ class RebalanceCallbacks:
         return bool(self._pending) or self._error is not None
 
     async def invoke(self, method: str, partitions: list[TopicPartition]) -> None:
-        """Before something is done that the caller repeats as a whole if it is cancelled."""
+        """Calls the listener now, before a step that the caller repeats as a whole if it is cancelled."""
         try:
             await invoke_listener(self._subscription.listener, method, partitions)
         except Exception as error:
@@ -63,7 +67,8 @@ class RebalanceCallbacks:
     async def invoke_on_leave(
         self, commit: Callable[[float], Awaitable[None]], deadline: float, *, is_lost: bool
     ) -> None:
-        """All partitions go with the membership: what was read of them is committed first, unless they are lost."""
+        """Calls the listener for all partitions, which go with the membership. Their positions are committed first,
+        unless they are lost."""
         self.clear()
         owned = list(self._subscription.partitions)
         if owned and not is_lost:
@@ -72,10 +77,12 @@ class RebalanceCallbacks:
             await self.invoke("on_partitions_lost" if is_lost else "on_partitions_revoked", owned)
 
     def enqueue(self, method: str, partitions: list[TopicPartition]) -> None:
-        """After something was done: to be told by `tell_rest`, which the next poll repeats if it is cancelled."""
+        """Adds a call after a step that was done; `invoke_pending` makes it, and the next poll again if that is
+        cancelled."""
         self._pending.append((method, partitions))
 
     async def invoke_pending(self) -> None:
+        """Makes the calls that were enqueued."""
         while self._pending:
             first = self._pending[0]
             await self.invoke(*first)
@@ -86,7 +93,7 @@ class RebalanceCallbacks:
         self._pending.clear()
 
     def raise_error(self) -> None:
-        """What a listener has raised since this was last called."""
+        """Raises the first error of the listener since this was last called."""
         error, self._error = self._error, None
         if error is not None:
             raise error

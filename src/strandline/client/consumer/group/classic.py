@@ -1,27 +1,27 @@
-"""A member of a classic group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and the assignment agreed among members.
+"""The membership in a classic group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and the assignment by a member.
 
 One rebalance, from this member's side:
 
-    prepare    commit, and tell the listener what is given up: everything (eager), or only partitions of topics that are
-               no longer subscribed (cooperative, KIP-429)
-    join       JoinGroup, which the coordinator answers when all members have come; the leader then computes the
+    prepare    commit, and call the listener for the partitions that are given up: all (eager), or only those of topics
+               that are no longer subscribed (cooperative, KIP-429)
+    join       JoinGroup, to which the coordinator responds when all members have come; the leader then computes the
                assignment of all with the assignor that all have in common
-    sync       SyncGroup, which gives every member its own
-    complete   take the partitions in and tell the listener; a cooperative member that lost some gives them up now and
-               joins again, so that the next assignment can hand them on
+    sync       SyncGroup, which gives every member its own assignment
+    complete   apply the assignment and call the listener; a cooperative member that lost partitions gives them up now
+               and joins again, so that the next assignment can hand them on
 
 Prepare and complete happen inside a poll; join and sync go on between polls.
 
 Rules:
 1. The rebalance is cooperative only if every assignor of this member is; otherwise eager.
-2. Partitions of a member that the coordinator threw out (or that left because nobody polled for max.poll.interval.ms)
+2. Partitions of a member that the coordinator removed (or that left because nobody polled for max.poll.interval.ms)
    are lost, not revoked: others may have them, so nothing is committed. A consumer that waits for records polls.
-3. A static member (group.instance.id) does not leave when it is closed: whoever comes back under its name within
-   session.timeout.ms has its partitions.
-4. The leader also looks after everyone's topics: when their partitions change it calls for another rebalance.
-5. A rebalance is gone through with, whatever a listener does: its error is raised afterwards, and what a cancelled poll
-   has not finished the next one takes up (`Announcements`). Whatever else fails, an assignor of the application
-   included, the next poll joins again.
+3. A static member (group.instance.id) does not leave when it is closed: the next member with its id within
+   session.timeout.ms gets its partitions.
+4. The leader also watches the topics of all members: when their partitions change it starts another rebalance.
+5. A rebalance is finished whatever a listener does: its error is raised afterwards, and the next poll takes up the
+   calls that a cancelled poll has not finished (`RebalanceCallbacks`). After any other failure, also of an assignor
+   of the application, the next poll joins again.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupReques
 from strandline.wire.schema import Request
 
 PROTOCOL_TYPE: Final = "consumer"
-# How much longer than the rebalance may take a client waits for the answer to JoinGroup, as Java's does.
+# The time that a client waits for a response on top of the rebalance timeout, as Java's does.
 _JOIN_LEEWAY_SECONDS: Final = 5.0
-# How long an automatic commit may hold a rebalance up.
+# The longest time that an automatic commit may hold a rebalance up.
 _LAST_COMMIT_SECONDS: Final = 10.0
 
 
 class _Rejoin(Exception):
-    """The attempt came to nothing; try again, at once or after a pause."""
+    """The attempt to join failed; it is made again, at once or after a pause."""
 
     def __init__(self, *, at_once: bool, why: str) -> None:
         super().__init__(why)
@@ -70,6 +70,8 @@ class _Rejoin(Exception):
 
 
 class ClassicMembership:
+    """The membership in a classic group."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -92,11 +94,11 @@ class ClassicMembership:
         self._last_identity = CommitIdentity()
         self._is_leader = False
         self._is_rejoin_needed = True
-        self._rejoin_at = 0.0  # not before, after an attempt that failed
+        self._rejoin_at = 0.0  # after an attempt that failed, not before then
         self._reason = "the member is new"
         self._is_prepared = False
         self._are_partitions_lost = False
-        self._assigned: list[TopicPartition] | None = None  # by a sync, and not taken in yet
+        self._assigned: list[TopicPartition] | None = None  # by a sync, and not applied yet
         self._callbacks = RebalanceCallbacks(subscription)
         self._last_assignment: list[TopicPartition] = []
         self._joined_topics: tuple[str, ...] = ()
@@ -105,11 +107,11 @@ class ClassicMembership:
         self._pause = cluster.backoff()
         self._heartbeat_task: asyncio.Task[None] | None = None
         self._last_poll = cluster.now()
-        self._leave_count = 0  # how often it has left: a poll that is in the middle of something then stops
+        self._leave_count = 0  # a poll that is under way stops when this changes
         self._fatal: KafkaError | None = None
-        self.wake: Callable[[], None] = lambda: None  # set by the consumer: a waiting poll looks again
+        self.wake: Callable[[], None] = lambda: None  # set by the engine: wakes a waiting poll
 
-    # What others ask
+    # State and changes
 
     @property
     def is_settled(self) -> bool:
@@ -164,7 +166,7 @@ class ClassicMembership:
                 await self._complete(self._assigned)
             elif self._join_task.is_started:
                 if self._join_task.is_running and self._subscription.partitions:
-                    return  # They are read meanwhile; the end of the work wakes the consumer.
+                    return  # They are read meanwhile; the end of the task wakes the consumer.
                 if not await self._join_task.wait(deadline - self._cluster.now()):
                     return
                 self._take_result()
@@ -184,7 +186,7 @@ class ClassicMembership:
                 return
 
     def _take_result(self) -> None:
-        """What came of joining."""
+        """Takes the assignment, or the error, of join and sync."""
         try:
             assigned = self._join_task.result()
         except _Rejoin as again:
@@ -192,18 +194,18 @@ class ClassicMembership:
             self._reason = str(again)
             self._rejoin_at = self._cluster.now() + (0.0 if again.at_once else self._pause.failed())
         except Exception as error:
-            # Also of an assignor of the application, or about what another member sent: nothing is synchronized.
+            # It may also come from an assignor of the application, or from bytes of another member.
             self._is_rejoin_needed = True
             if isinstance(error, FencedInstanceError):
                 self._fatal = error
             raise
         else:
             self._pause.succeeded()
-            if self._generation != NO_GENERATION:  # It may have been thrown out since.
+            if self._generation != NO_GENERATION:  # The coordinator may have removed it since.
                 self._assigned = assigned
 
     async def _prepare(self) -> None:
-        """Once for each rebalance, however many attempts it takes."""
+        """Gives up partitions before joining, once for each rebalance, however many attempts it takes."""
         owned = list(self._subscription.partitions)
         if self._are_partitions_lost:
             self._are_partitions_lost = False
@@ -233,20 +235,20 @@ class ClassicMembership:
         owned = list(self._subscription.partitions)
         revoked = [where for where in owned if where not in assigned]
         if revoked:
-            # Only a cooperative member still has any. Its giving them up is what the others wait for.
+            # Only a cooperative member still has any, and the others wait until it gives them up.
             for where in revoked:
                 self._subscription.partitions[where].is_pending_revocation = True
             await self._commit(self._last_commit_deadline())
             await self._callbacks.invoke("on_partitions_revoked", revoked)
             if self._assigned is not assigned:
-                return  # Meanwhile the member has left, or was thrown out.
+                return  # Meanwhile the member has left, or was removed.
             self.enforce_rebalance("partitions were revoked that others wait for")
         self._assigned = None
         self._is_prepared = False
         self._counters.add("rebalance-total")
         self._last_assignment = assigned
         self._subscription.assign_from_group(assigned)
-        # Java tells of an assignment even if nothing is new in it, so that a listener can count on a call for each.
+        # Java calls the listener even if nothing is new in the assignment, so that it can count on a call for each.
         self._callbacks.enqueue("on_partitions_assigned", [where for where in assigned if where not in owned])
         if self._subscription.topics != self._joined_topics:
             self.enforce_rebalance("the subscription has changed")
@@ -262,10 +264,8 @@ class ClassicMembership:
         if self._is_leader and not joined.skip_assignment:
             assignments = await self._assign(joined)
         elif self._is_leader:
-            await self._assign(
-                joined
-            )  # For the counts of partitions to watch; the coordinator keeps its own.
-            assignments = {}
+            # Only for the counts of partitions to watch: the coordinator keeps its assignment.
+            await self._assign(joined)
         response = await self._sync(joined, assignments)
         return decode_assignment(response.assignment)
 
@@ -342,7 +342,7 @@ class ClassicMembership:
         return chosen[0].assign(members, counts)
 
     def _counts(self, topics: Mapping[str, int]) -> dict[str, int]:
-        """Partitions that each topic has now; 0 where there is no such topic yet."""
+        """The number of partitions that each topic has now; 0 if there is no such topic yet."""
         known = self._cluster.metadata.topics
         return {topic: len(known[topic].partitions) if topic in known else 0 for topic in topics}
 
@@ -375,7 +375,7 @@ class ClassicMembership:
         raise AssertionError("unreachable: _refused raises")
 
     async def _call(self, request: Request, cls: type[R], *, seconds: float) -> R:
-        """One request; a connection that fails means that the whole attempt is made again."""
+        """The response to one request; a connection that fails means that the whole attempt is made again."""
         deadline = self._cluster.now() + self._cluster.config.seconds("default.api.timeout.ms")
         try:
             return await self._coordinator.call(request, cls, deadline, seconds=seconds)

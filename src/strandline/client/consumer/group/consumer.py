@@ -1,16 +1,20 @@
-"""A member of a group of the new protocol (KIP-848): the coordinator assigns, heartbeats carry everything.
+"""The membership in a group of the consumer protocol (KIP-848): the coordinator assigns, heartbeats carry
+everything.
 
-    joining   epoch 0 with all that the member wants; the answer has its epoch and, once there is one, an assignment
-    stable    a heartbeat every so often as the coordinator says, naming only what changed
-    reconciling   the assignment differs from what the member has: inside a poll it commits and gives up what it must,
-              takes in what is new, and the next heartbeat says what it now has
-    leaving   epoch -1 (a static member: -2, which keeps its place)
+    joining       epoch 0 with the whole subscription; the response has the member's epoch and, once there is one, an
+                  assignment
+    stable        a heartbeat at the interval of the coordinator, which names only changes
+    reconciling   the assignment differs from the member's partitions: inside a poll it commits and gives up those that
+                  it must, adds the new ones, and the next heartbeat names the partitions that it has now
+    leaving       epoch -1 (a static member: -2, which keeps its place)
 
 Rules:
 1. The member chooses its id, once, at random; it keeps it when it is fenced and joins again.
-2. Fenced (FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID), or too long without a poll: its partitions are lost, not revoked.
-3. Topics come as ids. One whose name is not known yet is asked for, and the partitions that have names are taken.
-4. A heartbeat that was not answered is repeated in full: nobody knows what the coordinator has taken in.
+2. Fenced (FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID), or too long without a poll: its partitions are lost, not
+   revoked.
+3. Topics come as ids. Metadata is requested for an id without a known name, and the partitions with names are
+   taken.
+4. A heartbeat without a response is repeated in full: nobody knows whether the coordinator received it.
 """
 
 from __future__ import annotations
@@ -45,6 +49,8 @@ _FENCED: Final = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEM
 
 
 class ConsumerMembership:
+    """The membership in a group of the consumer protocol."""
+
     def __init__(
         self,
         cluster: ClusterClient,
@@ -64,23 +70,23 @@ class ConsumerMembership:
         self._epoch = _JOIN_EPOCH
         self._last_identity = CommitIdentity()
         self._interval = _FIRST_INTERVAL_SECONDS
-        self._target: dict[bytes, tuple[int, ...]] | None = None  # None until the coordinator has said
-        self._acknowledged: ConsumerGroupHeartbeatRequest | None = None  # what the coordinator took in last
+        self._target: dict[bytes, tuple[int, ...]] | None = None  # None before the first assignment
+        self._acknowledged: ConsumerGroupHeartbeatRequest | None = None  # the last heartbeat with a response
         self._needs_full_heartbeat = True
         self._is_joined = False
         self._is_reconciled = True
         self._are_partitions_lost = False
-        self._has_left = False  # left because nobody polled; the next poll joins again
+        self._has_left = False  # because nobody polled; the next poll joins again
         self._fatal: KafkaError | None = None
         self._heartbeat_task: asyncio.Task[None] | None = None
         self._heartbeat_due = asyncio.Event()
         self._changed = asyncio.Event()
         self._last_poll = cluster.now()
-        self._leave_count = 0  # how often it has left: a poll that is in the middle of something then stops
+        self._leave_count = 0  # a poll that is under way stops when this changes
         self._callbacks = RebalanceCallbacks(subscription)
         self.wake: Callable[[], None] = lambda: None
 
-    # What others ask
+    # State and changes
 
     @property
     def is_settled(self) -> bool:
@@ -97,8 +103,8 @@ class ConsumerMembership:
     @property
     def identity(self) -> CommitIdentity | NotAMember:
         if self._epoch <= 0:
-            is_thrown_out = self._has_left or self._are_partitions_lost
-            return NotAMember(is_joining=self._heartbeat_task is not None and not is_thrown_out)
+            is_removed = self._has_left or self._are_partitions_lost
+            return NotAMember(is_joining=self._heartbeat_task is not None and not is_removed)
         return CommitIdentity(self._epoch, self._member_id, self._instance_id)
 
     @property
@@ -118,7 +124,7 @@ class ConsumerMembership:
             self._check_reconciled()
 
     def enforce_rebalance(self, reason: str) -> None:
-        """The coordinator decides when to rebalance; there is nothing that a member could enforce."""
+        """Does nothing: the coordinator decides when to rebalance."""
 
     # Poll
 
@@ -169,8 +175,8 @@ class ConsumerMembership:
             await self._commit(self._cluster.now() + 10.0)
             await self._callbacks.invoke("on_partitions_revoked", revoked)
             if self._are_partitions_lost or self._heartbeat_task is None:
-                return  # Meanwhile the member was thrown out, or has left.
-        # The coordinator may have changed its mind while the application was told.
+                return  # Meanwhile the member was removed, or has left.
+        # The assignment may have changed while the listener ran.
         retained = [where for where in owned if where not in revoked]
         self._subscription.assign_from_group(
             [*retained, *(where for where in target if where not in retained)]
@@ -183,12 +189,12 @@ class ConsumerMembership:
             self._callbacks.enqueue("on_partitions_assigned", added)
 
     def _target_partitions(self) -> list[TopicPartition]:
-        """The assignment by names; topics whose names are not known are asked for."""
+        """The assignment by names; metadata is requested for topics whose names are not known."""
         partitions: list[TopicPartition] = []
         for topic_id, indexes in (self._target or {}).items():
             name = self._cluster.metadata.topic_name(topic_id)
             if name is None:
-                # A pattern that the coordinator matches may name topics which this client never heard of.
+                # A pattern that the coordinator matches may have topics of which this client has no metadata.
                 self._cluster.wants_all_topics = True
                 self._cluster.request_update()
             else:
@@ -227,7 +233,7 @@ class ConsumerMembership:
                         self._fail(error)
                     wait_seconds = pause.failed()
             with suppress(TimeoutError):
-                # The interval is the last answer's, which may just have come.
+                # The interval is the last response's, which may just have come.
                 await within(wait_seconds or self._interval, self._heartbeat_due.wait())
 
     async def _send_heartbeat(self) -> None:
@@ -273,7 +279,7 @@ class ConsumerMembership:
         self._check_reconciled()
 
     def _request(self) -> ConsumerGroupHeartbeatRequest:
-        """Everything that the coordinator could want to know."""
+        """A heartbeat with every field that the coordinator may need."""
         subscription = self._subscription
         is_pattern = subscription.type is SubscriptionType.SERVER_PATTERN
         return ConsumerGroupHeartbeatRequest(
@@ -298,7 +304,7 @@ class ConsumerMembership:
         )
 
     def _without_unchanged(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatRequest:
-        """Without what the coordinator knows already."""
+        """The heartbeat without fields that the coordinator has already."""
         acknowledged = self._acknowledged
         if acknowledged is None or self._needs_full_heartbeat or self._epoch == _JOIN_EPOCH:
             return request

@@ -1,7 +1,8 @@
-"""What both group protocols share: the coordinator's ear, the application's listener, and the form of a member.
+"""The membership of a consumer in a group, as both group protocols implement it, and the requests to its
+coordinator.
 
-A member is a `Member`: `poll` is called by the consumer's poll, and there alone partitions change hands, so that an
-application is never deprived of a partition while it works on what a poll gave it. Heartbeats run in the background.
+`poll` is called by the consumer's poll, and there alone partitions are assigned and revoked, so that an application
+never loses a partition while it works on the records of a poll. Heartbeats run in the background.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from strandline.wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
 
-# Joins wait on the coordinator for as long as the group takes; commits must not wait behind them.
+# Joins wait at the coordinator for as long as the group takes; commits must not wait for them.
 PURPOSE: Final = "membership"
 
 CommitBeforeRevocation = Callable[[float], Awaitable[None]]
@@ -33,26 +34,28 @@ class GroupMetadata(NamedTuple):
 
 
 class GroupMembership(Protocol):
+    """The membership in a group, in one of the two protocols."""
+
     wake: Callable[[], None]
 
     @property
     def is_settled(self) -> bool:
-        """Whether `poll` has nothing to do."""
+        """True if `poll` has nothing to do."""
         ...
 
     @property
     def identity(self) -> CommitIdentity | NotAMember:
-        """As what offsets are committed."""
+        """The identity under which offsets are committed."""
         ...
 
     @property
     def last_identity(self) -> CommitIdentity:
-        """As what it is, or last was, a member; nobody before it first joined. It is what transactions name: the
-        coordinator must be able to refuse those of a member that it has thrown out."""
+        """The identity of the member now or, if it is none, when it last was one; nobody before it first joined.
+        Transactions name it, so that the coordinator can refuse those of a member that it has removed."""
         ...
 
     async def poll(self, deadline: float) -> None:
-        """Joins, and takes in what the group decided, as far as that goes before the deadline."""
+        """Joins, and applies the decisions of the group, as far as that goes before the deadline."""
         ...
 
     def subscription_changed(self) -> None: ...
@@ -62,12 +65,12 @@ class GroupMembership(Protocol):
     def enforce_rebalance(self, reason: str) -> None: ...
 
     async def leave(self, deadline: float, reason: str) -> None:
-        """Gives all partitions up, tells the coordinator, and stops the heartbeats."""
+        """Gives all partitions up, leaves the group, and stops the heartbeats."""
         ...
 
 
 class GroupCoordinatorClient:
-    """Requests to the group's coordinator, which is looked for again when it has moved."""
+    """Requests to the group's coordinator, which is looked up again when it has moved."""
 
     def __init__(self, cluster: ClusterClient, group_id: str) -> None:
         self._cluster = cluster
@@ -82,7 +85,7 @@ class GroupCoordinatorClient:
         seconds: float | None = None,
         at_most: int | None = None,
     ) -> R:
-        """One attempt; the deadline is for finding the coordinator, `seconds` for its answer."""
+        """The response to one attempt; the deadline is for finding the coordinator, `seconds` for its response."""
         coordinator = await self._cluster.coordinators.connection(GROUP, self.group_id, deadline)
         connection = self._cluster.connections.to(coordinator.node, PURPOSE)
         try:
@@ -94,13 +97,13 @@ class GroupCoordinatorClient:
             raise
 
     def drop_connection(self) -> None:
-        """Gives the connection up, and with it what waits there: a leave must not wait behind a join."""
+        """Drops the connection with its requests in flight: a leave must not wait for a join."""
         node = self._cluster.coordinators.known(GROUP, self.group_id)
         if node is not None:
             self._cluster.connections.to(node, PURPOSE).drop()
 
     def forget_if_moved(self, code: int) -> bool:
-        """Whether this code says that another broker is the coordinator; it is looked for anew then."""
+        """True if this code says that another broker is the coordinator; it is looked up again then."""
         if code in COORDINATOR_MOVED:
             self._cluster.coordinators.forget(GROUP, self.group_id)
             return True

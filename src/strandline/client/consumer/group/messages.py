@@ -1,7 +1,8 @@
 """The opaque bytes of JoinGroup and SyncGroup, as Java's and librdkafka's members write and read them.
 
-A version of two bytes, then the message. A reader of another version reads what it knows: fields are only ever added
-at the end. So the newest version can be written in any group, and one newer than ours is read as ours.
+They are a version of two bytes, then the message. A reader of another version reads the fields that it knows:
+fields are only ever added at the end. So the newest version can be written in any group, and one newer than ours is
+read as ours.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def encode_subscription(
     rack: str | None = None,
     user_data: bytes | None = None,
 ) -> bytes:
+    """A member's subscription, for JoinGroup."""
     message = ConsumerProtocolSubscription(
         topics=tuple(sorted(topics)),
         user_data=user_data,
@@ -48,6 +50,7 @@ def encode_subscription(
 
 
 def decode_subscription(member_id: str, instance_id: str | None, metadata: bytes) -> MemberSubscription:
+    """A member's subscription, from JoinGroup's response."""
     version = min(int.from_bytes(metadata[:_VERSION_BYTES], "big"), _VERSION_MAX)
     message = decode(ConsumerProtocolSubscription, version, metadata, _VERSION_BYTES)
     return MemberSubscription(
@@ -66,6 +69,7 @@ def decode_subscription(member_id: str, instance_id: str | None, metadata: bytes
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    """A member's assignment, for SyncGroup."""
     message = ConsumerProtocolAssignment(
         assigned_partitions=tuple(
             TopicPartitionData(topic=topic, partitions=indexes)
@@ -73,14 +77,14 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
         ),
         user_data=None,
     )
-    version = 1  # What every reader knows; later ones hold the same.
+    version = 1  # Every reader knows it; later ones hold the same.
     out = bytearray(version.to_bytes(_VERSION_BYTES, "big"))
     encode_into(message, version, out)
     return bytes(out)
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """Nothing, for a member that was given nothing."""
+    """The partitions of an assignment; none if the member got none."""
     if len(data) <= _VERSION_BYTES:
         return []
     version = min(int.from_bytes(data[:_VERSION_BYTES], "big"), _VERSION_MAX)
