@@ -214,19 +214,19 @@ class _ColumnAssembler:
             return self._decimals(of, rows, bits)
         if of.read_as not in _WORDS:
             return self._spans(of, rows, bits)
-        found = _WORDS[of.read_as](words)
+        values = _WORDS[of.read_as](words)
         if of.read_as == "enum":
-            numbers = pa.Array.from_buffers(pa.int32(), rows, [bits, pa.py_buffer(found)])
+            numbers = pa.Array.from_buffers(pa.int32(), rows, [bits, pa.py_buffer(values)])
             return pa.array(of.symbols, pa.string()).take(numbers)
         if of.read_as == "boolean":
-            packed = pa.py_buffer(np.packbits(found, bitorder="little"))
+            packed = pa.py_buffer(np.packbits(values, bitorder="little"))
             return pa.Array.from_buffers(pa.bool_(), rows, [bits, packed])
-        wanted = of.type.to_pandas_dtype() if pa.types.is_floating(of.type) else None
-        if wanted is not None:
-            found = found.astype(wanted)
-        elif of.type.bit_width != found.itemsize * 8:
-            found = words
-        return pa.Array.from_buffers(of.type, rows, [bits, pa.py_buffer(np.ascontiguousarray(found))])
+        dtype = of.type.to_pandas_dtype() if pa.types.is_floating(of.type) else None
+        if dtype is not None:
+            values = values.astype(dtype)
+        elif of.type.bit_width != values.itemsize * 8:
+            values = words
+        return pa.Array.from_buffers(of.type, rows, [bits, pa.py_buffer(np.ascontiguousarray(values))])
 
     def _spans(self, of: LeafColumn, rows: int, bits: Any) -> Any:
         """A column of bytes or text. Positions never go back from row to row, so the values and the gaps between
@@ -242,8 +242,8 @@ class _ColumnAssembler:
         )
         taken = both.take(pa.array(np.arange(0, 2 * rows, 2)))
         _, ends, data = taken.buffers()
-        found = pa.Array.from_buffers(pa.binary(), rows, [bits, ends, data])
-        return found.cast(of.type)
+        values = pa.Array.from_buffers(pa.binary(), rows, [bits, ends, data])
+        return values.cast(of.type)
 
     def _decimals(self, of: LeafColumn, rows: int, bits: Any) -> Any:
         out = np.empty(rows * LIMBS, np.uint32)
@@ -254,6 +254,6 @@ class _ColumnAssembler:
 
 
 def _numbers(values: tuple[int, ...]) -> Any:
-    found = np.array(values, np.int64)
-    found.flags.writeable = False
-    return found
+    numbers = np.array(values, np.int64)
+    numbers.flags.writeable = False
+    return numbers

@@ -82,7 +82,7 @@ class Commits:
 
     def commit_async(self, offsets: Offsets) -> asyncio.Task[None]:
         """Starts a commit, which is carried out after those before it; its error is only in the task."""
-        task = asyncio.get_running_loop().create_task(self._commit_in_turn(dict(offsets)))
+        task = asyncio.get_running_loop().create_task(self._commit_locked(dict(offsets)))
         self._in_flight[task] = None
         task.add_done_callback(self._completed)
         return task
@@ -92,7 +92,7 @@ class Commits:
         if not task.cancelled():
             task.exception()  # so that nothing is logged if nobody awaits it
 
-    async def _commit_in_turn(self, offsets: Offsets) -> None:
+    async def _commit_locked(self, offsets: Offsets) -> None:
         if self.committed is None:
             raise ConfigError("committing offsets needs a group.id", key="group.id")
         async with self._lock:

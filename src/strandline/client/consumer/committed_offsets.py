@@ -107,14 +107,14 @@ class CommittedOffsets:
             return {}
         offsets: dict[TopicPartition, OffsetAndMetadata] = {}
 
-        async def ask(connection: NodeConnection) -> None:
+        async def attempt(connection: NodeConnection) -> None:
             offsets.update(await self._fetch(connection, topics))
 
-        await self._with_retries(ask, "fetch of committed offsets", deadline)
+        await self._with_retries(attempt, "fetch of committed offsets", deadline)
         return offsets
 
     async def _with_retries(
-        self, ask: Callable[[NodeConnection], object], what: str, deadline: float
+        self, attempt: Callable[[NodeConnection], object], what: str, deadline: float
     ) -> None:
         pause = self._cluster.backoff()
         coordinators = self._cluster.coordinators
@@ -123,7 +123,7 @@ class CommittedOffsets:
             try:
                 connection = await coordinators.connection(GROUP, self._group_id, deadline)
                 left = max(0.001, deadline - self._cluster.now())
-                await within(left, ask(connection))  # type: ignore[arg-type]
+                await within(left, attempt(connection))  # type: ignore[arg-type]
                 return
             except KafkaError as error:
                 failure = error

@@ -240,50 +240,50 @@ class FetchBuffer:
 
     def take(self, count_max: int) -> list[ConsumerRecord]:
         """Up to so many records; positions move after them."""
-        found: list[ConsumerRecord] = []
+        records: list[ConsumerRecord] = []
         for where in list(self._turns):
             fetch = self._first_of(where)
-            while fetch is not None and len(found) < count_max:
+            while fetch is not None and len(records) < count_max:
                 try:
-                    records = fetch.take(count_max - len(found), self._deserializers)
+                    more = fetch.take(count_max - len(records), self._deserializers)
                 except KafkaError:
-                    if found:
-                        return found  # The error is raised when the records before it have been read.
+                    if records:
+                        return records  # The error is raised when the records before it have been read.
                     raise
-                found = records if not found else found + records
+                records = more if not records else records + more
                 if not fetch.is_consumed:
-                    return found
+                    return records
                 self._remove_first(fetch.state.topic_partition)
                 fetch = self._first_of(fetch.state.topic_partition)
-            if len(found) >= count_max:
-                return found
+            if len(records) >= count_max:
+                return records
             self._end_turn(where)
-        return found
+        return records
 
     def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
         """Whole batches up to so many rows and bytes; positions move after them."""
-        found: list[BatchPart] = []
+        parts: list[BatchPart] = []
         rows = size = 0
         for where in list(self._turns):
             fetch = self._first_of(where)
             while fetch is not None and rows < rows_max and size < bytes_max:
                 try:
-                    parts = fetch.take_batches(rows_max - rows, bytes_max - size)
+                    more = fetch.take_batches(rows_max - rows, bytes_max - size)
                 except KafkaError:
-                    if found:
-                        return found  # as `take` does: positions have moved after these
+                    if parts:
+                        return parts  # as `take` does: positions have moved after these
                     raise
-                rows += sum(header.record_count for _, _, _, header, _ in parts)
-                size += sum(len(data) for _, _, _, _, data in parts)
-                found += parts
+                rows += sum(header.record_count for _, _, _, header, _ in more)
+                size += sum(len(data) for _, _, _, _, data in more)
+                parts += more
                 if not fetch.is_consumed:
-                    return found
+                    return parts
                 self._remove_first(fetch.state.topic_partition)
                 fetch = self._first_of(fetch.state.topic_partition)
             if rows >= rows_max or size >= bytes_max:
-                return found
+                return parts
             self._end_turn(where)
-        return found
+        return parts
 
     def undo_of(self, parts: list[BatchPart]) -> Callable[[], None]:
         """A function that moves positions back to before these parts, for when the application does not get them:

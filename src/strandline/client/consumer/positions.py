@@ -169,24 +169,24 @@ class Positions:
                 self._errors.append(error)
         without_record: list[TopicPartition] = []
 
-        def on_offset(where: TopicPartition, found: OffsetAndTimestamp) -> None:
-            if found.offset == UNKNOWN_OFFSET:
+        def on_offset(where: TopicPartition, offset: OffsetAndTimestamp) -> None:
+            if offset.offset == UNKNOWN_OFFSET:
                 without_record.append(where)
             else:
-                self._reset_to(due[where], found)
+                self._reset_to(due[where], offset)
 
         failures = await self._log.try_timestamps(timestamps, on_offset)
         if without_record:  # No record is as young as that: reading starts at the end.
             latest = dict.fromkeys(without_record, LATEST)
             failures |= await self._log.try_timestamps(
-                latest, lambda where, found: self._reset_to(due[where], found)
+                latest, lambda where, offset: self._reset_to(due[where], offset)
             )
         self._search_failed(due, failures)
 
-    def _reset_to(self, pending: _PendingPosition, found: OffsetAndTimestamp) -> None:
+    def _reset_to(self, pending: _PendingPosition, target: OffsetAndTimestamp) -> None:
         if self._is_current(pending):
-            self._subscription.set_position(pending.state, found.offset, NO_EPOCH)
-            pending.state.leader_epoch = found.leader_epoch
+            self._subscription.set_position(pending.state, target.offset, NO_EPOCH)
+            pending.state.leader_epoch = target.leader_epoch
             self._counters.add("position-resets-total")
             self._position_found(pending)
 

@@ -243,11 +243,11 @@ def _decode(data: bytes, count: int, base_offset: int, base_timestamp: int, colu
         if size != size_before:
             size_before = size
         elif RUN_MIN <= left <= retry_at:
-            found = extend_run(data, begin, size, left, base_offset, base_timestamp, *columns)
-            p += found * size
-            left -= found
-            retry_at = left if found else left - pause
-            pause = RUN_MIN if found else 2 * pause
+            run = extend_run(data, begin, size, left, base_offset, base_timestamp, *columns)
+            p += run * size
+            left -= run
+            retry_at = left if run else left - pause
+            pause = RUN_MIN if run else 2 * pause
     return p
 
 

@@ -94,10 +94,10 @@ def _columns(data: bytes, at: int, width: int, size: int, count: int) -> list[by
 def _varint_run(data: bytes, at: int, width: int, size: int, count: int) -> int:
     """The number of next records that have a varint of this width here."""
     *more, last = _columns(data, at + size, width, size, count)
-    found = _run(last, _LAST_BYTES)
+    length = _run(last, _LAST_BYTES)
     for column in more:
-        found = min(found, _run(column, _MORE_BYTES))
-    return found
+        length = min(length, _run(column, _MORE_BYTES))
+    return length
 
 
 def _numbers(columns: list[bytes], base: int) -> list[int]:
