@@ -250,7 +250,9 @@ def latency(peer: Peer, size: Size) -> dict[str, float]:
 
 def _latencies(peer: Peer, is_over: Callable[[], bool]) -> list[float]:
     host, _, port = peer.bootstrap.rpartition(":")
-    request = startup.produce_request(HOT_TOPIC, build_batch([Record(0, 0, b"k", b"x" * 100)]), acks=1)
+    request = startup.produce_request(
+        HOT_TOPIC, build_batch([Record(0, int(time.time() * 1000), b"k", b"x" * 100)]), acks=1
+    )
     found = []
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

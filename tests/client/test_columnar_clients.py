@@ -21,6 +21,7 @@ from strandline.client.producer.partitioners import partition_for_key
 from strandline.wire.record_batch import CorruptBatch
 from tests.client.consuming import fill, make_topic, member, new_group, read
 from tests.client.reading import read_all, run
+from tests.record_times import recent_ms
 
 pa = pytest.importorskip("pyarrow")
 consuming = pytest.importorskip("strandline.client.consumer.poll_table")
@@ -79,10 +80,11 @@ def test_a_table_goes_into_a_topic_and_comes_out_of_it(bootstrap: str, topic: st
 
 def test_rows_keep_their_order_place_and_time(bootstrap: str, topic: str) -> None:
     make_topic(bootstrap, topic, partitions=2)
+    first_ms = recent_ms()
     table = pa.table(
         {
             "payload": [f"{n}" for n in range(100)],
-            "at": pa.array([1_700_000_000_000 + n for n in range(100)], pa.timestamp("ms")),
+            "at": pa.array([first_ms + n for n in range(100)], pa.timestamp("ms")),
             "where": [n % 2 for n in range(100)],
         }
     )
@@ -95,9 +97,7 @@ def test_rows_keep_their_order_place_and_time(bootstrap: str, topic: str) -> Non
 
     run(main())
     seen = read_all(bootstrap, topic, partitions=2, count=100)
-    expected = [
-        (n % 2, n // 2, b"%d" % n, 1_700_000_000_000 + n) for n in (*range(0, 100, 2), *range(1, 100, 2))
-    ]
+    expected = [(n % 2, n // 2, b"%d" % n, first_ms + n) for n in (*range(0, 100, 2), *range(1, 100, 2))]
     assert [(each.partition, each.offset, each.value, each.timestamp_ms) for each in seen] == expected
 
 

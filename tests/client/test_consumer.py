@@ -25,6 +25,7 @@ from strandline.client.errors import (
 )
 from tests.client.consuming import fill, make_topic, new_group, read, values
 from tests.client.reading import run
+from tests.record_times import HOUR_MS, recent_ms
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 
@@ -32,9 +33,8 @@ EARLIEST = {"auto.offset.reset": "earliest"}
 def test_records_come_whole_and_in_order(bootstrap: str, topic: str) -> None:
     make_topic(bootstrap, topic)
     producer = ConfluentProducer({"bootstrap.servers": bootstrap})
-    producer.produce(
-        topic, value=b"v", key=b"k", headers=[("a", b"1"), ("a", None)], timestamp=1_700_000_000_000
-    )
+    sent_ms = recent_ms()
+    producer.produce(topic, value=b"v", key=b"k", headers=[("a", b"1"), ("a", None)], timestamp=sent_ms)
     producer.produce(topic, value=None, key=None)
     producer.flush()
 
@@ -43,7 +43,7 @@ def test_records_come_whole_and_in_order(bootstrap: str, topic: str) -> None:
             consumer.assign([TopicPartition(topic, 0)])
             first, second = await read(consumer, 2)
         assert (first.topic, first.partition, first.offset) == (topic, 0, 0)
-        assert (first.key, first.value, first.timestamp) == (b"k", b"v", 1_700_000_000_000)
+        assert (first.key, first.value, first.timestamp) == (b"k", b"v", sent_ms)
         assert first.headers == ((b"a", b"1"), (b"a", None))
         assert (second.offset, second.key, second.value) == (1, None, None)
 
@@ -116,7 +116,8 @@ def test_iteration_gives_one_record_at_a_time_and_commits_no_more(bootstrap: str
 
 def test_seeking_by_offset_to_both_ends_and_by_time(bootstrap: str, topic: str) -> None:
     make_topic(bootstrap, topic)
-    fill(bootstrap, topic, range(100), timestamp=lambda number: 1_700_000_000_000 + number * 1000)
+    first_ms = recent_ms()
+    fill(bootstrap, topic, range(100), timestamp=lambda number: first_ms + number * 1000)
 
     async def main() -> None:
         where = TopicPartition(topic, 0)
@@ -130,9 +131,9 @@ def test_seeking_by_offset_to_both_ends_and_by_time(bootstrap: str, topic: str) 
             assert values(await read(consumer, 100))[0] == 0
             consumer.seek_to_end()
             assert await consumer.position(where) == 100
-            consumer.seek_to_timestamp(1_700_000_030_500, where)
+            consumer.seek_to_timestamp(first_ms + 30_500, where)
             assert values(await read(consumer, 69))[0] == 31
-            consumer.seek_to_timestamp(1_800_000_000_000)
+            consumer.seek_to_timestamp(first_ms + HOUR_MS)
             assert await consumer.position(where) == 100
 
     run(main())
@@ -140,7 +141,8 @@ def test_seeking_by_offset_to_both_ends_and_by_time(bootstrap: str, topic: str) 
 
 def test_offsets_by_time_and_the_ends_of_the_log(bootstrap: str, topic: str) -> None:
     make_topic(bootstrap, topic, partitions=2)
-    fill(bootstrap, topic, range(0, 20, 2), partitions=2, timestamp=lambda number: 1_700_000_000_000 + number)
+    first_ms = recent_ms()
+    fill(bootstrap, topic, range(0, 20, 2), partitions=2, timestamp=lambda number: first_ms + number)
 
     async def main() -> None:
         full, empty = TopicPartition(topic, 0), TopicPartition(topic, 1)
@@ -148,11 +150,11 @@ def test_offsets_by_time_and_the_ends_of_the_log(bootstrap: str, topic: str) -> 
             assert await consumer.partitions_for(topic) == [full, empty]
             assert await consumer.beginning_offsets([full, empty]) == {full: 0, empty: 0}
             assert await consumer.end_offsets([full, empty]) == {full: 10, empty: 0}
-            found = await consumer.offsets_for_times({full: 1_700_000_000_005, empty: 0})
+            found = await consumer.offsets_for_times({full: first_ms + 5, empty: 0})
             assert found[full] is not None
-            assert (found[full].offset, found[full].timestamp) == (3, 1_700_000_000_006)
+            assert (found[full].offset, found[full].timestamp) == (3, first_ms + 6)
             assert found[empty] is None
-            assert (await consumer.offsets_for_times({full: 1_800_000_000_000}))[full] is None
+            assert (await consumer.offsets_for_times({full: first_ms + HOUR_MS}))[full] is None
 
     run(main())
 

@@ -21,6 +21,7 @@ from strandline.client.deadletter.handler import DeadLetters, Output
 from strandline.client.errors import ConfigError
 from tests.client.consuming import QUICK, fill, new_group
 from tests.client.reading import Seen, create, read_all, run
+from tests.record_times import recent_ms
 
 ROOT = Path(__file__).parents[2]
 SECONDS_MAX = 60.0
@@ -90,6 +91,7 @@ def test_a_record_that_fails_is_tried_again_later_under_its_own_name(bootstrap: 
 def test_a_handler_that_never_succeeds_makes_a_dead_letter_that_tells_its_story(
     bootstrap: str, topic: str
 ) -> None:
+    sent_ms = recent_ms()
     tries: list[int] = []
 
     def handle(record: ConsumerRecord) -> None:  # a plain function, in a thread
@@ -98,7 +100,7 @@ def test_a_handler_that_never_succeeds_makes_a_dead_letter_that_tells_its_story(
 
     async def main() -> None:
         await create(bootstrap, topic)
-        fill(bootstrap, topic, [7], timestamp=lambda _: 1_700_000_000_000)
+        fill(bootstrap, topic, [7], timestamp=lambda _: sent_ms)
         async with letters_over(bootstrap, topic, handle, group_id="billing-" + topic) as letters:
             await run_until(letters, lambda: letters.metrics().get("dead-total", 0) == 1)
 
@@ -115,7 +117,7 @@ def test_a_handler_that_never_succeeds_makes_a_dead_letter_that_tells_its_story(
         "dlq.original_topic": topic.encode(),
         "dlq.original_partition": b"0",
         "dlq.original_offset": b"0",
-        "dlq.original_timestamp": b"1700000000000",
+        "dlq.original_timestamp": b"%d" % sent_ms,
     }
 
 

@@ -13,20 +13,23 @@ from strandline.client.producer.batch import RecordMetadata
 from strandline.client.producer.partitioners import partition_for_key
 from strandline.wire.record_batch import varint
 from tests.client.reading import create, read_all, run
+from tests.record_times import recent_ms
 
 
 def test_a_record_arrives_with_key_value_headers_and_timestamp(bootstrap: str, topic: str) -> None:
+    sent_ms = recent_ms() + 123
+
     async def main() -> RecordMetadata:
         await create(bootstrap, topic)
         async with Producer(bootstrap_servers=bootstrap) as producer:
             return await producer.send_and_wait(
-                topic, b"value", b"key", headers=[("a", b"1"), ("a", None)], timestamp_ms=1_700_000_000_123
+                topic, b"value", b"key", headers=[("a", b"1"), ("a", None)], timestamp_ms=sent_ms
             )
 
     metadata = run(main())
-    assert metadata == (topic, 0, 0, 1_700_000_000_123)
+    assert metadata == (topic, 0, 0, sent_ms)
     (seen,) = read_all(bootstrap, topic, count=1)
-    assert seen == (0, 0, b"key", b"value", (("a", b"1"), ("a", None)), 1_700_000_000_123)
+    assert seen == (0, 0, b"key", b"value", (("a", b"1"), ("a", None)), sent_ms)
 
 
 def test_null_keys_null_values_and_empty_ones_stay_what_they_are(bootstrap: str, topic: str) -> None:
@@ -222,13 +225,14 @@ def test_a_batch_of_encoded_records_is_sent_as_it_is(bootstrap: str, topic: str)
     record = b"\x00\x00\x00\x01" + varint(3) + b"abc" + b"\x00"
     second = b"\x00\x00\x02\x01" + varint(3) + b"def" + b"\x00"
     body = varint(len(record)) + record + varint(len(second)) + second
+    sent_ms = recent_ms()
 
     async def main() -> int:
         await create(bootstrap, topic)
         async with Producer(bootstrap_servers=bootstrap) as producer:
             await producer.send(topic, b"before")
             batch = await producer.append_batch(
-                topic, 0, body, 2, base_timestamp_ms=1000, max_timestamp_ms=1000
+                topic, 0, body, 2, base_timestamp_ms=sent_ms, max_timestamp_ms=sent_ms
             )
             last = await producer.send(topic, b"after")
             await batch.wait()

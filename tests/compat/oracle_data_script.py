@@ -14,6 +14,8 @@ from tests.compat.oracle_steps import T0, Run, Step, each_version, topic_id
 
 TOPIC = 2
 BROKER = 4
+# How many records are in the first partition of the main topic after `produce_steps`.
+WRITTEN = 23
 
 
 def batch(
@@ -144,11 +146,11 @@ def fetch_steps() -> Iterator[Step]:
         yield Step(f"Fetch v{version}", version, fetching(0))
     cases = {
         "from the middle of a batch": fetching(3),
-        "at the end": fetching(26),
+        "at the end": fetching(WRITTEN),
         "beyond the end": fetching(1000),
         "below zero": fetching(-5),
         "read committed": fetching(0, isolation=1),
-        "read committed at the end": fetching(26, isolation=1),
+        "read committed at the end": fetching(WRITTEN, isolation=1),
         "one byte": fetching(0, max_bytes=1),
         "no bytes": fetching(0, max_bytes=0),
         "unknown topic": fetching(0, topic="no-such-topic"),

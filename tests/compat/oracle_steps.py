@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from strandline.wire.api import k19_create_topics as create_topics
 from strandline.wire.schema import Request, Response
+from tests.record_times import recent_ms
 
-T0 = 1_700_000_000_000
+# The time of the first record, the same for both brokers.
+T0 = recent_ms()
 
 Run = dict[str, Response]
 

@@ -36,6 +36,7 @@ from tests.batches import batch, resealed
 from tests.compat.oracle_groups import Talk
 from tests.compat.oracle_groups_classic import formed
 from tests.group_requests import delete_offsets, fetch_offsets
+from tests.record_times import recent_ms
 
 TRANSACTION = 1
 CONCURRENT_TRANSACTIONS = 51
@@ -105,6 +106,7 @@ class Producer:
         data = resealed(
             batch(
                 2,
+                timestamp=recent_ms(),
                 producer_id=self.producer_id,
                 epoch=self.epoch if epoch is None else epoch,
                 sequence=self.sequence,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
+
+from tests.record_times import recent_ms
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
-# An hour ago: explicit, so that clients cannot have invented it, and within every default retention.
-BASE_TIMESTAMP_MS = int(time.time() * 1000) - 3_600_000
+BASE_TIMESTAMP_MS = recent_ms()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,8 @@ pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 Run = Callable[..., ToolResult]
 Table = list[dict[str, str]]
 PER_PARTITION = 10
-DAY_MS = 86_400_000
+# Ten of them are less than the seven days for which records are retained.
+HALF_DAY_MS = 43_200_000
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +58,12 @@ class Written:
         self.topic = self.records.topic
         self.group = f"g-{self.topic}"
         now_ms = int(datetime.now(UTC).timestamp() * 1000)
-        self.first_ms = now_ms - PER_PARTITION * DAY_MS
+        self.first_ms = now_ms - PER_PARTITION * HALF_DAY_MS
         producer = Producer({"bootstrap.servers": server.bootstrap, "log_level": 0})
         for partition in range(partitions):
-            for day in range(PER_PARTITION):
+            for number in range(PER_PARTITION):
                 producer.produce(
-                    self.topic, b"x", partition=partition, timestamp=self.first_ms + day * DAY_MS
+                    self.topic, b"x", partition=partition, timestamp=self.first_ms + number * HALF_DAY_MS
                 )
         assert producer.flush(60) == 0
         self.set_to(5)
@@ -189,7 +190,7 @@ class TestResetting:
             (("--shift-by", -2), 3),
             (("--shift-by", 3), 8),
             (("--shift-by", -50), 0),
-            (("--by-duration", "P3DT1H"), 7),
+            (("--by-duration", "P1DT18H"), 7),
         ],
         ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else str(value),
     )
@@ -201,7 +202,7 @@ class TestResetting:
         assert written.committed() == {0: expected, 1: expected}
 
     def test_offsets_are_reset_to_a_time(self, run: Run, written: Written) -> None:
-        when = datetime.fromtimestamp((written.first_ms + 6 * DAY_MS - 1000) / 1000, UTC)
+        when = datetime.fromtimestamp((written.first_ms + 6 * HALF_DAY_MS - 1000) / 1000, UTC)
         text = when.strftime("%Y-%m-%dT%H:%M:%S.000")
         assert self.reset(run, written, "--to-datetime", text) == {0: 6, 1: 6}
 

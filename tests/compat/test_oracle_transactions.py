@@ -18,6 +18,12 @@ from tests.compat.oracle_transactions import CONVERSATIONS
 pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 
 TOPICS = {"orders": 4, "payments": 2, "fenced": 1, "marked": 1, "doomed": 1}
+CONVERSATIONS_THAT_READ = (
+    "transactions of version 1",
+    "transactions of version 2",
+    "fencing of transactions",
+    "markers",
+)
 SETTINGS = {
     "group.coordinator.append.linger.ms": "0",
     "offset.metadata.max.bytes": "100",
@@ -45,3 +51,12 @@ def _hold_all(bootstrap: str) -> Held:
 @pytest.mark.parametrize("conversation", CONVERSATIONS)
 def test_conversation_goes_as_with_apache_kafka(held: tuple[Held, Held], conversation: str) -> None:
     check_same(held, conversation)
+
+
+@pytest.mark.parametrize("conversation", CONVERSATIONS_THAT_READ)
+def test_both_brokers_have_records_to_read(held: tuple[Held, Held], conversation: str) -> None:
+    for found in held:
+        answers = found[conversation]
+        assert isinstance(answers, dict)
+        last_read = [answers[question] for question in answers if " read " in question][-1]
+        assert last_read["responses"][0]["partitions"][0]["records"] > 0, "the size of the records"

@@ -75,7 +75,7 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         if request.param == "clean":
             await world.stop()
         else:
-            await world.broker.background.checkpoint_high_watermarks()
+            await world.broker.maintenance.checkpoint_high_watermarks()
             world.crash()
         world.check()
 

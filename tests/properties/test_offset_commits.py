@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.base.ids import ZERO_UUID
-from strandline.broker.api.offset_commit_template import AskedCommit, CommitPattern, with_offsets
+from strandline.broker.api.offset_commit_template import CommitRequest, CommitTemplate, with_offsets
 from strandline.groups.offsets import OffsetChanges
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
@@ -161,16 +161,16 @@ def changes_of(request: OffsetCommitRequest) -> list[OffsetChanges]:
     ]
 
 
-def pattern_of(request: OffsetCommitRequest, version: int) -> CommitPattern | None:
+def pattern_of(request: OffsetCommitRequest, version: int) -> CommitTemplate | None:
     """Of the request as its bytes say it."""
     try:
         request = decode(OffsetCommitRequest, version, encode(request, version), 0)
     except EncodeError:
         return None
-    asked, changes = AskedCommit(version, request), changes_of(request)
-    if not CommitPattern.can_be_of(asked, changes):
+    asked, changes = CommitRequest(version, request), changes_of(request)
+    if not CommitTemplate.fits(asked, changes):
         return None
-    return CommitPattern(asked, request, changes, Runtime(), _IMAGE)  # type: ignore[arg-type]
+    return CommitTemplate(asked, request, changes, Runtime(), _IMAGE)  # type: ignore[arg-type]
 
 
 def with_other_offsets(request: OffsetCommitRequest, draw: Any) -> OffsetCommitRequest:

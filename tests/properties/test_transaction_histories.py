@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from strandline.base.errors import KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.moment import Moment
-from strandline.transactions.planned import Identity, NeedsProducerId, Planned
+from strandline.base.planned import Planned
+from strandline.transactions.planned import Identity, NeedsProducerId, TxnResponse
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 from strandline.transactions.transaction import EPOCH_MAX, NO_EPOCH, PREPARED, Transaction
 from strandline.wire.records.transaction_log import decode_entry, encode_key, encode_value
@@ -41,11 +42,11 @@ class History:
             assert change.epoch >= before.epoch, "an epoch went back"
         self.shard.apply(change, self.now())
 
-    def carry_out(self, name: str, planned: Planned) -> None:
-        if planned.change is not None:
-            self.write(planned.change)
-        if planned.identity.producer_id >= 0:
-            self.known[name] = planned.identity
+    def carry_out(self, name: str, planned: Planned[TxnResponse]) -> None:
+        for change in planned.records:
+            self.write(change)
+        if planned.response.identity.producer_id >= 0:
+            self.known[name] = planned.response.identity
 
     def act(self, name: str, act: str, flag: bool, version: int) -> None:
         for fresh_id in (None, self.next_id):

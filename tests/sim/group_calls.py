@@ -105,10 +105,9 @@ class Call:
     def drop(self) -> None:
         self.is_dropped = True
 
-    def done(self) -> bool:
-        return self.is_given
-
-    def set_result(self, response: Any) -> None:
+    def respond(self, response: Any) -> None:
+        if self.is_given:
+            return
         self.is_given = True
         self._judge.judge(lambda: self._judge.given(self, response))
         if not self._answered.done():

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.sim.history import Violation
 from strandline.wire.api.k42_delete_groups import DeletableGroupResult, DeleteGroupsRequest
 from strandline.wire.api.k47_offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -25,21 +25,21 @@ from tests.sim.group_records import GroupRecords, Place
 from tests.sim.led_partition import Batch, LedPartition
 
 
-def delete_group(runtime: ShardRuntime, call: Call) -> None:
+def delete_group(runtime: GroupRuntime, call: Call) -> None:
     """As the handler of DeleteGroups does for one group."""
     (group_id,) = call.request.groups_names
     outcome, code = runtime.shard.delete_group(group_id)
     runtime.run(outcome.answer(call, DeletableGroupResult(group_id=group_id, error_code=code)))
 
 
-def delete_offset(runtime: ShardRuntime, call: Call) -> None:
+def delete_offset(runtime: GroupRuntime, call: Call) -> None:
     """As the handler of OffsetDelete does for one partition."""
     (topic,) = call.request.topics
     index = topic.partitions[0].partition_index
     try:
         outcome, codes = runtime.shard.offset_requests.delete(call.request.group_id, [(topic.name, index)])
     except KafkaError as error:
-        call.set_result(OffsetDeleteResponse(error_code=error.code, throttle_time_ms=0, topics=()))
+        call.respond(OffsetDeleteResponse(error_code=error.code, throttle_time_ms=0, topics=()))
         return
     runtime.run(
         outcome.answer(call, OffsetDeleteResponse(error_code=codes[0], throttle_time_ms=0, topics=()))

@@ -15,7 +15,8 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
-from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.broker.coordinator.group_runtime import GroupRuntime
+from strandline.broker.server.request_batching import RequestBatcher
 from strandline.groups.classic.rebalance import join_refused, sync_refused
 from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.groups.members import Caller
@@ -94,10 +95,9 @@ class GroupStorm:
         self.judge = GroupJudge(self.log, self.topics, SESSION_S, RETENTION_S)
         self.is_by_id = False  # members know topics by their ids, which are others when they are made anew
         self.is_calm = False
-        self._keys = 0
         self._number = 0
         self._random = SimulatedRandom(generator(seed, "ids of members"))
-        self.runtime: ShardRuntime | None = None
+        self.runtime: GroupRuntime | None = None
 
     @property
     def now(self) -> float:
@@ -117,23 +117,18 @@ class GroupStorm:
     # The coordinator
 
     def start(self) -> None:
-        broker: Any = SimpleNamespace(
+        node: Any = SimpleNamespace(
             config=SimpleNamespace(int=lambda name: COMMIT_TIMEOUT_MS),
             clock=SimpleNamespace(monotonic=lambda: self.now, wall_ms=wall_ms),
-            turns=SimpleNamespace(before_answers=lambda write: False),
-            next_waiter_key=self._next_key,
         )
-        runtime = ShardRuntime(broker, self.log.replica, self.rebuilt(), 0)
+        replicas: Any = SimpleNamespace()
+        runtime = GroupRuntime(node, replicas, RequestBatcher(), self.log.replica, self.rebuilt(), 0)
         self.runtime = runtime
         self._forget_former_topics(runtime)
 
-    def _forget_former_topics(self, runtime: ShardRuntime) -> None:
+    def _forget_former_topics(self, runtime: GroupRuntime) -> None:
         with self.judge.deletions.asked():
             runtime.forget_former_topics()
-
-    def _next_key(self) -> int:
-        self._keys += 1
-        return self._keys
 
     def rebuilt(self) -> GroupShard:
         """What a new coordinator makes of the log."""
@@ -239,7 +234,7 @@ class GroupStorm:
         call.arrived_at = self.now
         self.judge.arrived(call)
         if self.runtime is None:
-            call.set_result(refusal(call.request, ErrorCode.NOT_COORDINATOR))
+            call.respond(refusal(call.request, ErrorCode.NOT_COORDINATOR))
             return
         runtime = self.runtime
         runtime.write_queued()
@@ -253,7 +248,7 @@ class GroupStorm:
             case HeartbeatRequest():
                 response = shard.heartbeat(request, now)
                 runtime.run(Outcome())
-                call.set_result(response)
+                call.respond(response)
             case LeaveGroupRequest():
                 runtime.run(shard.leave(request, call.version, call, now))
             case ConsumerGroupHeartbeatRequest() if request.member_epoch == 0:
@@ -273,14 +268,14 @@ class GroupStorm:
             case _:
                 raise NotImplementedError(type(request))
 
-    def _commit(self, runtime: ShardRuntime, call: Call) -> None:
+    def _commit(self, runtime: GroupRuntime, call: Call) -> None:
         request = call.request
         now = runtime.now()
         asked = []
         for topic in request.topics:
             known = self.topics.topic_id(topic.name)
             if known is None:
-                call.set_result(Committed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+                call.respond(Committed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
                 return
             asked.append(OffsetChanges.of(request.group_id, topic.name, known, topic.partitions, now.wall_ms))
         who = (request.group_id, request.member_id, request.group_instance_id)
@@ -292,7 +287,7 @@ class GroupStorm:
             else:
                 requests.check_commit(*who, generation, asked, call.version, now)
         except KafkaError as error:
-            call.set_result(Committed(error.code))
+            call.respond(Committed(error.code))
             return
         if call.producer_id < 0:
             runtime.commit(asked, call, Committed())
@@ -308,17 +303,17 @@ class GroupStorm:
             with suppress(KafkaError):  # too few replicas: the coordinator of transactions would come again
                 self.runtime.end_transaction(producer_id, 0, Marker(is_commit, 0), 0)
 
-    def _fetch(self, runtime: ShardRuntime, call: Call) -> None:
+    def _fetch(self, runtime: GroupRuntime, call: Call) -> None:
         (group,) = call.request.groups
         (topic,) = group.topics
         try:
             runtime.shard.offset_requests.check_fetch(group.group_id, group.member_id, group.member_epoch)
             committed = runtime.committed()
         except KafkaError as error:
-            call.set_result(Committed(error.code))
+            call.respond(Committed(error.code))
             return
         found = committed.get(group.group_id, topic.name, topic.partition_indexes[0])
-        call.set_result(Fetched(-1 if found is None else found.offset))
+        call.respond(Fetched(-1 if found is None else found.offset))
 
 
 def start(work: Any) -> asyncio.Task[Any]:

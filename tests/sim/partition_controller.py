@@ -6,13 +6,13 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.controller import brokers, configs
 from strandline.controller.brokers import Registration, TopicRules
 from strandline.controller.elections import plan_elect_leaders
 from strandline.controller.features import bootstrap_records
 from strandline.controller.image import NO_LEADER, TOPIC_RESOURCE, ClusterImage, PartitionState
 from strandline.controller.in_sync import plan_alter_partition
-from strandline.controller.plans import Planned
 from strandline.controller.reassignments import plan_alter_reassignments
 from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest
 from strandline.wire.api.k45_alter_partition_reassignments import (

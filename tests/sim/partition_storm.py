@@ -184,8 +184,8 @@ class Broker:
         if self._storm.chance.random() < 0.2:
             self.synced = len(self.log)
         role = self.role
-        if isinstance(role, leader.Leader) and role.wait_no_longer(
-            lambda replica: role.is_late(replica, _LAG_S, self._storm.now), self._min_in_sync
+        if isinstance(role, leader.Leader) and role.remove_lagging(
+            lambda replica: role.is_lagging(replica, _LAG_S, self._storm.now), self._min_in_sync
         ):
             self._storm.visible(self, role.high_watermark)
         if isinstance(role, leader.Leader) and not role.is_proposing:
@@ -278,7 +278,7 @@ class Broker:
             self.high_watermark = min(self.high_watermark, target)
             return
         self.log += records
-        if role.told(high_watermark, len(self.log)):
+        if role.leader_high_watermark_advanced(high_watermark, len(self.log)):
             self._storm.visible(self, role.high_watermark)
 
 

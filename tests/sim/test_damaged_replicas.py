@@ -209,14 +209,14 @@ def test_what_cannot_be_read_when_a_follower_goes_back_or_appends_holds_up_one_p
         await produce(await world.connect_leader("t", 0), "t", 0, [b"x"])
         await cluster.until(lambda: log.are_in_sync(world, ["t"]))
         follower = next(node for node in world.nodes.values() if node is not leader_of(world, "t"))
-        source, _, epoch = follower.broker.replication._place[TopicPartition("t", 0)]
+        source, _, epoch = follower.broker.replica_fetcher._followed[TopicPartition("t", 0)]
         followed = source._followed[TopicPartition("t", 0)]
-        followed.told = (1, epoch, 1)
+        followed.sent = (1, epoch, 1)
         source._take(followed, answer(records=bytes(HEADER_BYTES)))
         assert any("replication held up" in line for line in follower.said)
-        followed.replica.told_high_watermark(1)
+        followed.replica.leader_high_watermark(1)
         flip_bit(follower.disk, followed.replica.log.active.log_path, LENGTH_AT, 7)
-        followed.told = (1, epoch, 1)
+        followed.sent = (1, epoch, 1)
         source._take(followed, answer(diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=0)))
         assert any("a log is damaged" in line for line in follower.said)
         assert any("warn  truncated" in line for line in follower.said), "it was committed"

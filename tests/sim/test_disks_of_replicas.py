@@ -7,7 +7,7 @@ import errno
 
 import pytest
 
-from strandline.broker.replication.replica_fetcher import Source
+from strandline.broker.replication.replica_fetcher import LeaderFetcher
 from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k21_delete_records import (
@@ -117,16 +117,16 @@ def test_an_answer_that_comes_when_a_follower_is_gone_does_not_begin_its_log_ane
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ends = []
-    original = Source._begin_anew
+    original = LeaderFetcher._start_over
 
-    async def begin_anew(self: Source, followed: object) -> None:
+    async def start_over(self: LeaderFetcher, followed: object) -> None:
         log = followed.replica.log  # type: ignore[attr-defined]
         if not ends:
             self.unfollow(log.partition)  # as a deletion of the topic does
         await original(self, followed)  # type: ignore[arg-type]
         ends.append(log.log_end_offset)
 
-    monkeypatch.setattr(Source, "_begin_anew", begin_anew)
+    monkeypatch.setattr(LeaderFetcher, "_start_over", start_over)
 
     async def scenario(world: World) -> None:
         _, follower = await _behind_the_start(world)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from strandline.broker.replication.replication_quota import Throttle
+from strandline.broker.replication.replication_quota import ReplicationQuota
 from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -63,7 +63,7 @@ def test_a_follower_replicates_where_the_leader_has_no_room_for_sessions(slots: 
         )
         for _ in range(slots):
             await client.request(request, FetchResponse, version=13)
-        assert len(leader.broker.fetch_sessions) == slots
+        assert len(leader.broker.services.fetch_sessions) == slots
         await follower.start()
         for _ in range(3):
             await produce(client, "t", 0, [b"more"])
@@ -107,16 +107,16 @@ def test_a_follower_that_dies_before_it_has_joined_holds_nobody_up() -> None:
         waiting = world.start_task(produce(client, "t", 0, [b"x"]))
         await asyncio.sleep(1)
         assert not waiting.done()
-        leader.broker.in_sync.fenced(follower.node_id)
+        leader.broker.isr.fenced(follower.node_id)
         assert await waiting == 1
 
     run(act)
 
 
 async def requests_in(leader: SimulatedNode, seconds: float) -> int:
-    before = leader.broker.counters.get("requests")
+    before = leader.broker.node.counters.get("requests")
     await asyncio.sleep(seconds)
-    return leader.broker.counters.get("requests") - before
+    return leader.broker.node.counters.get("requests") - before
 
 
 def test_a_follower_that_the_leader_holds_back_does_not_ask_without_a_pause(
@@ -126,8 +126,10 @@ def test_a_follower_that_the_leader_holds_back_does_not_ask_without_a_pause(
         client = await world.connect(leader)
         for _ in range(30):
             await produce(client, "t", 0, [b"x" * 100_000])
-        held = leader.broker.leader_throttle
-        monkeypatch.setattr(Throttle, "is_exceeded", lambda self: self is held and self._total > 1_500_000)
+        held = leader.broker.services.leader_quota
+        monkeypatch.setattr(
+            ReplicationQuota, "is_exceeded", lambda self: self is held and self._total > 1_500_000
+        )
         await follower.start()
         await cluster.until(lambda: end(follower) > 1)
         assert await requests_in(leader, 10) < 400
@@ -150,17 +152,17 @@ def test_a_follower_that_cannot_write_does_not_ask_without_a_pause() -> None:
 
 def test_the_first_answer_on_a_connection_is_taken() -> None:
     async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
-        from strandline.broker.replication.replica_fetcher import Source
+        from strandline.broker.replication.replica_fetcher import LeaderFetcher
 
         taken: list[bool] = []
-        original = Source._take
+        original = LeaderFetcher._take
 
-        def take(self: Source, followed: object, data: object) -> None:
-            taken.append(followed.told is not None)  # type: ignore[attr-defined]
+        def take(self: LeaderFetcher, followed: object, data: object) -> None:
+            taken.append(followed.sent is not None)  # type: ignore[attr-defined]
             original(self, followed, data)  # type: ignore[arg-type]
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Source, "_take", take)
+            patch.setattr(LeaderFetcher, "_take", take)
             await follower.start()
             await cluster.until(is_joined(leader))
         assert all(taken)

@@ -8,7 +8,7 @@ import errno
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.broker.coordinator.group_service import OFFSETS_TOPIC, GroupCoordinator
 from strandline.broker.replication.replica import Replica
 from strandline.partition.leader import ACKS_ALL
@@ -96,12 +96,12 @@ def test_a_log_that_is_compacted_away_while_it_is_loaded_is_read_anew(
 ) -> None:
     original, tries = GroupCoordinator._load_runtime, []
 
-    async def load_runtime(self: GroupCoordinator, replica: Replica) -> ShardRuntime:
+    async def load_runtime(self: GroupCoordinator, replica: Replica) -> GroupRuntime:
         tries.append(replica.log.segments[0])
         if len(tries) == 1:
             old = replica.log.segments[0]
             replica.log.segments[0] = Segment(
-                self._broker.disk, self._broker.files, old.directory, old.base_offset, old.size
+                replica.log._disk, replica.log._files, old.directory, old.base_offset, old.size
             )
             raise FileNotFoundError(errno.ENOENT, "removed after its delay", old.log_path)
         return await original(self, replica)

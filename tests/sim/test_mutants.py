@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from strandline.broker.broker import Broker
-from strandline.broker.metadata.raft_node import QuorumNode
+from strandline.broker.metadata.raft_node import RaftNode
+from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.replicas import Replicas
 from strandline.controller.brokers import Registration
 from strandline.controller.controller import Controller
@@ -53,13 +53,13 @@ def flush_counts_before_it_is_done(patch: Patch) -> None:
 
 
 def failed_sync_is_ignored(patch: Patch) -> None:
-    async def flush(self: Broker, replica: Any) -> None:
+    async def flush(self: LogFlusher, replica: Any) -> None:
         work = replica.log.flush_work()
         with suppress(OSError):
-            await self.workers.run(work.run, self.disk)
+            await self._node.workers.run(work.run, self._node.disk)
         replica.log.flushed(work.end_offset)
 
-    patch.setattr(Broker, "flush", flush)
+    patch.setattr(LogFlusher, "flush", flush)
 
 
 def recovery_checks_no_crc(patch: Patch) -> None:
@@ -89,10 +89,10 @@ def leader_epoch_stays_after_an_unclean_end(patch: Patch) -> None:
 
 
 def metadata_is_answered_before_its_sync(patch: Patch) -> None:
-    async def sync(self: QuorumNode, work: Callable[..., None], *values: object) -> None:
+    async def sync(self: RaftNode, work: Callable[..., None], *values: object) -> None:
         await asyncio.sleep(0)
 
-    patch.setattr(QuorumNode, "_sync", sync)
+    patch.setattr(RaftNode, "_sync", sync)
 
 
 def stop_is_clean_whatever_was_not_repaired(patch: Patch) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from strandline.base.errors import ErrorCode
+from strandline.broker.api.controller_forwarding import decide_here
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest
 from tests.sim import scenarios
@@ -15,7 +16,7 @@ from tests.sim.seeds import seeds
 
 async def _unregister(controller: SimulatedNode, node: SimulatedNode) -> None:
     request = UnregisterBrokerRequest(broker_id=node.node_id)
-    response = await controller.life.run(controller.broker.decide_here(request, 0))
+    response = await controller.life.run(decide_here(controller.broker.services, request, 0))
     assert response.error_code == ErrorCode.NONE
 
 

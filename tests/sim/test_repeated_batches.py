@@ -15,7 +15,7 @@ import pytest
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.producer_entry import ProducerEntry
 from strandline.broker.replication.replica import Replica
-from strandline.partition.producers import AppendedBatch, Producers
+from strandline.partition.producers import UNKNOWN_OFFSET, AppendedBatch, Producers
 from strandline.partition.refused_batches import RETRY_S, RefusedBatches
 from strandline.sim.clock import EPOCH_MS
 from strandline.sim.wire_client import WireClient
@@ -148,8 +148,8 @@ def duplicates_are_known_by_their_number(patch: pytest.MonkeyPatch) -> None:
             return check(self, header, guard)
         except KafkaError as error:
             if expected is not None and header.base_sequence < expected:
-                raise KafkaError(ErrorCode.DUPLICATE_SEQUENCE_NUMBER) from error
-            raise
+                return AppendedBatch(header.base_sequence, header.base_sequence, UNKNOWN_OFFSET, -1, -1)
+            raise error
 
     patch.setattr(Producers, "load", load_newest)
     patch.setattr(Producers, "check", check_by_number)

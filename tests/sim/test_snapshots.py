@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from strandline.broker.metadata.raft_client import QuorumPeers
-from strandline.broker.metadata.raft_log import MetadataStore
+from strandline.broker.metadata.raft_client import RaftClient
+from strandline.broker.metadata.raft_log import RaftLog
 from strandline.controller.image_records import records_of
 from strandline.quorum.settings import QuorumSettings
 from strandline.sim.workers import SimulatedWorkers
@@ -40,7 +40,7 @@ def write_snapshots_slowly(monkeypatch: pytest.MonkeyPatch, workers: SimulatedWo
         return await run(workers, work, *values)
 
     def run_slowly(self: SimulatedWorkers, work: Callable[..., object], *values: object) -> Awaitable[object]:
-        is_snapshot = getattr(work, "__func__", None) is MetadataStore.write_snapshot
+        is_snapshot = getattr(work, "__func__", None) is RaftLog.write_snapshot
         return late(work, *values) if self is workers and is_snapshot else run(self, work, *values)
 
     monkeypatch.setattr(SimulatedWorkers, "run", run_slowly)
@@ -65,15 +65,15 @@ async def in_small_pieces(world: World, monkeypatch: pytest.MonkeyPatch) -> None
     _, _, away = await left_behind(world)
     began: list[float] = []
     ended: list[float] = []
-    download = QuorumPeers.download
+    download = RaftClient.download
 
-    async def watched(peers: QuorumPeers, *values: Any) -> bytes | None:
+    async def watched(peers: RaftClient, *values: Any) -> bytes | None:
         began.append(world.loop.time())
         contents = await download(peers, *values)
         ended.append(world.loop.time())
         return contents
 
-    monkeypatch.setattr(QuorumPeers, "download", watched)
+    monkeypatch.setattr(RaftClient, "download", watched)
     monkeypatch.setattr("strandline.broker.metadata.raft_client._FETCH_BYTES", 4)
     await away.start()
     assert ended[0] - began[0] > QuorumSettings().fetch_timeout_s

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strandline.broker.replication.isr import InSync
+from strandline.broker.replication.isr import IsrUpdater
 from strandline.broker.replication.replica import Replica
 from strandline.sim.checks.partition import read_partition
 from strandline.sim.wire_client import Disconnected, WireClient
@@ -121,7 +121,7 @@ async def told_by_the_answer_only(world: World) -> None:
         )
         topic = ResponseTopicData(topic_id=story.replica.topic_id, partitions=(answer,))
         response = AlterPartitionResponse(throttle_time_ms=0, error_code=0, topics=(topic,))
-        assert story.leader.broker.in_sync._answered([(story.replica, leader)], response) == []
+        assert story.leader.broker.isr._responded([(story.replica, leader)], response) == []
         assert set(leader.maximal_in_sync) == {2, 3, 4}, "whoever goes counts until the image tells"
         assert leader.is_proposing
         leader.proposal_failed()
@@ -142,14 +142,14 @@ def test_follower_that_may_not_have_been_taken_out_counts(seed: int) -> None:
 
 
 def test_leader_that_takes_silence_for_a_refusal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = InSync._answered
+    original = IsrUpdater._responded
 
-    def answered(self: InSync, batch: list[Any], response: Any) -> list[Any]:
+    def answered(self: IsrUpdater, batch: list[Any], response: Any) -> list[Any]:
         if response is None:
             for _, leader in batch:
                 leader.proposal_failed()
         return original(self, batch, response)
 
-    monkeypatch.setattr(InSync, "_answered", answered)
+    monkeypatch.setattr(IsrUpdater, "_responded", answered)
     with pytest.raises(AssertionError, match=r"acknowledged without|DID NOT RAISE"):
         scenarios.run(taken_in, 0)

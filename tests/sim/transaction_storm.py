@@ -18,10 +18,11 @@ from strandline.broker.api import k22_init_producer_id as init_handler
 from strandline.broker.api import k24_add_partitions_to_txn as add_handler
 from strandline.broker.api import k26_end_txn as end_handler
 from strandline.broker.api import k27_write_txn_markers as marker_handler
-from strandline.broker.coordinator.txn_runtime import TransactionRuntime
+from strandline.broker.coordinator.txn_markers import TxnMarkers
+from strandline.broker.coordinator.txn_runtime import TxnRuntime
 from strandline.broker.coordinator.txn_service import TransactionCoordinator
-from strandline.broker.coordinator.txn_verification import Caller, for_producer, guards_for
-from strandline.broker.replication.delayed_produce import Acknowledgements, Waited
+from strandline.broker.coordinator.txn_verification import TxnClientSupport, for_producer, guards_for
+from strandline.broker.replication.delayed_produce import PendingAppend, committed
 from strandline.broker.replication.replica import Replica
 from strandline.partition.leader import ACKS_ALL
 from strandline.sim.random import Generator, generator
@@ -74,12 +75,11 @@ class TransactionStorm:
             LedPartition(TOPIC, index, self.judge.seen_in(index)) for index in range(PARTITIONS)
         ]
         self.is_calm = False
-        self._keys = 0
         self._number = 0
         self._producer_ids = 0
         self._arrives_at: dict[tuple[int, int], float] = {}
-        self.runtime: TransactionRuntime | None = None
-        self.broker = self._broker()
+        self.runtime: TxnRuntime | None = None
+        self.services = self._services()
 
     @property
     def now(self) -> float:
@@ -89,36 +89,40 @@ class TransactionStorm:
         self._number += 1
         return self._number
 
-    def _broker(self) -> Any:
+    def _services(self) -> Any:
         """Both that of the coordinator and that of the partitions, of which each thinks the other far away."""
         transactions: Any = SimpleNamespace(
             settings=TransactionSettings(timeout_max_ms=900_000, expiration_ms=10**12),
             shard_of=self._shard_of,
-            ask=self._ask,
-            peers=SimpleNamespace(call=self._carry_markers),
+            verify=self._ask,
         )
-        transactions.answer = lambda *asked: TransactionCoordinator.answer(transactions, *asked)
+        transactions.verify_here = lambda *asked: TransactionCoordinator.verify_here(transactions, *asked)
         states = {index: SimpleNamespace(leader=_LEADER) for index in range(PARTITIONS)}
         image = SimpleNamespace(
             features={"transaction.version": self.level}, topics={TOPIC: SimpleNamespace(partitions=states)}
         )
-        return SimpleNamespace(
+        node = SimpleNamespace(
             node_id=_COORDINATOR,
             config=SimpleNamespace(int=_SETTINGS.__getitem__),
             configs=SimpleNamespace(broker_value=lambda name: True),
             clock=SimpleNamespace(monotonic=lambda: self.now, wall_ms=wall_ms),
-            next_waiter_key=self._next_key,
-            producer_ids=SimpleNamespace(next=self._next_producer_id),
-            replicas=SimpleNamespace(open_led=self._open_led),
             tasks=SimpleNamespace(start=start),
             events=SimpleNamespace(info=lambda *_, **__: None, warn=lambda *_, **__: None),
             image=image,
+            network=None,
+        )
+        node.config.inter_broker_listener_name = "PLAINTEXT"
+        replicas: Any = SimpleNamespace(open_led=self._open_led)
+        transactions.markers = TxnMarkers(node, replicas, None)  # type: ignore[arg-type]
+        transactions.markers.clients = SimpleNamespace(call=self._carry_markers)
+        return SimpleNamespace(
+            node=node,
+            clock=node.clock,
+            image=image,
+            replicas=replicas,
+            producer_ids=SimpleNamespace(next=self._next_producer_id),
             transactions=transactions,
         )
-
-    def _next_key(self) -> int:
-        self._keys += 1
-        return self._keys
 
     async def _next_producer_id(self) -> int:
         await asyncio.sleep(self._delay())
@@ -146,15 +150,22 @@ class TransactionStorm:
         self.log.replica.append(memoryview(batch), header, ACKS_ALL, wall_ms())
 
     def start(self) -> None:
-        shard = TransactionShard(self.broker.transactions.settings)
+        shard = TransactionShard(self.services.transactions.settings)
         for _, batch in self.log.batches:
             for record in records_in(batch):
                 entry = decode_entry(record.key or b"", record.value)
                 assert entry is not None
                 shard.replay(*entry, Moment(self.now, wall_ms()))
-        self.runtime = TransactionRuntime(self.broker, self.log.replica, shard)
+        self.runtime = TxnRuntime(
+            self.services.node,
+            self.services.replicas,
+            self.services.producer_ids,
+            self.services.transactions.markers,
+            self.log.replica,
+            shard,
+        )
         for transaction in shard.prepared():
-            self.runtime.carry_out(transaction)
+            self.runtime.complete(transaction)
 
     def fail_over(self) -> None:
         assert self.runtime is not None
@@ -175,7 +186,7 @@ class TransactionStorm:
         partition.fail_over(kept, max(partition.committed_end - lag, 0))
         partition.is_stalled = False
 
-    def _shard_of(self, name: str) -> TransactionRuntime:
+    def _shard_of(self, name: str) -> TxnRuntime:
         assert self.runtime is not None
         return self.runtime
 
@@ -209,7 +220,9 @@ class TransactionStorm:
             await asyncio.sleep(self._delay())
             if self._is_lost():
                 raise KafkaError(ErrorCode.NETWORK_EXCEPTION)
-            codes: list[int] = await self.broker.transactions.answer(name, identity, partitions, version)
+            codes: list[int] = await self.services.transactions.verify_here(
+                name, identity, partitions, version
+            )
             await asyncio.sleep(self._delay())
         except KafkaError as error:
             return [error.code] * len(partitions)
@@ -222,7 +235,7 @@ class TransactionStorm:
                 raise TimeoutError
             await asyncio.sleep(self._delay())
             answer = await marker_handler.handle(
-                self.broker,
+                self.services,
                 SimpleNamespace(api_version=version),
                 request,  # type: ignore[arg-type]
             )
@@ -242,7 +255,7 @@ class TransactionStorm:
             return None
         arrived_at = self.now
         context: Any = SimpleNamespace(api_version=version)
-        answer = await _HANDLERS[type(request)](self.broker, context, request)
+        answer = await _HANDLERS[type(request)](self.services, context, request)
         self.judge.given(process, request, answer, arrived_at)
         await asyncio.sleep(self._delay())
         return None if self._is_lost() else answer
@@ -267,19 +280,23 @@ class TransactionStorm:
         guard = None
         try:
             if batch.name is not None and batch.is_transactional:
-                caller = Caller.ADDS_BY_USE if version >= 12 else Caller.KNOWS_ABORTABLE
+                support = (
+                    TxnClientSupport.TRANSACTION_VERSION_2
+                    if version >= 12
+                    else TxnClientSupport.ABORTABLE_ERROR
+                )
                 asked = [(replica, batch.header.base_sequence)]
-                (guard,) = await guards_for(self.broker, batch.name, batch.identity, caller, asked)
+                (guard,) = await guards_for(
+                    self.services.node, self.services.transactions, batch.name, batch.identity, support, asked
+                )
                 if isinstance(guard, KafkaError):
-                    raise for_producer(guard, caller)
+                    raise for_producer(guard, support)
                 replica = self.partitions[batch.index].replica
             appended = replica.append(memoryview(batch.data), batch.header, ACKS_ALL, wall_ms(), guard)
         except KafkaError as error:
             return self._acknowledged(batch, error.code)
-        done: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
-        waited = [Waited(replica, replica.epoch, appended.last_offset + 1)]
-        Acknowledgements(self.broker, waited, REQUEST_TIMEOUT_MS, done.set_result)
-        (code,) = await done
+        pending = [PendingAppend(replica, replica.epoch, appended.last_offset + 1)]
+        (code,) = await committed(pending, REQUEST_TIMEOUT_MS)
         return self._acknowledged(batch, code)
 
     def _acknowledged(self, batch: Batch, code: int) -> int | None:

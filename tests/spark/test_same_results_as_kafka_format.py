@@ -13,10 +13,16 @@ from strandline.spark.options import OptionError, read_options
 from strandline.spark.source import BatchReader
 from tests.oracle.fetch import SPARK_KAFKA_JARS
 from tests.oracle.require import require
+from tests.record_times import recent_ms
 
 pytestmark = pytest.mark.oracle
 
-BASE_MS = 1_700_000_000_000
+BASE_MS = recent_ms()
+# How many records the keys and numbers below put into the partitions of the orders.
+IN_PARTITIONS = (58, 57, 85)
+ORDERS = sum(IN_PARTITIONS)
+STAMPED = 5
+SENT_IN_TRANSACTIONS = 20
 
 
 class Data(NamedTuple):
@@ -52,6 +58,7 @@ def data(broker: Any) -> Data:
             producer.begin_transaction()
             for number in range(5):
                 producer.send(made.transactions, b"%d-%d" % (attempt, number), None, number % 2)
+            producer.flush()  # an abort drops records that were not sent yet
             if attempt % 2:
                 producer.abort_transaction()
             else:
@@ -63,40 +70,66 @@ def offsets(topic: str, *numbers: int) -> str:
     return json.dumps({topic: {str(at): number for at, number in enumerate(numbers)}})
 
 
-# Options beside the servers; {name} stands for a topic of the data.
-QUERIES: dict[str, dict[str, str]] = {
-    "several topics, with headers": {"subscribe": "{orders},{stamped}, {empty}", "includeHeaders": "true"},
-    "a pattern that matches in the middle": {"subscribePattern": "orders"},
-    "a pattern in Java's words": {"subscribePattern": r"^\Qsame-\E(?<what>[\p{Lower}]{2,})\p{Alpha}*s$"},
-    "partitions": {"assign": '{"{orders}":[0,2]}'},
-    "a partition that is not there": {"assign": '{"{orders}":[0,7]}'},
-    "offsets": {
-        "subscribe": "{orders}",
-        "startingOffsets": '{"{orders}":{"0":3,"1":-2,"2":20}}',
-        "endingOffsets": '{"{orders}":{"0":10,"1":-1,"2":21}}',
-    },
-    "times": {
-        "subscribe": "{orders}",
-        "startingTimestamp": str(BASE_MS + 50_000),
-        "endingTimestamp": str(BASE_MS + 150_000),
-    },
-    "times by partition": {
-        "subscribe": "{orders}",
-        "startingOffsetsByTimestamp": offsets("{orders}", BASE_MS + 9000, BASE_MS + 50_500, 0),
-        "endingOffsetsByTimestamp": offsets("{orders}", *(BASE_MS + 10**9,) * 3),
-    },
-    "a time that no record has, from the end": {
-        "subscribe": "{orders}",
-        "startingTimestamp": str(BASE_MS + 10**9),
-        "startingOffsetsByTimestampStrategy": "latest",
-    },
-    "many partitions": {"subscribe": "{orders}", "minPartitions": "10"},
-    "everything of transactions": {"subscribe": "{transactions}"},
-    "what was committed, in ranges": {
-        "subscribe": "{transactions}",
-        "kafka.isolation.level": "read_committed",
-        "maxRecordsPerPartition": "3",
-    },
+class Query(NamedTuple):
+    """Options beside the servers, where {name} stands for a topic of the data, and how many rows they must give."""
+
+    rows: int
+    options: dict[str, str]
+
+
+QUERIES: dict[str, Query] = {
+    "several topics, with headers": Query(
+        ORDERS + STAMPED, {"subscribe": "{orders},{stamped}, {empty}", "includeHeaders": "true"}
+    ),
+    "a pattern that matches in the middle": Query(ORDERS, {"subscribePattern": "ame-order"}),
+    "a pattern in Java's words": Query(
+        ORDERS + SENT_IN_TRANSACTIONS,
+        {"subscribePattern": r"^\Qsame-\E(?<what>[\p{Lower}]{2,})\p{Alpha}*s$"},
+    ),
+    "partitions": Query(IN_PARTITIONS[0] + IN_PARTITIONS[2], {"assign": '{"{orders}":[0,2]}'}),
+    "a partition that is not there": Query(IN_PARTITIONS[0], {"assign": '{"{orders}":[0,7]}'}),
+    "offsets": Query(
+        7 + IN_PARTITIONS[1] + 1,
+        {
+            "subscribe": "{orders}",
+            "startingOffsets": '{"{orders}":{"0":3,"1":-2,"2":20}}',
+            "endingOffsets": '{"{orders}":{"0":10,"1":-1,"2":21}}',
+        },
+    ),
+    "times": Query(
+        100,
+        {
+            "subscribe": "{orders}",
+            "startingTimestamp": str(BASE_MS + 50_000),
+            "endingTimestamp": str(BASE_MS + 150_000),
+        },
+    ),
+    "times by partition": Query(
+        183,
+        {
+            "subscribe": "{orders}",
+            "startingOffsetsByTimestamp": offsets("{orders}", BASE_MS + 9000, BASE_MS + 50_500, 0),
+            "endingOffsetsByTimestamp": offsets("{orders}", *(BASE_MS + 10**9,) * 3),
+        },
+    ),
+    "a time that no record has, from the end": Query(
+        0,
+        {
+            "subscribe": "{orders}",
+            "startingTimestamp": str(BASE_MS + 10**9),
+            "startingOffsetsByTimestampStrategy": "latest",
+        },
+    ),
+    "many partitions": Query(ORDERS, {"subscribe": "{orders}", "minPartitions": "10"}),
+    "everything of transactions": Query(SENT_IN_TRANSACTIONS, {"subscribe": "{transactions}"}),
+    "what was committed, in ranges": Query(
+        SENT_IN_TRANSACTIONS // 2,
+        {
+            "subscribe": "{transactions}",
+            "kafka.isolation.level": "read_committed",
+            "maxRecordsPerPartition": "3",
+        },
+    ),
 }
 
 # Options that both formats refuse, and a word that our refusal must contain.
@@ -159,10 +192,13 @@ def contents(df: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", QUERIES)
 def test_both_formats_give_the_same(spark: Any, data: Data, name: str) -> None:
     require(SPARK_KAFKA_JARS)
-    theirs = frame(spark, "kafka", data, QUERIES[name])
-    ours = frame(spark, "strandline", data, QUERIES[name])
+    query = QUERIES[name]
+    theirs = frame(spark, "kafka", data, query.options)
+    ours = frame(spark, "strandline", data, query.options)
     assert ours.schema == theirs.schema
-    assert contents(ours) == contents(theirs)
+    rows = contents(ours)
+    assert len(rows) == query.rows
+    assert rows == contents(theirs)
 
 
 @pytest.mark.parametrize("name", REFUSED)

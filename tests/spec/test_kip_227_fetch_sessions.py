@@ -42,7 +42,7 @@ async def test_without_a_session_epoch_there_is_no_session(world: World) -> None
     client = await three_partitions(world)
     answer = await client.call(fetch((0, 0), session=(0, -1)), VERSION)
     assert (answer.session_id, list(fetched(answer))) == (0, [0])
-    assert len(world.broker.fetch_sessions) == 0
+    assert len(world.broker.services.fetch_sessions) == 0
 
 
 @in_world()
@@ -123,7 +123,7 @@ async def test_epoch_minus_1_ends_a_session(world: World) -> None:
     client = await three_partitions(world)
     session, _ = await begin(client, (0, 0))
     answer = await client.call(fetch((0, 0), session=(session, -1)), VERSION)
-    assert (answer.session_id, len(world.broker.fetch_sessions)) == (0, 0)
+    assert (answer.session_id, len(world.broker.services.fetch_sessions)) == (0, 0)
     answer = await client.call(fetch(session=(session, 1)), VERSION)
     assert answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
@@ -135,7 +135,7 @@ async def test_a_full_request_replaces_the_session_it_names(world: World) -> Non
     answer = await client.call(fetch((1, 0), session=(old, 0)), VERSION)
     assert answer.session_id not in (0, old)
     assert list(fetched(answer)) == [1]
-    assert len(world.broker.fetch_sessions) == 1
+    assert len(world.broker.services.fetch_sessions) == 1
 
 
 @in_world()
@@ -211,4 +211,4 @@ async def test_versions_before_7_know_no_sessions(world: World) -> None:
     client = await three_partitions(world)
     answer = await client.call(fetch((0, 0)), 6)
     assert list(fetched(answer)) == [0]
-    assert len(world.broker.fetch_sessions) == 0
+    assert len(world.broker.services.fetch_sessions) == 0

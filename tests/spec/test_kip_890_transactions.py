@@ -304,7 +304,7 @@ async def test_what_was_prepared_is_carried_out_after_a_restart(world: World) ->
     producer = await begun(world)
     assert await producer.send(0) == ErrorCode.NONE
     runtime = world.broker.transactions.shard_of(NAME)
-    runtime.carry_out = lambda transaction: None  # type: ignore[method-assign]
+    runtime.complete = lambda transaction: None  # type: ignore[method-assign]
     assert await producer.end(True) == ErrorCode.NONE
     assert await state(producer.client) == "PrepareCommit"
     assert await producer.send(1) == ErrorCode.CONCURRENT_TRANSACTIONS

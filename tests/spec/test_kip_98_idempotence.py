@@ -60,12 +60,15 @@ async def test_a_retry_is_stored_once_and_answered_with_its_offset(world: World)
 
 
 @in_world()
-async def test_a_retry_older_than_five_batches_is_out_of_order(world: World) -> None:
+async def test_a_retry_older_than_five_batches_is_a_duplicate(world: World) -> None:
     client = world.connect()
     await create(client)
     producer = await new_producer(client)
     for number in range(7):
         await append(client, sent(producer, number))
+    assert await append_error(client, sent(producer, 1)) == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    await world.restart(clean=True)
+    client = world.connect()
     assert await append_error(client, sent(producer, 1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert await stored(client) == 7
 
@@ -136,7 +139,7 @@ async def test_a_producer_without_state_may_begin_anywhere(world: World) -> None
     producer = await new_producer(client)
     await append(client, sent(producer, 0))
     world.clock.ms += 5000
-    await world.broker.background.expire_producers()
+    await world.broker.maintenance.expire_producers()
     assert await append(client, sent(producer, 41)) == 1
     assert await append_error(client, sent(producer, 43)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 

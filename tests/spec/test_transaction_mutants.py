@@ -13,16 +13,17 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.broker.coordinator import group_runtime
-from strandline.broker.coordinator.group_runtime import ShardRuntime
-from strandline.broker.coordinator.txn_runtime import TransactionRuntime
+from strandline.broker.coordinator.group_runtime import GroupRuntime
+from strandline.broker.coordinator.txn_runtime import TxnRuntime
 from strandline.broker.replication import delayed_produce
-from strandline.broker.replication.delayed_produce import Waited
+from strandline.broker.replication.delayed_produce import PendingAppend
 from strandline.groups.result import Outcome
 from strandline.partition import producers
 from strandline.partition.producers import Producers
 from strandline.transactions import ending, shard
-from strandline.transactions.planned import Identity, Planned
+from strandline.transactions.planned import Identity
 from strandline.transactions.shard import TransactionShard
 from strandline.transactions.transaction import EMPTY, ONGOING, Transaction
 from strandline.wire.record_batch import BatchHeader
@@ -62,7 +63,7 @@ def old_epochs_write(patch: Patch) -> Test:
 
 def duplicates_are_known_by_their_number(patch: Patch) -> Test:
     repeated_batches.duplicates_are_known_by_their_number(patch)
-    return idempotence.test_a_repetition_from_before_the_last_five_is_never_called_written
+    return idempotence.test_after_a_restart_nothing_older_than_the_snapshot_is_called_written
 
 
 def gaps_are_let_in(patch: Patch) -> Test:
@@ -122,7 +123,7 @@ def fenced_producers_go_on(patch: Patch) -> Test:
 def beginners_leave_open_what_they_find(patch: Patch) -> Test:
     original = TransactionShard.plan_init
 
-    def plan_init(self: TransactionShard, name: str, *more: Any) -> Planned:
+    def plan_init(self: TransactionShard, name: str, *more: Any) -> Planned[Any]:
         found = self.transactions.get(name)
         if found is not None and found.state == ONGOING:
             self.transactions[name] = replace(found, state=EMPTY, partitions=())
@@ -135,7 +136,7 @@ def beginners_leave_open_what_they_find(patch: Patch) -> Test:
 def partitions_are_added_to_what_is_decided(patch: Patch) -> Test:
     original = TransactionShard.plan_add
 
-    def plan_add(self: TransactionShard, name: str, *more: Any) -> Planned:
+    def plan_add(self: TransactionShard, name: str, *more: Any) -> Planned[Any]:
         self.transactions[name] = replace(self.transactions[name], state=ONGOING)
         return original(self, name, *more)
 
@@ -171,38 +172,38 @@ def late_producers_are_not_fenced(patch: Patch) -> Test:
 
 
 def markers_come_before_the_decision(patch: Patch) -> Test:
-    original = TransactionRuntime._until_done
+    original = TxnRuntime._until_done
 
-    async def until_done(self: TransactionRuntime, step: Callable[[], Awaitable[None]]) -> bool:
-        return step == self.settled or await original(self, step)
+    async def until_done(self: TxnRuntime, step: Callable[[], Awaitable[None]]) -> bool:
+        return step == self.committed or await original(self, step)
 
-    patch.setattr(TransactionRuntime, "_until_done", until_done)
+    patch.setattr(TxnRuntime, "_until_done", until_done)
     return kip_890.test_markers_and_the_answer_wait_until_the_decision_is_committed
 
 
 def producers_are_told_before_the_decision(patch: Patch) -> Test:
-    async def settled(self: TransactionRuntime) -> None:
+    async def committed(self: TxnRuntime) -> None:
         pass
 
-    patch.setattr(TransactionRuntime, "settled", settled)
+    patch.setattr(TxnRuntime, "committed", committed)
     return kip_890.test_markers_and_the_answer_wait_until_the_decision_is_committed
 
 
 def members_are_told_what_may_be_taken_back(patch: Patch) -> Test:
-    def give_at_once(self: ShardRuntime, outcome: Outcome) -> None:
-        group_runtime._give(outcome.answers)
+    def respond_at_once(self: GroupRuntime, outcome: Outcome) -> None:
+        group_runtime._respond(outcome.answers)
 
-    patch.setattr(ShardRuntime, "_give_when_settled", give_at_once)
+    patch.setattr(GroupRuntime, "_respond_when_settled", respond_at_once)
     return group_coordinator.test_an_answer_that_rests_on_what_is_not_committed_waits_for_it
 
 
 def appends_are_acknowledged_at_once(patch: Patch) -> Test:
-    original = delayed_produce.outcome_of
+    original = delayed_produce.error_of
 
-    def outcome_of(waited: Waited) -> int:
-        return original(waited) or ErrorCode.NONE
+    def error_of(pending: PendingAppend) -> int:
+        return original(pending) or ErrorCode.NONE
 
-    patch.setattr(delayed_produce, "outcome_of", outcome_of)
+    patch.setattr(delayed_produce, "error_of", error_of)
     return produce.test_acks_all_is_answered_when_the_high_watermark_has_passed
 
 

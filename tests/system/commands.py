@@ -20,13 +20,20 @@ SECONDS_MAX = 60.0
 class Command:
     """A running command, whose output is collected while it runs."""
 
-    def __init__(self, arguments: Sequence[str], prefix: Sequence[str] = (), cwd: Path | None = None) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        prefix: Sequence[str] = (),
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self._process = subprocess.Popen(
             [*prefix, sys.executable, "-m", "strandline.cli.main", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=cwd,
+            env={**os.environ, **(env or {})},
             start_new_session=True,
         )
         self.out: list[str] = []
@@ -37,6 +44,10 @@ class Command:
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @staticmethod
     def _collect(stream: object, into: list[str]) -> None:
@@ -81,8 +92,14 @@ class Command:
 
 
 @contextmanager
-def command(*arguments: str, prefix: Sequence[str] = (), cwd: Path | None = None) -> Iterator[Command]:
-    running = Command(arguments, prefix, cwd)
+def command(
+    *arguments: str,
+    prefix: Sequence[str] = (),
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Iterator[Command]:
+    """`env` comes on top of this process's environment."""
+    running = Command(arguments, prefix, cwd, env)
     try:
         yield running
     finally:

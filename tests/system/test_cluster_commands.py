@@ -112,18 +112,6 @@ def test_a_node_that_is_not_there_and_a_cluster_that_does_not_answer_are_told(
     assert "see whether the brokers are up" in silent.err[0]
 
 
-def test_a_directory_keeps_its_number_of_nodes(tmp_path: Path) -> None:
-    for number in (1, 2, 3):
-        path = tmp_path / f"node-{number}"
-        path.mkdir()
-        (path / "meta.properties").write_text(
-            f"version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id={number}\n"
-        )
-    with command("up", "--nodes", "5", "--port", "0", "--data", str(tmp_path)) as refused:
-        assert refused.wait() == 2
-    assert "holds a cluster of 3 nodes, not of 5" in "\n".join(refused.err)
-
-
 def test_format_gives_every_directory_the_same_cluster_once(tmp_path: Path) -> None:
     config = tmp_path / "server.properties"
     config.write_text(THREE_NODES.format(node_id=1, port=19191, directory=tmp_path))

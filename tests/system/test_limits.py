@@ -19,6 +19,7 @@ from strandline.wire.headers import RequestHeader, request_header_version
 from strandline.wire.schema import Request
 from tests.batches import batch
 from tests.compat.wire import WireClient
+from tests.record_times import recent_ms
 from tests.system.test_full_disk import append, create
 from tests.unit.broker.requests import fetch, produce
 
@@ -113,7 +114,7 @@ def test_request_of_the_largest_size_is_taken_and_a_larger_one_closes(strict: Br
 
 def test_large_requests_wait_until_there_is_memory_for_them(strict: BrokerProcess) -> None:
     """The first never ends, so the second is not read; a small one of a third client is."""
-    whole = frame(produce(batch(1, size=300_000), topic="large"), 9)
+    whole = frame(produce(batch(1, size=300_000, timestamp=recent_ms()), topic="large"), 9)
     with connected(strict) as first, connected(strict) as second, connected(strict) as third:
         first.sendall(whole[:200_000])
         assert answers(third), "so the broker has seen how much the first will be"

@@ -54,7 +54,7 @@ def test_two_hundred_members_with_rolling_restarts_settle(tmp_path: Path) -> Non
             for number in range(wave * 10, wave * 10 + 10):
                 await crowd.restart(number)
         settled_s = await crowd.settle()
-        counters = broker.counters
+        counters = broker.node.counters
         assert counters.get(BEGUN) == counters.get(COMPLETED) > 0
         assert counters.get(TOTAL_MS) >= counters.get(LONGEST_MS) > 0
         mean_ms = counters.get(TOTAL_MS) / counters.get(COMPLETED)
@@ -74,7 +74,7 @@ async def rolled(bootstrap: str, broker: Broker, *, static: bool, cooperative: b
     crowd = Crowd(bootstrap, 100, static=static, cooperative=cooperative)
     await crowd.start(range(50))
     await crowd.settle()
-    before = broker.counters.get(COMPLETED)
+    before = broker.node.counters.get(COMPLETED)
     for member in crowd.members.values():
         member.idle_s = 0.0
     for number in range(10):
@@ -83,7 +83,7 @@ async def rolled(bootstrap: str, broker: Broker, *, static: bool, cooperative: b
     for _ in range(3):
         await asyncio.sleep(0.1)
         await crowd.settle()
-    found = broker.counters.get(COMPLETED) - before, crowd.idle_s
+    found = broker.node.counters.get(COMPLETED) - before, crowd.idle_s
     await end(crowd)
     return found
 

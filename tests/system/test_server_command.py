@@ -92,7 +92,7 @@ def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
         bootstrap_of(first)
         with command("server", "--config", config) as second:
             assert second.wait() == 2
-            assert "in use by another process" in " ".join(second.err)
+            assert f"in use by process {first.pid}; stop it" in " ".join(second.err)
         assert metadata(bootstrap_of(first)).brokers
         first.kill()
     with command("server", "--config", config) as third:
@@ -132,6 +132,7 @@ def test_a_port_that_is_taken_stops_with_a_sentence(tmp_path: Path) -> None:
             assert f"127.0.0.1:{port}: Address already in use" in complaint
             assert "--port 0" in complaint
             assert "Traceback" not in complaint
+    assert not (tmp_path / "data").exists(), "a refused start formats nothing"
 
 
 def test_a_broker_of_another_cluster_says_what_to_do(tmp_path: Path) -> None:

@@ -119,14 +119,16 @@ import os, sys
 from pathlib import Path
 from strandline.testing import Cluster
 
-node = Cluster(Path(sys.argv[1]), 3, {}).node(1)
+cluster = Cluster(Path(sys.argv[1]), 3, {})
+cluster.prepare()
+node = cluster.node(1)
 node.launch()
 print(node.pid, flush=True)
 os._exit(0)
 """
     command = [sys.executable, "-c", script, str(tmp_path)]
     pid = int(subprocess.check_output(command, text=True, timeout=60, stderr=subprocess.DEVNULL))
-    log = tmp_path / "node-1.stderr"
+    log = tmp_path / "nodes" / "1.stderr"
     try:
         wait_until(lambda: log.exists() and "stopped before it was ready" in log.read_text(), 90)
     except TimeoutError:

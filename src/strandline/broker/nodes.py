@@ -1,23 +1,26 @@
-"""Connections to other nodes: one to each, made when needed, made again when lost."""
+"""Clients of other nodes: one connection to each, made when needed, made again when lost."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Hashable
+from typing import Any, Final, Generic, TypeVar
 
 from strandline.base.waiting import within
+from strandline.broker.node_context import NodeContext
+from strandline.controller.image import ClusterImage
 from strandline.ports.network import Network
 from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
+from strandline.wire.records.metadata import BrokerEndpoint
 from strandline.wire.schema import Request
 
 CONNECT_SECONDS_MAX: Final = 3.0
 _AGAIN_S: Final = 0.005
 
 
-class Peer:
-    """One other node. Requests are sent in order on one connection."""
+class NodeClient:
+    """A client of one other node. Requests are sent in order on one connection."""
 
     def __init__(self, network: Network, client_id: str, host: str, port: int) -> None:
         self._network = network
@@ -34,20 +37,20 @@ class Peer:
         channel = self._channel
         if channel is None or not channel.is_open:
             channel = await self._open()
-        answer = channel.request(message, version)
+        response = channel.request(message, version)
         # A timer of its own: `within` costs as much as the request.
-        timer = asyncio.get_running_loop().call_later(seconds, _give_up, answer)
+        timer = asyncio.get_running_loop().call_later(seconds, _time_out, response)
         try:
-            return await answer
+            return await response
         except TimeoutError:
-            # Nothing behind this request would be answered either: the next one tries a new connection.
+            # Nothing after this request would be responded to either: the next one tries a new connection.
             channel.close()
             raise
         finally:
             timer.cancel()
 
     def nudge(self) -> None:
-        """Ends a long poll that waits at the other side: it answers what waits when ApiVersions comes."""
+        """Ends a long poll that waits at the other side: see rule 2 of `server.connection`."""
         if self._channel is not None and self._channel.is_open:
             self._channel.request(ApiVersionsRequest(), 0).add_done_callback(_ignore)
 
@@ -83,7 +86,7 @@ class Peer:
                 self.on_lost()
 
     def close(self) -> None:
-        """For good: whoever has a new address for the node makes a new peer."""
+        """Closes the connection for good: a node with a new address gets a new client."""
         self._is_closed = True
         self.on_lost = None
         if self._channel is not None:
@@ -91,14 +94,73 @@ class Peer:
             self._channel = None
 
 
-def _give_up(answer: asyncio.Future[Any]) -> None:
-    if not answer.done():
-        answer.set_exception(TimeoutError())
+def _time_out(response: asyncio.Future[Any]) -> None:
+    if not response.done():
+        response.set_exception(TimeoutError())
 
 
-def _ignore(answer: asyncio.Future[Any]) -> None:
-    if not answer.cancelled():
-        answer.exception()
+def _ignore(response: asyncio.Future[Any]) -> None:
+    if not response.cancelled():
+        response.exception()
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+class NodeClients(Generic[K]):
+    """Clients of other nodes by a key of the caller's choice. A node whose address has changed gets a new client."""
+
+    def __init__(self, network: Network, client_id: str) -> None:
+        self._network = network
+        self._client_id = client_id
+        self._clients: dict[K, NodeClient] = {}
+
+    def at(self, key: K, host: str, port: int) -> NodeClient:
+        """The client for this key at this address."""
+        client = self._clients.get(key)
+        if client is not None and (client.host, client.port) == (host, port):
+            return client
+        self.close(key)
+        client = self._clients[key] = NodeClient(self._network, self._client_id, host, port)
+        return client
+
+    def known(self) -> list[K]:
+        return list(self._clients)
+
+    def close(self, key: K) -> None:
+        client = self._clients.pop(key, None)
+        if client is not None:
+            client.close()
+
+    def close_all(self) -> None:
+        for key in self.known():
+            self.close(key)
+
+
+class BrokerClients:
+    """Clients of the other brokers, on the listener that brokers speak to each other on."""
+
+    def __init__(self, node: NodeContext, purpose: str) -> None:
+        self._image = node.image
+        self._listener = node.config.inter_broker_listener_name
+        self._clients: NodeClients[int] = NodeClients(node.network, f"{purpose}-{node.node_id}")
+
+    async def call(self, node_id: int, request: Request, version: int, seconds: float) -> Any:
+        """The response; ChannelClosed, OSError or TimeoutError if there is none."""
+        endpoint = inter_broker_endpoint(self._image, node_id, self._listener)
+        return await self._clients.at(node_id, endpoint.host, endpoint.port).call(request, version, seconds)
+
+    def close(self) -> None:
+        self._clients.close_all()
+
+
+def inter_broker_endpoint(image: ClusterImage, node_id: int, listener: str) -> BrokerEndpoint:
+    """The address of a broker on this listener; raises ConnectionError if it has none."""
+    state = image.brokers.get(node_id)
+    endpoint = None if state is None else state.endpoint(listener)
+    if endpoint is None:
+        raise ConnectionError(f"broker {node_id} has no address")
+    return endpoint
 
 
 async def is_gone(network: Network, host: str, port: int, seconds: float) -> bool:

@@ -35,11 +35,13 @@ def up_cluster(options: argparse.Namespace) -> int:
         return fail(
             "--host: nodes of `up --nodes` listen on 127.0.0.1; for other addresses run `server` on each"
         )
-    home = Path(tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data)
+    # An absolute path: a node's settings name it, and may be used from elsewhere.
+    home = Path(
+        tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else os.path.abspath(options.data)
+    )
     try:
-        settings = given_settings(options.set)
-        home.mkdir(parents=True, exist_ok=True)
-        cluster = Cluster(home, options.nodes, settings, first_port=options.port)
+        cluster = Cluster(home, options.nodes, _settings(options), first_port=options.port)
+        cluster.prepare()
         _run(cluster, options)
     except OSError as error:
         return fail(f"the cluster cannot run: {reason(error)}")
@@ -49,6 +51,17 @@ def up_cluster(options: argparse.Namespace) -> int:
         if options.ephemeral:
             shutil.rmtree(home, ignore_errors=True)
     return 0
+
+
+def _settings(options: argparse.Namespace) -> dict[str, str]:
+    """Those of `--set`, for every node; ValueError for one that only one node can have."""
+    settings = given_settings(options.set)
+    for key in ("log.dirs", "log.dir", "metadata.log.dir"):
+        if key in settings:
+            raise ValueError(
+                f"--set {key}: each node of `up --nodes` has a directory of its own below --data"
+            )
+    return settings
 
 
 def _run(cluster: Cluster, options: argparse.Namespace) -> None:
@@ -95,7 +108,7 @@ def _wait_until_in_sync(admin: Admin, asked: threading.Event) -> bool:
 
 
 def _greeting(cluster: Cluster, options: argparse.Namespace, seconds: float, is_full: bool) -> str:
-    where = f"{cluster.home} (gone when this ends)" if options.ephemeral else os.path.abspath(cluster.home)
+    where = f"{cluster.home} (gone when this ends)" if options.ephemeral else str(cluster.home)
     state = "every replica is in sync" if is_full else "NOT every replica is in sync yet"
     return (
         f"Strandline is ready: {len(cluster.nodes)} nodes after {seconds:.1f} s, {state}.\n"

@@ -10,7 +10,7 @@ from strandline.broker.metadata.raft_bootstrap import initial_voter
 from strandline.cli.serving import fail, read_settings
 from strandline.config import BrokerConfig, InvalidConfig
 from strandline.config.addresses import parse_voter
-from strandline.node import launcher
+from strandline.node import directories, launcher
 from strandline.node.config_providers import broker_config
 from strandline.node.disk import RealDisk
 from strandline.node.random import RealRandom
@@ -32,27 +32,28 @@ def format_node(options: argparse.Namespace) -> int:
         voters = _first_voters(options, config)
     except ValueError as error:
         return fail(str(error))
-    directories = launcher.directories_of(config)
+    paths = directories.directories_of(config)
     try:
-        done = [path for path in directories if is_formatted(RealDisk(), path)]
+        directories.check_directories(config)
+        done = [path for path in paths if is_formatted(RealDisk(), path)]
     except UnusableDirectory as error:
         return fail(str(error))
     for path in done:
-        present = launcher.cluster_id_of(path)
+        present = directories.cluster_id_of(path)
         if not options.ignore_formatted:
             return fail(f"{path} is formatted, for cluster {present}; --ignore-formatted leaves it as it is")
         if options.cluster_id is not None and present != options.cluster_id:
             return fail(f"{path} belongs to cluster {present}, not to {options.cluster_id}")
         cluster_id = present
     try:
-        launcher.format_if_empty(
+        directories.format_if_empty(
             config, launcher.stderr_events(node=config.node_id, level="warn"), cluster_id, voters
         )
     except UnusableDirectory as error:
         return fail(str(error))
     except OSError as error:
         return fail(f"{error.filename or config.log_dirs[0]} cannot be formatted: {error.strerror}")
-    formatted = [path for path in directories if path not in done]
+    formatted = [path for path in paths if path not in done]
     if options.json:
         print(json.dumps({"cluster_id": cluster_id, "node_id": config.node_id, "formatted": formatted}))
         return 0

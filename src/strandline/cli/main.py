@@ -33,22 +33,7 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     up = commands.add_parser("up", help="start a broker on this machine and stay", formatter_class=Formatter)
-    up.add_argument(
-        "--port", type=_port, default=9092, help="port to listen on; 0 takes a free one (default: 9092)"
-    )
-    up.add_argument(
-        "--host", default="localhost", help="address to listen on and advertise (default: localhost)"
-    )
-    up.add_argument("--data", default="./strandline-data", help="data directory (default: ./strandline-data)")
-    up.add_argument(
-        "--nodes", type=_nodes, default=1, metavar="N", help="a cluster of N processes (default: one broker)"
-    )
-    up.add_argument(
-        "--ephemeral", action="store_true", help="keep data in a temporary directory, gone at the end"
-    )
-    up.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="any broker setting, by Kafka's name"
-    )
+    _add_up_options(up)
     _add_log_options(up)
 
     server = commands.add_parser(
@@ -93,6 +78,30 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
     more |= dlq.add_commands(commands, Formatter) | sim.add_commands(commands, Formatter)
     more |= pipeline.add_commands(commands, Formatter)
     return parser, {"up": up, "server": server, "format": format_, "docs": docs, **more}
+
+
+def _add_up_options(up: argparse.ArgumentParser) -> None:
+    up.add_argument(
+        "--port", type=_port, default=9092, help="port to listen on; 0 takes a free one (default: 9092)"
+    )
+    up.add_argument(
+        "--host", default="localhost", help="address to listen on and advertise (default: localhost)"
+    )
+    place = up.add_mutually_exclusive_group()
+    place.add_argument(
+        "--data",
+        default="./strandline-data",
+        help="data directory, of one broker or of one cluster (default: ./strandline-data)",
+    )
+    place.add_argument(
+        "--ephemeral", action="store_true", help="keep data in a temporary directory, gone at the end"
+    )
+    up.add_argument(
+        "--nodes", type=_nodes, default=1, metavar="N", help="a cluster of N processes (default: one broker)"
+    )
+    up.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="any broker setting, by Kafka's name"
+    )
 
 
 def _add_log_options(parser: argparse.ArgumentParser) -> None:

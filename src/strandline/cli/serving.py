@@ -28,12 +28,14 @@ def up(options: argparse.Namespace) -> int:
     except ValueError as error:
         return fail(str(error))
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
-    settings = launcher.embedded_settings(port=options.port, data=data, host=options.host, given=given)
-    if "offsets.topic.replication.factor" not in given:
-        del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
-    notes = launcher.fit_to_nodes(settings, nodes=1)
     try:
+        settings = launcher.embedded_settings(port=options.port, data=data, host=options.host, given=given)
+        if "offsets.topic.replication.factor" not in given:
+            del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
+        notes = launcher.fit_to_nodes(settings, nodes=1)
         return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral, notes))
+    except UnusableDirectory as error:
+        return fail(str(error))
     finally:
         if options.ephemeral:
             shutil.rmtree(data, ignore_errors=True)
@@ -93,8 +95,7 @@ def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: obje
     except (UnusableDirectory, CannotJoin, InvalidConfig) as error:
         return fail(str(error))
     except OSError as error:
-        advice = _PORT_IN_USE if error.errno == errno.EADDRINUSE else ""
-        return fail(f"the node cannot start: {reason(error)}{advice}")
+        return fail(f"the node cannot start: {reason(error)}")
     return 0
 
 
@@ -118,9 +119,11 @@ def _say_ready(node: RunningNode) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Without the number, and with the file where there is one."""
+    """Without the number, with the file where there is one, and with advice for a port that is taken."""
     if error.strerror is None:
         return str(error)
+    if error.errno == errno.EADDRINUSE:
+        return error.strerror + _PORT_IN_USE
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 

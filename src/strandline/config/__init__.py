@@ -25,7 +25,7 @@ from strandline.config.broker_config import BrokerConfig, ConfigWarning
 from strandline.config.describe import ConfigEntry, ConfigSynonym
 from strandline.config.dynamic import DynamicConfigs
 from strandline.config.listeners import Listener
-from strandline.config.properties import MalformedProperties, Property, parse_properties
+from strandline.config.properties import MalformedProperties, Property, parse_properties, render_properties
 from strandline.config.topic_config import TopicConfig
 from strandline.config.values import InvalidConfig
 
@@ -51,6 +51,7 @@ __all__ = [
     "keep_broker_replacement",
     "misdirected",
     "parse_properties",
+    "render_properties",
     "replace_broker",
     "replace_group",
     "replace_topic",

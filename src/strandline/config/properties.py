@@ -8,10 +8,12 @@ other character the backslash only takes away that character's special meaning.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED = {character: f"\\{letter}" for letter, character in _ESCAPES.items()} | {"\\": "\\\\"}
 
 
 class Property(NamedTuple):
@@ -33,6 +35,28 @@ def parse_properties(text: str) -> list[Property]:
         found.pop(name, None)
         found[name] = Property(name, _unescape(value, line), line)
     return list(found.values())
+
+
+def render_properties(settings: Mapping[str, str]) -> str:
+    """A text in ASCII from which `parse_properties`, and Java, read the same settings; ValueError if there is none."""
+    return "".join(f"{_escape(key, '=: #!')}={_escape(value, '')}\n" for key, value in settings.items())
+
+
+def _escape(text: str, special: str) -> str:
+    escaped = "".join(_escape_character(character, special) for character in text)
+    # Blanks in front of a value do not count.
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def _escape_character(character: str, special: str) -> str:
+    if character in special:
+        return f"\\{character}"
+    if " " <= character <= "~" and character != "\\":
+        return character
+    if character in _ESCAPED:
+        return _ESCAPED[character]
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:

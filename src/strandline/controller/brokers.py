@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.controller.image import (
     NO_LEADER,
     UNASSIGNED,
@@ -21,7 +22,6 @@ from strandline.controller.image import (
     TopicState,
 )
 from strandline.controller.partitions import ONLINE, UNCLEAN, PartitionChange
-from strandline.controller.plans import Planned
 from strandline.wire.api.k70_controller_registration import ControllerRegistrationRequest
 from strandline.wire.records.metadata import (
     BrokerEndpoint,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.config import (
     Altered,
     ConfigChange,
@@ -22,7 +23,6 @@ from strandline.config import (
 from strandline.controller.features import MIN_IN_SYNC_KEY, uses_eligible_leaders
 from strandline.controller.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, ClusterImage
 from strandline.controller.observers import OBSERVERS, check_observers
-from strandline.controller.plans import Planned
 from strandline.wire.api.k33_alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.config import DynamicConfigs, Refused, create_topic
 from strandline.controller import (
     brokers,
@@ -24,7 +25,6 @@ from strandline.controller import (
 )
 from strandline.controller.brokers import Registration, TopicRules
 from strandline.controller.image import ClusterImage
-from strandline.controller.plans import Planned
 from strandline.controller.producer_ids import ProducerIdBlock
 from strandline.ports.random import Random
 from strandline.wire.api.k19_create_topics import (

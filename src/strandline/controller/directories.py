@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.controller.brokers import (
     TopicRules,
     can_lead,
@@ -27,7 +28,6 @@ from strandline.controller.brokers import (
 )
 from strandline.controller.image import LOST, ClusterImage, PartitionState, TopicState
 from strandline.controller.partitions import PartitionChange
-from strandline.controller.plans import Planned
 from strandline.wire.api.k73_assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,

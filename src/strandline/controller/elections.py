@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.controller.brokers import TopicRules, candidates
 from strandline.controller.image import NO_LEADER, ClusterImage, TopicState
 from strandline.controller.partitions import PREFERRED, UNCLEAN, PartitionChange
-from strandline.controller.plans import Planned
 from strandline.wire.api.k43_elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.controller.image import BROKER_RESOURCE, ClusterImage
-from strandline.controller.plans import Planned
 from strandline.wire.api.k57_update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,

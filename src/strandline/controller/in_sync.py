@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.controller.brokers import TopicRules, can_lead, candidates, check_epoch
 from strandline.controller.image import NO_LEADER_CHANGE, ClusterImage, PartitionState
 from strandline.controller.partitions import RECOVERING, PartitionChange
-from strandline.controller.plans import Planned
 from strandline.wire.api.k56_alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from strandline.base.planned import Planned
 from strandline.controller.image import ClusterImage
-from strandline.controller.plans import Planned
 from strandline.wire.records.metadata import ProducerIdsRecord
 
 BLOCK_SIZE: Final = 1000

@@ -8,10 +8,10 @@ all that are not in that one go, and again not before those that are added are i
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.controller.brokers import TopicRules, candidates
 from strandline.controller.image import ClusterImage, PartitionState, TopicState
 from strandline.controller.partitions import ONLINE, UNCLEAN, PartitionChange
-from strandline.controller.plans import Planned
 from strandline.wire.api.k45_alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,

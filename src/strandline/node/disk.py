@@ -7,10 +7,20 @@ import fcntl
 import mmap
 import os
 import shutil
+import struct
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 from strandline.base.buffers import Buffer
+
+# The C structure `flock`, which F_GETLK reads and fills in.
+_IS_DARWIN: Final = sys.platform == "darwin"
+_FLOCK: Final = struct.Struct("@qqihh" if _IS_DARWIN else "@hhqqi4x")
+# Lock files of this process, by descriptor. They are not opened twice: closing any descriptor of a file would release
+# the lock of the kind that Apache Kafka takes.
+_locked: Final[dict[int, str]] = {}
 
 
 class RealFile:
@@ -150,6 +160,9 @@ class RealDisk:
         return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize
 
     def lock(self, path: str) -> bool:
+        real_path = os.path.realpath(path)
+        if real_path in _locked.values():
+            return False
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # against another node of this process, too
@@ -158,9 +171,40 @@ class RealDisk:
             os.close(fd)
             return False
         self._locks[path] = fd
+        _locked[fd] = real_path
         return True
+
+    def lock_holder(self, path: str) -> int | None:
+        if os.path.realpath(path) in _locked.values():
+            return os.getpid()
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:  # there is no lock file, or it cannot be read, and then nobody can take it
+            return None
+        try:
+            return _holder(fcntl.fcntl(fd, fcntl.F_GETLK, _conflicting_lock()))
+        finally:
+            os.close(fd)
 
     def unlock(self, path: str) -> None:
         fd = self._locks.pop(path)
+        del _locked[fd]
         fcntl.flock(fd, fcntl.LOCK_UN)  # closing alone leaves it to a child that was forked meanwhile
         os.close(fd)
+
+
+def _conflicting_lock() -> bytes:
+    """A request for the lock of a whole file."""
+    kind, whence, start, length = fcntl.F_WRLCK, os.SEEK_SET, 0, 0
+    if _IS_DARWIN:
+        return _FLOCK.pack(start, length, 0, kind, whence)
+    return _FLOCK.pack(kind, whence, start, length, 0)
+
+
+def _holder(found: bytes) -> int | None:
+    """The process whose lock stands in the way, as F_GETLK says; 0 for one of another container."""
+    if _IS_DARWIN:
+        _, _, process_id, kind, _ = _FLOCK.unpack(found)
+    else:
+        kind, _, _, _, process_id = _FLOCK.unpack(found)
+    return None if kind == fcntl.F_UNLCK else max(0, process_id)

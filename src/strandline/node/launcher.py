@@ -9,31 +9,22 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from strandline.base.ids import uuid_text
 from strandline.broker.broker import Broker, Ports
-from strandline.broker.metadata.raft_bootstrap import (
-    bootstrap_file,
-    has_others,
-    metadata_directory,
-    quorum_file,
-)
 from strandline.config import BrokerConfig
 from strandline.config.startup_checks import check_security
 from strandline.node.clock import RealClock
+from strandline.node.directories import (
+    check_directories,
+    format_if_empty,
+    only_log_directory,
+    unformatted_directories,
+)
 from strandline.node.disk import RealDisk
-from strandline.node.network import BACKLOG, TcpNetwork
+from strandline.node.network import BACKLOG, TcpNetwork, check_address
 from strandline.node.process import RealProcess, raise_open_file_limit, stop_signals
 from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
 from strandline.ports.process import Process
-from strandline.quorum.voters import VoterSet
-from strandline.storage import checkpoints, names
-from strandline.storage.directory import (
-    UnusableDirectory,
-    format_directory,
-    is_formatted,
-    is_unformatted,
-)
 from strandline.telemetry.events import Events
 
 # Of the internal topics, in Kafka.
@@ -48,7 +39,10 @@ _PARENT_CHECK_SECONDS = 0.5
 def embedded_settings(
     *, port: int, data: str, host: str = "localhost", given: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """What `strandline up` runs with: one node in both roles, reachable from this machine; `given` comes on top."""
+    """What `strandline up` runs with: one node in both roles, reachable from this machine; `given` comes on top.
+
+    Raises UnusableDirectory for a path that the settings cannot name.
+    """
     given = given or {}
     # By either of its names: the only voter is this node, whatever its number.
     node_id = given.get("node.id") or given.get("broker.id") or "1"
@@ -60,7 +54,7 @@ def embedded_settings(
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": f"{node_id}@{host}:1",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "log.dirs": data,
+        "log.dirs": only_log_directory(data),
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
@@ -80,52 +74,6 @@ def fit_to_nodes(settings: dict[str, str], nodes: int) -> list[str]:
                 f"{key} is {nodes}, not {wanted}: there {'is one node' if nodes == 1 else f'are {nodes} nodes'}"
             )
     return said
-
-
-def directories_of(config: BrokerConfig) -> tuple[str, ...]:
-    """Every directory that has to be formatted: that of the metadata log may be one of its own."""
-    return tuple(dict.fromkeys((*config.log_dirs, metadata_directory(config))))
-
-
-def format_if_empty(
-    config: BrokerConfig, events: Events, cluster_id: str | None = None, voters: VoterSet | None = None
-) -> None:
-    """Formats the directories that have never been used.
-
-    With `voters` the cluster begins with them in its metadata log; this node's metadata directory gets the id that the
-    set gives it, if it is one of them.
-    """
-    disk, random, clock = RealDisk(), RealRandom(), RealClock()
-    directories = directories_of(config)
-    missing = [path for path in directories if not is_formatted(disk, path)]
-    if not missing:
-        return
-    if len(missing) < len(directories):
-        present = next(path for path in directories if path not in missing)
-        cluster_id = cluster_id_of(present)
-    identity = cluster_id or uuid_text(random.uuid())
-    first = metadata_directory(config)
-    for path in missing:
-        if os.path.isdir(path) and any(name.endswith("-0") for name in os.listdir(path)):
-            raise UnusableDirectory(f"{path} has partitions but no meta.properties; it is not formatted over")
-        directory_id = random.uuid()
-        if voters is not None and path == first:
-            # Before meta.properties: a directory that is formatted has its voters.
-            name, contents = quorum_file(clock.wall_ms(), voters)
-            disk.make_directory(os.path.dirname(f"{path}/{name}"))
-            disk.write_whole(f"{path}/{name}", contents)
-            own = voters.by_id(config.node_id)
-            directory_id = directory_id if own is None else own.key.directory_id
-        format_directory(disk, path, cluster_id=identity, node_id=config.node_id, directory_id=directory_id)
-        events.info("formatted", directory=path, cluster=identity)
-    name, contents = bootstrap_file(clock.wall_ms())
-    if not disk.exists(f"{first}/{name}"):
-        disk.write_whole(f"{first}/{name}", contents)
-
-
-def cluster_id_of(path: str) -> str:
-    """Which cluster a formatted directory belongs to."""
-    return checkpoints.parse_properties(RealDisk().read(f"{path}/{names.META_PROPERTIES}"))["cluster.id"]
 
 
 def _network(config: BrokerConfig) -> TcpNetwork:
@@ -169,31 +117,20 @@ class RunningNode:
 
     async def start(self) -> None:
         try:
-            self._prepare_directories()
+            await self._prepare_directories()
             await self.broker.start()
         except BaseException:
             self._workers.close()
             raise
 
-    def _prepare_directories(self) -> None:
-        """Formats them if they are new and this node is alone; raises UnusableDirectory if somebody has to decide."""
-        directories = directories_of(self._config)
-        missing = [path for path in directories if is_unformatted(RealDisk(), path)]
-        if missing and len(missing) < len(directories):
-            # What looks new may be a disk that is not mounted: to begin anew there would hide what it has.
-            raise UnusableDirectory(
-                f"{missing[0]} is not formatted, and others of this node are. If its disk is not mounted, mount it; "
-                "if it is new, run `strandline format --ignore-formatted --config FILE`"
-            )
-        if missing and not has_others(self._config) and self._config.is_controller:
-            format_if_empty(self._config, self._events)
-        elif missing:
-            # Only a node that is alone can choose its cluster's id.
-            raise UnusableDirectory(
-                f"{missing[0]} is not formatted. Run `strandline format --config FILE --cluster-id ID` once on "
-                "each node of the cluster, with the same id; a controller without controller.quorum.voters "
-                "also needs --standalone, --initial-controllers or --no-initial-controllers"
-            )
+    async def _prepare_directories(self) -> None:
+        """Formats them if they are new and this node is alone, once nothing else can refuse the start."""
+        config = self._config
+        check_directories(config)
+        if unformatted_directories(config):
+            for listener in config.broker_listeners if config.is_broker else config.controller_listeners:
+                await check_address(listener.host, listener.port)
+            format_if_empty(config, self._events)
 
     @property
     def bootstrap(self) -> str:

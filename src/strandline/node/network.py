@@ -263,6 +263,28 @@ def _bind(addresses: list[Address], port: int) -> list[socket.socket]:
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
+async def _bound(host: str, port: int) -> list[socket.socket]:
+    """Sockets on every address that a host stands for; OSError names the host and the port."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        usable = [address for address in found if _is_usable(address[0])]
+        if not usable:
+            raise OSError(errno.EADDRNOTAVAIL, "this machine has no IPv6, and there is no other address")
+        return _bind(cast(list[Address], usable), port)
+    except OSError as error:
+        raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from error
+    except ValueError as error:
+        raise _no_address(host, port, error) from error
+
+
+async def check_address(host: str, port: int) -> None:
+    """Raises the OSError that `TcpNetwork.listen` would raise now: the port is taken, or the host is unknown."""
+    for sock in await _bound(host, port):
+        sock.close()
+
+
 class TcpNetwork:
     def __init__(
         self,
@@ -289,18 +311,7 @@ class TcpNetwork:
 
     async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> TcpListener:
         loop = asyncio.get_running_loop()
-        try:
-            found = await loop.getaddrinfo(
-                host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )
-            usable = [address for address in found if _is_usable(address[0])]
-            if not usable:
-                raise OSError(errno.EADDRNOTAVAIL, "this machine has no IPv6, and there is no other address")
-            bound = _bind(cast(list[Address], usable), port)
-        except OSError as error:
-            raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from error
-        except ValueError as error:
-            raise _no_address(host, port, error) from error
+        bound = await _bound(host, port)
         for sock in bound:
             # Whoever is accepted inherits it. To send, a small one is faster, too: what is read is in the caches still.
             for option, size in self._buffers:

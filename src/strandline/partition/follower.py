@@ -21,7 +21,7 @@ class Follower:
         self.epoch = epoch
         self.high_watermark = high_watermark
 
-    def told(self, leader_high_watermark: int, end_offset: int) -> bool:
+    def leader_high_watermark_advanced(self, leader_high_watermark: int, end_offset: int) -> bool:
         """The leader's high watermark came with an answer; whether one's own advanced."""
         known = min(leader_high_watermark, end_offset)
         if known <= self.high_watermark:

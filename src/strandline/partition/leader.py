@@ -208,12 +208,12 @@ class Leader:
         if keeps_up and is_alive and replica not in self.observers and replica not in self._waited_for:
             self._waited_for += (replica,)
 
-    def wait_no_longer(self, gone: Callable[[int], bool], min_in_sync: int) -> bool:
+    def remove_lagging(self, is_gone: Callable[[int], bool], min_in_sync: int) -> bool:
         """For whoever is gone; whether the high watermark advanced."""
-        self._waited_for = tuple(replica for replica in self._waited_for if not gone(replica))
+        self._waited_for = tuple(replica for replica in self._waited_for if not is_gone(replica))
         return self._advance(min_in_sync)
 
-    def is_late(self, replica: int, lag_max_s: float, now: float) -> bool:
+    def is_lagging(self, replica: int, lag_max_s: float, now: float) -> bool:
         progress = self._followers.get(replica)
         return progress is None or (
             progress.end_offset != self._end_offset and now - progress.caught_up_at > lag_max_s
@@ -228,7 +228,7 @@ class Leader:
         return tuple(
             replica
             for replica in self.in_sync
-            if replica != self.node_id and self.is_late(replica, lag_max_s, now)
+            if replica != self.node_id and self.is_lagging(replica, lag_max_s, now)
         )
 
     def broker_epoch_of(self, replica: int) -> int:
@@ -271,7 +271,7 @@ class Leader:
         self.in_sync = in_sync
         self.partition_epoch = partition_epoch
         self._proposed = None
-        return self.wait_no_longer(in_sync.__contains__, min_in_sync)
+        return self.remove_lagging(in_sync.__contains__, min_in_sync)
 
     def replicas_changed(
         self, replicas: tuple[int, ...], now: float, observers: frozenset[int] = frozenset()

@@ -17,7 +17,7 @@ from typing import Final
 GUARDS_MAX: Final = 10_000
 
 
-class Guard:
+class VerificationGuard:
     """One question to the coordinator."""
 
     __slots__ = ("begins_with_zero", "epoch", "lowest_sequence")
@@ -34,7 +34,7 @@ class OpenTransactions:
         self._open: dict[int, int] = {}
         # First offset and marker of those whose marker a failover could take back.
         self._ended: deque[tuple[int, int]] = deque()
-        self._guards: dict[int, Guard] = {}
+        self._guards: dict[int, VerificationGuard] = {}
 
     def open(self, producer_id: int, first_offset: int) -> None:
         assert producer_id not in self._open
@@ -64,17 +64,19 @@ class OpenTransactions:
 
     # Guards
 
-    def begin_check(self, producer_id: int, epoch: int, sequence: int, *, begins_with_zero: bool) -> Guard:
+    def begin_check(
+        self, producer_id: int, epoch: int, sequence: int, *, begins_with_zero: bool
+    ) -> VerificationGuard:
         guard = self._guards.get(producer_id)
         if guard is None or guard.epoch < epoch:
-            guard = self._guards[producer_id] = Guard(epoch, sequence, begins_with_zero)
+            guard = self._guards[producer_id] = VerificationGuard(epoch, sequence, begins_with_zero)
             if len(self._guards) > GUARDS_MAX:
                 del self._guards[next(iter(self._guards))]
         elif guard.epoch == epoch:
             guard.lowest_sequence = min(guard.lowest_sequence, sequence)
         return guard
 
-    def holds(self, producer_id: int, guard: Guard | None) -> bool:
+    def holds(self, producer_id: int, guard: VerificationGuard | None) -> bool:
         return guard is not None and self._guards.get(producer_id) is guard
 
     def end_guard(self, producer_id: int, marker_epoch: int, transaction_version: int) -> None:

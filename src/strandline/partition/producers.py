@@ -3,9 +3,10 @@
 1. A batch of an epoch older than the producer's is refused (INVALID_PRODUCER_EPOCH).
 2. A batch that equals one of the last five is a retry: it gets its original offset, and nothing is appended. Like any
    write it is acknowledged when the high watermark has passed it.
-3. An older retry is out of order, as in Kafka: DUPLICATE_SEQUENCE_NUMBER, which clients count as success, would vouch
-   for a batch whose place is not known and which may not be committed. Snapshots keep all five, so that a restart
-   forgets none of those that a producer can still have in flight (docs/adr/0029).
+3. An older retry is a repetition without a known offset (DUPLICATE_SEQUENCE_NUMBER, which clients count as success) if
+   it is known to have been written: the log was followed since before that sequence, and sequences have no gaps. It is
+   acknowledged when everything before the last five is committed. Otherwise it is out of order, as always in Kafka.
+   Snapshots keep all five, so that a restart forgets none of those that a producer can have in flight (docs/adr/0029).
 4. Within an epoch a batch must follow its predecessor without a gap; a new epoch begins with sequence 0. Otherwise
    OUT_OF_ORDER_SEQUENCE_NUMBER.
 5. A producer of which nothing is known may begin with any sequence: its earlier records may have been deleted. But if
@@ -32,13 +33,15 @@ from typing import Final, NamedTuple
 from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.producer_entry import ProducerEntry
-from strandline.partition.open_transactions import Guard, OpenTransactions
+from strandline.partition.open_transactions import OpenTransactions, VerificationGuard
 from strandline.wire.record_batch import NO_SEQUENCE, TRANSACTIONAL_FLAG, BatchHeader, next_sequence
 from strandline.wire.records.markers import Marker, read_marker
 
 # As many as a producer may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
 BATCHES_REMEMBERED: Final = 5
 _EPOCH_MAX: Final = 0x7FFF
+_SEQUENCE_HALF: Final = 1 << 30
+UNKNOWN_OFFSET: Final = -1
 
 
 class AppendedBatch(NamedTuple):
@@ -52,6 +55,7 @@ class AppendedBatch(NamedTuple):
 class _Producer:
     __slots__ = (
         "batches",
+        "began_with",
         "coordinator_epoch",
         "data_offset",
         "epoch",
@@ -59,8 +63,10 @@ class _Producer:
         "txn_first_offset",
     )
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, epoch: int, began_with: int) -> None:
         self.epoch = epoch
+        # The first sequence of the epoch that is known to have been written; 0 once they wrapped.
+        self.began_with = began_with
         self.batches: deque[AppendedBatch] = deque(maxlen=BATCHES_REMEMBERED)
         self.data_offset = -1  # the last of the epoch, also of batches without sequences
         self.last_timestamp = -1
@@ -76,7 +82,7 @@ class Producers:
     def __len__(self) -> int:
         return len(self._producers)
 
-    def check(self, header: BatchHeader, guard: Guard | None = None) -> AppendedBatch | None:
+    def check(self, header: BatchHeader, guard: VerificationGuard | None = None) -> AppendedBatch | None:
         """The earlier batch that this one repeats, or None if it may be appended. Raises KafkaError otherwise."""
         producer = self._producers.get(header.producer_id)
         if header.base_sequence == NO_SEQUENCE:
@@ -110,14 +116,21 @@ class Producers:
         raise _out_of_order(header, f"the last sequence was {newest.last_sequence}")
 
     def repetition(self, header: BatchHeader) -> AppendedBatch | None:
-        """The remembered batch that this one repeats, if there is one."""
+        """The batch that this one repeats, if it is known to have been appended. Of one from before the last five the
+        offset is not known, only that it is below theirs."""
         producer = self._producers.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch or header.base_sequence == NO_SEQUENCE:
             return None
-        last = next_sequence(header.base_sequence, header.last_offset_delta)
+        first = header.base_sequence
+        last = next_sequence(first, header.last_offset_delta)
         for batch in producer.batches:
-            if batch.first_sequence == header.base_sequence and batch.last_sequence == last:
+            if batch.first_sequence == first and batch.last_sequence == last:
                 return batch
+        if not producer.batches or first < producer.began_with:
+            return None
+        oldest = producer.batches[0]
+        if 0 < (oldest.first_sequence - last) & 0x7FFFFFFF < _SEQUENCE_HALF:
+            return AppendedBatch(first, last, UNKNOWN_OFFSET, oldest.first_offset - 1, -1)
         return None
 
     def expected_sequence(self, producer_id: int, epoch: int) -> int | None:
@@ -177,9 +190,10 @@ class Producers:
         """Notes a marker that has been appended at `offset`."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
-            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch)
+            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch, 0)
         elif producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch
+            producer.began_with = 0
             producer.batches.clear()
             producer.data_offset = -1
         producer.coordinator_epoch = marker.coordinator_epoch
@@ -192,13 +206,17 @@ class Producers:
         """Notes a data batch that has been appended at `first_offset`."""
         producer = self._producers.get(header.producer_id)
         if producer is None:
-            producer = self._producers[header.producer_id] = _Producer(header.producer_epoch)
+            producer = _Producer(header.producer_epoch, header.base_sequence)
+            self._producers[header.producer_id] = producer
         elif producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch
+            producer.began_with = header.base_sequence
             producer.batches.clear()
         delta = header.last_offset_delta
         if header.base_sequence != NO_SEQUENCE:
             last_sequence = next_sequence(header.base_sequence, delta)
+            if last_sequence < producer.began_with:
+                producer.began_with = 0
             producer.batches.append(
                 AppendedBatch(
                     header.base_sequence,
@@ -233,7 +251,9 @@ class Producers:
         for entry in entries:
             producer = self._producers.get(entry.producer_id)
             if producer is None or producer.epoch != entry.epoch:
-                producer = self._producers[entry.producer_id] = _Producer(entry.epoch)
+                # Nothing is known of earlier sequences: the producer may have begun with any.
+                began_with = (entry.last_sequence - entry.offset_delta) & 0x7FFFFFFF
+                producer = self._producers[entry.producer_id] = _Producer(entry.epoch, began_with)
             producer.data_offset = entry.last_offset
             producer.last_timestamp = entry.timestamp
             producer.coordinator_epoch = entry.coordinator_epoch
@@ -303,7 +323,7 @@ def _newest_entry(producer_id: int, producer: _Producer) -> ProducerEntry:
     )
 
 
-def _check_turn(header: BatchHeader, guard: Guard | None) -> None:
+def _check_turn(header: BatchHeader, guard: VerificationGuard | None) -> None:
     if guard is not None and header.base_sequence > guard.lowest_sequence:
         raise _out_of_order(
             header, f"the one with sequence {guard.lowest_sequence} was asked about before it"

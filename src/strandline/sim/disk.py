@@ -219,6 +219,11 @@ class SimulatedDisk:
         self._volume.locks[path] = self._life
         return True
 
+    def lock_holder(self, path: str) -> int | None:
+        self._life.check()
+        holder = self._volume.locks.get(path)
+        return 0 if holder is not None and holder.is_alive else None
+
     def unlock(self, path: str) -> None:
         self._life.check()
         assert self._volume.locks.get(path) is self._life

@@ -36,6 +36,19 @@ class UnreadableDirectory(UnusableDirectory):
         self.error = error
 
 
+def take_lock(disk: Disk, path: str) -> None:
+    """Takes the lock of a directory for this process; UnusableDirectory if another process holds it."""
+    lock = f"{path}/{names.LOCK}"
+    if not disk.lock(lock):
+        user = holder_text(disk.lock_holder(lock))
+        raise UnusableDirectory(f"{path} is in use by {user}; stop it or choose another directory")
+
+
+def holder_text(process_id: int | None) -> str:
+    """The holder of a lock in words, from what `Disk.lock_holder` says."""
+    return f"process {process_id}" if process_id else "another process"
+
+
 def format_directory(disk: Disk, path: str, *, cluster_id: str, node_id: int, directory_id: bytes) -> None:
     disk.make_directory(path)
     properties = {
@@ -113,10 +126,7 @@ class LogDirectory:
             self.directory_id = NO_ID
 
     def _take(self, node_id: int) -> None:
-        if not self._disk.lock(f"{self.path}/{names.LOCK}"):
-            raise UnusableDirectory(
-                f"{self.path} is in use by another process; stop it or choose another directory"
-            )
+        take_lock(self._disk, self.path)
         self._is_locked = True
         try:
             self.cluster_id, self.directory_id = identity_of(self._disk, self.path, node_id)

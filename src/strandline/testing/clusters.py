@@ -21,10 +21,14 @@ from strandline.base.ids import uuid_text
 from strandline.client.config.config import ClientConfig
 from strandline.client.net.cluster import ClusterClient
 from strandline.client.world import real_world
+from strandline.config.startup_checks import check_security
 from strandline.node import launcher
 from strandline.node.config_providers import broker_config
+from strandline.node.directories import format_if_empty, not_a_directory
+from strandline.node.disk import RealDisk
 from strandline.node.random import RealRandom
-from strandline.storage.directory import UnusableDirectory
+from strandline.storage.cluster_home import ClusterHome
+from strandline.storage.data_directory import node_directory
 from strandline.testing.embedded import by_kafka_names
 from strandline.testing.process import BrokerProcess, stopping
 
@@ -52,13 +56,15 @@ class Cluster:
     ) -> None:
         """`controllers` nodes of their own form the quorum; without it every node is both.
 
-        Brokers listen on `first_port` and those behind it, or on free ports. A home that was used before keeps its
-        cluster.
+        Brokers listen on `first_port` and those after it, or on free ports. A home that was used before keeps its
+        cluster. It is opened by `prepare`, and until then `cluster_id` is empty.
         """
         self.home = home
+        self.cluster_id = ""
+        self._opened_home: ClusterHome | None = None
+        self._ports = list(range(first_port, first_port + nodes)) if first_port else []
         dedicated = controllers or 0
         ids = list(range(1, nodes + dedicated + 1))
-        self.cluster_id = _cluster_of(home, len(ids)) or uuid_text(RealRandom().uuid())
         ports = free_ports(2 * nodes + dedicated)
         voter_ids = ids[nodes:] if dedicated else ids
         controller_ports = dict(zip(ids, ports, strict=False))
@@ -71,11 +77,9 @@ class Cluster:
             port = first_port + number if first_port else ports[-1 - number]
             own = _settings_of(node_id, roles, voters, controller_ports[node_id], port)
             own |= _replication_settings(nodes)
-            node = ClusterNode(node_id, home / f"node-{node_id}", {**own, **settings})
-            config = broker_config(node.settings)
-            launcher.format_if_empty(
-                config, launcher.stderr_events(node=node_id, level="warn"), self.cluster_id
-            )
+            data_dir = Path(node_directory(str(home), node_id))
+            node = ClusterNode(node_id, data_dir, {**own, **settings})
+            check_security(broker_config(node.settings))
             self.nodes.append(node)
 
     @property
@@ -92,8 +96,32 @@ class Cluster:
                 return node
         raise LookupError(f"there is no node {node_id}; there are {[node.node_id for node in self.nodes]}")
 
+    def prepare(self) -> None:
+        """Takes the home for this process until `stop`; `start` does it too.
+
+        Moves nodes that 0.1.0 left there to their place, and formats those of a new cluster. Raises UnusableDirectory
+        if the home holds something else or is in use, and OSError if a port is taken: then nothing has changed there.
+        """
+        if self._opened_home is not None:
+            return
+        try:
+            home = ClusterHome(RealDisk(), str(self.home), len(self.nodes))
+        except NotADirectoryError as error:
+            raise not_a_directory(str(self.home)) from error
+        if home.is_new:
+            _check_ports(self._ports)
+        new_id = uuid_text(RealRandom().uuid())
+
+        def format_node(node_id: int, path: str) -> None:
+            config = broker_config({**self.node(node_id).settings, "log.dirs": path})
+            format_if_empty(config, launcher.stderr_events(node=node_id, level="warn"), new_id)
+
+        self.cluster_id = home.take(new_id, format_node)
+        self._opened_home = home
+
     def start(self) -> None:
         """All at once: none is ready before a majority of controllers is there."""
+        self.prepare()
         for node in self.nodes:
             node.launch()
         for node in self.nodes:
@@ -114,8 +142,14 @@ class Cluster:
             if node.is_running:
                 node.resume()  # the first to stop need the others for it
         with ExitStack() as stops:
+            stops.callback(self._release)
             for node in reversed(self.nodes):  # the last one that is put on it comes first
                 stops.callback(node.stop)
+
+    def _release(self) -> None:
+        if self._opened_home is not None:
+            self._opened_home.release()
+            self._opened_home = None
 
 
 def _brokers_known_to(node: ClusterNode) -> set[int]:
@@ -132,18 +166,6 @@ def _brokers_known_to(node: ClusterNode) -> set[int]:
     # In a thread of its own: whoever starts a cluster may be on a loop already.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, ask()).result()
-
-
-def _cluster_of(home: Path, nodes: int) -> str | None:
-    """The id of the cluster that a directory holds, if it does."""
-    present = sorted(home.glob("node-*/meta.properties"))
-    if not present:
-        return None
-    if len(present) != nodes:
-        raise UnusableDirectory(
-            f"{home} holds a cluster of {len(present)} nodes, not of {nodes}: give that number, or another directory"
-        )
-    return launcher.cluster_id_of(str(present[0].parent))
 
 
 def _settings_of(node_id: int, roles: str, voters: str, controller_port: int, port: int) -> dict[str, str]:
@@ -185,6 +207,17 @@ def free_ports(count: int) -> list[int]:
     finally:
         for opened in sockets:
             opened.close()
+
+
+def _check_ports(ports: list[int]) -> None:
+    """Raises the OSError that a node would raise on a port that is taken."""
+    for port in ports:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError as error:
+                raise OSError(error.errno, f"127.0.0.1:{port}: {error.strerror}") from error
 
 
 @contextmanager

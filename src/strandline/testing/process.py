@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from strandline.config import render_properties
 from strandline.node import launcher
+from strandline.storage.data_directory import NODE_LOG, NODE_SETTINGS
 from strandline.testing.embedded import by_kafka_names
 
 READY_SECONDS_MAX = 60
@@ -27,8 +29,8 @@ class BrokerProcess:
         self.settings = launcher.embedded_settings(
             port=0, data=str(data_dir), host="127.0.0.1", given=settings
         )
-        self._config = data_dir.parent / f"{data_dir.name}.properties"
-        self._log = data_dir.parent / f"{data_dir.name}.stderr"
+        self._config = data_dir.parent / f"{data_dir.name}{NODE_SETTINGS}"
+        self._log = data_dir.parent / f"{data_dir.name}{NODE_LOG}"
         self._process: subprocess.Popen[str] | None = None
         self._was_asked = False
         self.bootstrap = ""
@@ -56,7 +58,7 @@ class BrokerProcess:
         if self.is_running:
             raise RuntimeError(f"the broker runs already, as process {self.pid}: stop or kill it first")
         self._release()  # of one that has ended by itself
-        self._config.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
+        self._config.write_text(render_properties(self.settings))
         command = [sys.executable, "-m", "strandline.cli.main", "server", "--config", str(self._config)]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(

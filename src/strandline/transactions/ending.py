@@ -17,7 +17,8 @@ An abort at rest is no mistake: a producer whose first Produce failed cannot kno
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.transactions.planned import Identity, NeedsProducerId, Planned
+from strandline.base.planned import Planned
+from strandline.transactions.planned import Identity, NeedsProducerId, TxnResponse, planned
 from strandline.transactions.transaction import (
     AT_REST,
     COMPLETE_ABORT,
@@ -41,7 +42,7 @@ def plan_end(
     client_version: int,
     fresh_id: int | None,
     now_ms: int,
-) -> Planned:
+) -> Planned[TxnResponse]:
     if client_version < EPOCH_PER_TRANSACTION_FROM:
         return _plan_version_one(transaction, identity, is_commit, now_ms)
     return _plan_version_two(transaction, identity, is_commit, fresh_id, now_ms)
@@ -66,24 +67,26 @@ def prepared(
     )
 
 
-def _plan_version_one(transaction: Transaction, identity: Identity, is_commit: bool, now_ms: int) -> Planned:
+def _plan_version_one(
+    transaction: Transaction, identity: Identity, is_commit: bool, now_ms: int
+) -> Planned[TxnResponse]:
     if transaction.producer_id != identity.producer_id:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if transaction.epoch != identity.epoch:
         raise KafkaError(ErrorCode.PRODUCER_FENCED)
     if transaction.state == ONGOING:
         state = PREPARE_COMMIT if is_commit else PREPARE_ABORT
-        return Planned(change=prepared(transaction, state, 0, None, now_ms))
+        return planned(change=prepared(transaction, state, 0, None, now_ms))
     if transaction.state in PREPARED:
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
     if transaction.state == (COMPLETE_COMMIT if is_commit else COMPLETE_ABORT):
-        return Planned()
+        return planned()
     raise KafkaError(ErrorCode.INVALID_TXN_STATE)
 
 
 def _plan_version_two(
     transaction: Transaction, identity: Identity, is_commit: bool, fresh_id: int | None, now_ms: int
-) -> Planned:
+) -> Planned[TxnResponse]:
     if transaction.state in PREPARED:
         # Before its identity is looked at: it may have been told the one that comes with the completion.
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -103,14 +106,14 @@ def _plan_version_two(
     if transaction.state == ONGOING:
         return _bumped(transaction, PREPARE_COMMIT if is_commit else PREPARE_ABORT, fresh_id, now_ms)
     if is_retry and transaction.state == (COMPLETE_COMMIT if is_commit else COMPLETE_ABORT):
-        return Planned(identity=Identity(transaction.producer_id, transaction.epoch))
+        return planned(identity=Identity(transaction.producer_id, transaction.epoch))
     if not is_commit and not is_retry and transaction.state in AT_REST:
         return _bumped(transaction, PREPARE_ABORT, fresh_id, now_ms)
     raise KafkaError(ErrorCode.INVALID_TXN_STATE)
 
 
-def _bumped(transaction: Transaction, state: int, fresh_id: int | None, now_ms: int) -> Planned:
+def _bumped(transaction: Transaction, state: int, fresh_id: int | None, now_ms: int) -> Planned[TxnResponse]:
     change = prepared(transaction, state, EPOCH_PER_TRANSACTION_FROM, fresh_id, now_ms)
     if change.next_producer_id >= 0:
-        return Planned(change=change, identity=Identity(change.next_producer_id, 0))
-    return Planned(change=change, identity=Identity(change.producer_id, change.epoch))
+        return planned(change=change, identity=Identity(change.next_producer_id, 0))
+    return planned(change=change, identity=Identity(change.producer_id, change.epoch))

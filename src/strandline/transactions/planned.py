@@ -1,10 +1,11 @@
-"""What the machine of transactions decides."""
+"""What the machine of transactions plans: a change of one transactional id at most, and what its producer is told."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode
+from strandline.base.planned import Planned
 from strandline.transactions.transaction import Transaction
 
 
@@ -17,7 +18,16 @@ class Identity(NamedTuple):
     epoch: int
 
 
-class Planned(NamedTuple):
-    change: Transaction | None = None  # to be written, then applied
-    code: int = ErrorCode.NONE  # of the answer, once that is committed
-    identity: Identity = Identity(-1, -1)
+_NOBODY: Final = Identity(-1, -1)
+
+
+class TxnResponse(NamedTuple):
+    code: int = ErrorCode.NONE
+    identity: Identity = _NOBODY
+
+
+def planned(
+    change: Transaction | None = None, code: int = ErrorCode.NONE, identity: Identity = _NOBODY
+) -> Planned[TxnResponse]:
+    """A plan with this change to be written, or with none."""
+    return Planned(records=() if change is None else (change,), response=TxnResponse(code, identity))

@@ -22,8 +22,9 @@ from typing import Final, NamedTuple
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.moment import Moment
+from strandline.base.planned import Planned
 from strandline.transactions.ending import plan_end, prepared
-from strandline.transactions.planned import Identity, NeedsProducerId, Planned
+from strandline.transactions.planned import Identity, NeedsProducerId, TxnResponse, planned
 from strandline.transactions.transaction import (
     AT_REST,
     COMPLETE_ABORT,
@@ -96,7 +97,7 @@ class TransactionShard:
         fresh_id: int | None,
         level: int,
         now: Moment,
-    ) -> Planned:
+    ) -> Planned[TxnResponse]:
         """`expected` is what the caller believes to be (KIP-360); `level` the cluster's transaction version."""
         self._settings.check_timeout(timeout_ms)
         transaction = self.transactions.get(transactional_id)
@@ -115,7 +116,7 @@ class TransactionShard:
             raise KafkaError(ErrorCode.PRODUCER_FENCED)
         if transaction.state == ONGOING:
             change = self.plan_fence(transactional_id, fresh_id, level, now)
-            return Planned(change=change, code=ErrorCode.CONCURRENT_TRANSACTIONS)
+            return planned(change=change, code=ErrorCode.CONCURRENT_TRANSACTIONS)
         producer_id, epoch, last_epoch = _next_identity(transaction, expected, fresh_id)
         change = transaction.to(
             EMPTY,
@@ -127,7 +128,7 @@ class TransactionShard:
             start_ms=-1,
             update_ms=now.wall_ms,
         )
-        return Planned(change=change, identity=Identity(producer_id, epoch))
+        return planned(change=change, identity=Identity(producer_id, epoch))
 
     def plan_fence(self, transactional_id: str, fresh_id: int | None, level: int, now: Moment) -> Transaction:
         """Aborts an open transaction that its producer did not end, and shuts the producer out."""
@@ -165,7 +166,7 @@ class TransactionShard:
         partitions: Iterable[TopicPartition],
         client_version: int,
         now: Moment,
-    ) -> Planned:
+    ) -> Planned[TxnResponse]:
         earlier = self.transactions.get(transactional_id)
         if earlier is not None and earlier.state in PREPARED:
             # Before its identity is looked at: it may have been told the one that comes with the completion.
@@ -174,7 +175,7 @@ class TransactionShard:
         known = set(transaction.partitions)
         added = tuple(partition for partition in dict.fromkeys(partitions) if partition not in known)
         if transaction.state == ONGOING and not added:
-            return Planned()
+            return planned()
         start_ms = now.wall_ms if transaction.state in AT_REST else transaction.start_ms
         change = transaction.to(
             ONGOING,
@@ -183,7 +184,7 @@ class TransactionShard:
             update_ms=now.wall_ms,
             client_version=client_version,
         )
-        return Planned(change=change)
+        return planned(change=change)
 
     def missing(
         self, transactional_id: str, identity: Identity, partitions: Iterable[TopicPartition]
@@ -202,7 +203,7 @@ class TransactionShard:
         client_version: int,
         fresh_id: int | None,
         now: Moment,
-    ) -> Planned:
+    ) -> Planned[TxnResponse]:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "The transactional id is empty.")
         transaction = self.transactions.get(transactional_id)

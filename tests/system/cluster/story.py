@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 
 from strandline.config import BrokerConfig
 from strandline.node import launcher
+from strandline.node.directories import format_if_empty
 from strandline.testing.clusters import Cluster, ClusterNode
 from strandline.wire.api.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.api.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -352,7 +353,7 @@ def format_again(cluster: Cluster, node: ClusterNode) -> None:
 def format_as(cluster_id: str, node: ClusterNode) -> None:
     events = launcher.stderr_events(node=node.node_id, level="warn")
     node.data_dir.parent.mkdir(parents=True, exist_ok=True)
-    launcher.format_if_empty(BrokerConfig(node.settings), events, cluster_id)
+    format_if_empty(BrokerConfig(node.settings), events, cluster_id)
 
 
 def brokers(cluster: Cluster) -> dict[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.api.offset_commit_template import CommitPattern
+from strandline.broker.api.offset_commit_template import CommitTemplate
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from tests.group_requests import commit, fetch_offsets, fitted
@@ -36,15 +36,15 @@ async def offsets(client: Client, group: str = "g") -> dict[int, tuple[int, int]
 
 def read_by_pattern(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each commit from now on was read by a pattern."""
-    read = CommitPattern.read
+    read = CommitTemplate.read
     was_read: list[bool] = []
 
-    def counted(self: CommitPattern, *given: object) -> object:
+    def counted(self: CommitTemplate, *given: object) -> object:
         found = read(self, *given)  # type: ignore[arg-type]
         was_read.append(found is not None)
         return found
 
-    monkeypatch.setattr(CommitPattern, "read", counted)
+    monkeypatch.setattr(CommitTemplate, "read", counted)
     return was_read
 
 
@@ -88,7 +88,7 @@ async def test_no_pattern_is_made_where_each_commit_is_of_another_partition(worl
     client = await committing(world)
     with pytest.MonkeyPatch.context() as monkeypatch:
         made: list[object] = []
-        monkeypatch.setattr(CommitPattern, "__init__", lambda self, *_: made.append(self))
+        monkeypatch.setattr(CommitTemplate, "__init__", lambda self, *_: made.append(self))
         for offset in range(3):
             assert await codes(client, commit("g", {0: offset, 1: offset})) == [0, 0]
             assert await codes(client, commit("g", {2: offset, 3: offset + 10})) == [0, 0]

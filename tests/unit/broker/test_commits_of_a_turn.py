@@ -23,7 +23,7 @@ async def under_load(world: World) -> list[Client]:
     await create(clients[0], "orders", partitions=4)
     await clients[0].call(FindCoordinatorRequest(coordinator_keys=("g",)), 4)
     await clients[0].call(fitted(commit("g", {3: 1}), 9), 9)
-    world.broker.turns._is_busy = True
+    world.broker.batcher._is_busy = True
     return clients
 
 

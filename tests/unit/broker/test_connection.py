@@ -194,7 +194,7 @@ async def test_large_request_waits_until_there_is_memory_for_it(world: World) ->
     first.give(frame[100_000:])
     await first.answer(ProduceRequest, PRODUCE)
     await second.answer(ProduceRequest, PRODUCE)
-    assert world.broker.memory.used == 0
+    assert world.broker.request_memory.used == 0
 
 
 @in_world(socket_request_max_bytes="300000", queued_max_request_bytes="300000", compression_type="gzip")
@@ -205,12 +205,12 @@ async def test_memory_of_a_request_is_free_only_when_it_has_been_handled(world: 
     frame = frame_of(produce(batch(1, size=200_000)))
     first.give(frame)
     second.give(frame)
-    assert world.broker.memory.used > 200_000, "a worker still recompresses the first"
+    assert world.broker.request_memory.used > 200_000, "a worker still recompresses the first"
     assert second.is_paused
     world.workers.go_on()
     await first.answer(ProduceRequest, PRODUCE)
     await second.answer(ProduceRequest, PRODUCE)
-    assert world.broker.memory.used == 0
+    assert world.broker.request_memory.used == 0
 
 
 @in_world(socket_request_max_bytes="300000", queued_max_request_bytes="300000")
@@ -239,7 +239,7 @@ async def test_connection_that_ends_gives_its_memory_back_and_its_place_in_the_q
     second.disconnect()
     first.disconnect()
     await third.answer(ProduceRequest, PRODUCE)
-    assert world.broker.memory.used == 0
+    assert world.broker.request_memory.used == 0
 
 
 def frame_of(request: ProduceRequest) -> bytes:

@@ -63,7 +63,7 @@ async def test_a_cluster_that_could_not_begin_begins_later(world: World) -> None
         disk_of(world).room = None
         while not runtime.machine.image.features:
             await asyncio.sleep(0.01)
-    runtime.leads_no_more()  # and have all of the log again
+    runtime.resigned()  # and have all of the log again
     runtime.is_active = True
 
 

@@ -100,7 +100,7 @@ def test_offsets_of_a_topic_that_went_unnoticed_are_gone_when_its_name_is_used_a
                 while world.broker.groups.is_loading:
                     await asyncio.sleep(0)
         else:
-            world.broker.groups.expire_offsets()
+            await world.broker.groups.expire_offsets()
         await create(client, "orders")
         assert (await offsets(client))[0] == -1
 

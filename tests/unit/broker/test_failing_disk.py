@@ -207,7 +207,7 @@ async def test_deletions_of_records_at_the_same_time_do_not_disturb_each_other(w
         asyncio.ensure_future(delete_records(client, 2, partition=index))
         for index, client in enumerate(clients)
     ]
-    background = asyncio.ensure_future(world.broker.background.checkpoint_log_starts())
+    background = asyncio.ensure_future(world.broker.maintenance.checkpoint_log_starts())
     for _ in range(5):
         await asyncio.sleep(0)
     assert world.workers.waiting == 1, "one writer at a time"

@@ -149,8 +149,8 @@ async def test_retention_makes_room_on_a_full_disk(world: World) -> None:
         await append(client, batch(1, size=900_000))
     disk_of(world).room = 0
     world.clock.ms += 10_000_000
-    await world.broker.background.apply_retention()
-    await world.broker.background.remove_deleted()
+    await world.broker.retention.apply()
+    await world.broker.removal.remove_due()
     left = [path.name for path in (world.data / "t-0").iterdir() if path.suffix in (".log", ".deleted")]
     assert left == ["00000000000000000004.log"]
     assert fetched(await client.call(fetch((0, 4)), 12))[0].log_start_offset == 4
@@ -169,7 +169,7 @@ async def test_deleting_a_topic_frees_its_room_on_a_full_disk(world: World) -> N
     assert [name for name in open_files() if name.startswith(str(world.data / "t-0"))] == []
     replica.log.active.file()
     world.clock.ms += 2000
-    await world.broker.background.remove_deleted()
+    await world.broker.removal.remove_due()
     assert [name for name in open_files() if name.startswith(str(world.data / "t-0"))] == []
     assert list(world.data.glob("t-0*")) == []
 

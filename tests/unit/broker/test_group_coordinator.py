@@ -173,10 +173,10 @@ async def test_offsets_of_a_group_that_nobody_joined_expire_after_their_commit(w
     world.clock.ms += HOUR_MS // 2
     await call(client, commit("g", {1: 6}), 9)
     world.clock.ms += HOUR_MS // 2
-    await world.broker.background.expire_offsets()
+    await world.broker.groups.expire_offsets()
     assert await offsets(client) == {0: -1, 1: 6, 2: -1, 3: -1}
     world.clock.ms += HOUR_MS // 2
-    await world.broker.background.expire_offsets()
+    await world.broker.groups.expire_offsets()
     assert (await call(client, ListGroupsRequest(), 5)).groups == ()
 
 
@@ -190,7 +190,7 @@ async def test_offsets_of_a_group_with_members_stay_while_its_topic_is_wanted(wo
     for _ in range(3):
         world.clock.ms += HOUR_MS
         await call(client, heartbeat("g", member, generation), 4)
-        await world.broker.background.expire_offsets()
+        await world.broker.groups.expire_offsets()
     assert (await offsets(client))[0] == 5
     assert (await offsets(client, topic="other"))[0] == -1
 
@@ -209,10 +209,10 @@ async def test_offsets_expire_when_their_group_has_been_empty_for_so_long_also_o
     client = world.connect()
     while world.broker.groups.is_loading:
         await asyncio.sleep(0.001)
-    await world.broker.background.expire_offsets()
+    await world.broker.groups.expire_offsets()
     assert (await offsets(client))[0] == 5
     world.clock.ms += HOUR_MS // 2
-    await world.broker.background.expire_offsets()
+    await world.broker.groups.expire_offsets()
     assert (await offsets(client))[0] == -1
 
 
@@ -329,5 +329,5 @@ async def test_rebalances_are_counted(world: World) -> None:
     client = await ready(world)
     await formed(client)
     await call(client, consumer_join("c", "m" * 22), 1)
-    counters = world.broker.counters
+    counters = world.broker.node.counters
     assert (counters.get(BEGUN), counters.get(COMPLETED)) == (2, 2)

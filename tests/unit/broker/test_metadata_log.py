@@ -185,7 +185,7 @@ async def test_a_directory_that_no_topic_has_is_set_aside_and_never_removed(worl
         (world.data / "gone-0" / name).write_bytes((world.data / "t-0" / name).read_bytes())
     await world.start()
     world.clock.ms += 10**9
-    await world.broker.background.remove_deleted()
+    await world.broker.removal.remove_due()
     strays = [path for path in world.data.iterdir() if path.name.endswith("-stray")]
     assert len(strays) == 1
     assert strays[0].name.startswith("gone-0.")
@@ -241,10 +241,10 @@ async def test_a_deleted_topic_s_directory_is_renamed_at_once_and_removed_after_
     assert len(doomed()) == 1
     assert doomed()[0].endswith("-delete")
     world.clock.ms += 999
-    await world.broker.background.remove_deleted()
+    await world.broker.removal.remove_due()
     assert len(doomed()) == 1
     world.clock.ms += 1
-    await world.broker.background.remove_deleted()
+    await world.broker.removal.remove_due()
     assert doomed() == []
 
 
@@ -255,7 +255,7 @@ async def test_what_a_crash_left_of_a_deleted_topic_is_removed_by_the_next_start
     await append(client, batch(1))
     await delete_topic(client)
     await world.restart(clean=False)
-    await world.broker.background.remove_deleted()
+    await world.broker.removal.remove_due()
     assert not [path for path in world.data.iterdir() if path.name.startswith("t-0")]
 
 
@@ -269,8 +269,8 @@ def test_a_topic_of_a_deleted_one_s_name_inherits_nothing_of_it(tmp_path: Path, 
         await create(client)
         await append(client, batch(9))
         await delete_records(client, 5)
-        await world.broker.background.checkpoint_recovery_points()
-        await world.broker.background.checkpoint_high_watermarks()
+        await world.broker.maintenance.checkpoint_recovery_points()
+        await world.broker.maintenance.checkpoint_high_watermarks()
         await delete_topic(client)
         if crash_between:
             await world.restart(clean=False)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.api.k00_produce import Piece, Result, Topic, answer_all_written
+from strandline.broker.api.k00_produce import Piece, Result, Topic, encode_all_written
 from strandline.wire.api.k00_produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -183,7 +183,7 @@ def test_the_answer_that_is_written_by_hand_is_what_its_schema_says(version: int
         *[Piece(1, n, memoryview(b"")) for n in range(200)],
     ]
     results = [Result(0, 7 * n, -1 if n % 2 else NOW_MS, n) for n in range(len(pieces))]
-    by_hand = answer_all_written(version, pieces, topics, results)
+    by_hand = encode_all_written(version, pieces, topics, results)
     expected = ProduceResponse(
         responses=tuple(
             TopicProduceResponse(

@@ -6,7 +6,7 @@ import asyncio
 import errno
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.replication.replicas import TOO_MANY_FILES
+from strandline.broker.disks.disk_retry import _TOO_MANY_FILES as TOO_MANY_FILES
 from tests.batches import batch
 from tests.disks import WatchedDisk
 from tests.unit.broker.requests import append, append_error, create

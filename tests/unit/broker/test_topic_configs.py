@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.base.planned import Planned
 from strandline.controller.image import NO_LEADER, TOPIC_RESOURCE
-from strandline.controller.plans import Planned
 from strandline.storage.checkpoints import parse_offsets
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterableConfig,
@@ -108,10 +108,10 @@ async def batches_of(world: World) -> list[Any]:
 
 def test_retention_ms(tmp_path: Path) -> None:
     async def check(world: World) -> None:
-        await world.broker.background.apply_retention()
+        await world.broker.retention.apply()
         assert fetched(await world.connect().call(fetch((0, 1)), 12))[0].log_start_offset == 0
         world.clock.ms += 5001
-        await world.broker.background.apply_retention()
+        await world.broker.retention.apply()
         assert fetched(await world.connect().call(fetch((0, 1)), 12))[0].log_start_offset == 1
         got = fetched(await world.connect().call(fetch((0, 0)), 12))[0]
         assert got.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
@@ -141,7 +141,7 @@ def test_retention_bytes(tmp_path: Path) -> None:
         for _ in range(6):
             await append(client, batch(1, size=800_000))
         assert len(segments(world)) == 6
-        await world.broker.background.apply_retention()
+        await world.broker.retention.apply()
         left = segments(world)
         assert len(left) == 3, "the oldest go while two million bytes stay"
         assert fetched(await client.call(fetch((0, 6)), 12))[0].log_start_offset == left[0]
@@ -156,7 +156,7 @@ def test_retention_leaves_topics_alone_whose_policy_is_not_to_delete(tmp_path: P
         await create(client, cleanup_policy="compact")
         await append(client, batch(1))
         world.clock.ms += 10**9
-        await world.broker.background.apply_retention()
+        await world.broker.retention.apply()
         assert len(await batches_of(world)) == 1
 
     scenario(tmp_path)
@@ -173,7 +173,7 @@ def test_retention_leaves_what_is_not_committed(tmp_path: Path) -> None:
         assert replica is not None
         replica.leader.high_watermark = 2
         world.clock.ms += 10**9
-        await world.broker.background.apply_retention()
+        await world.broker.retention.apply()
         assert segments(world) == [2, 3]
 
     scenario(tmp_path)
@@ -310,10 +310,10 @@ def test_flush_ms(tmp_path: Path) -> None:
         replica = world.broker.replicas.get("t", 0)
         assert replica is not None
         world.clock.ms += 1999
-        await world.broker.background.flush_by_time()
+        await world.broker.maintenance.flush_by_time()
         assert replica.log.recovery_point == 0
         world.clock.ms += 1
-        await world.broker.background.flush_by_time()
+        await world.broker.maintenance.flush_by_time()
         assert replica.log.recovery_point == 1
 
     with_setting("flush.ms", "2000", check, tmp_path)
@@ -324,14 +324,14 @@ def test_file_delete_delay_ms(tmp_path: Path) -> None:
         client = world.connect()
         await alter(client, 2, "t", "retention.ms", "1000")
         world.clock.ms += 5000
-        await world.broker.background.apply_retention()
+        await world.broker.retention.apply()
         directory = world.data / "t-0"
         assert len(list(directory.glob("*.deleted"))) == 3
         world.clock.ms += 3999
-        await world.broker.background.remove_deleted()
+        await world.broker.removal.remove_due()
         assert len(list(directory.glob("*.deleted"))) == 3
         world.clock.ms += 1
-        await world.broker.background.remove_deleted()
+        await world.broker.removal.remove_due()
         assert list(directory.glob("*.deleted")) == []
 
     with_setting("file.delete.delay.ms", "4000", check, tmp_path)
@@ -400,6 +400,6 @@ async def test_how_far_a_log_is_compacted_is_written_down_when_it_is_cut(world: 
     replica.log.truncate_to(2)
     replica.after_cut()
     assert replica.has_unsaved_cut
-    await world.broker.save_cut(replica)
+    await world.broker.flusher.save_cut(replica)
     written = parse_offsets((world.data / "cleaner-offset-checkpoint").read_bytes())
     assert written == {replica.partition: 2}

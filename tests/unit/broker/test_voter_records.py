@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strandline.broker.metadata.raft_log import MetadataStore, render_snapshot, voters_of_snapshot
+from strandline.broker.metadata.raft_log import RaftLog, render_snapshot, voters_of_snapshot
 from strandline.broker.metadata.voter_records import voter_records, voters_in
 from strandline.config import TopicConfig
 from strandline.node.disk import RealDisk
@@ -24,13 +24,13 @@ def voter_set(*ids: int) -> VoterSet:
     )
 
 
-def store_at(path: Path) -> MetadataStore:
+def store_at(path: Path) -> RaftLog:
     disk = RealDisk()
     config = TopicConfig(running().topic_values({}))
-    return MetadataStore(disk, FileTable(disk, 16), str(path), config, 0)
+    return RaftLog(disk, FileTable(disk, 16), str(path), config, 0)
 
 
-def append_voters(store: MetadataStore, voters: VoterSet, version: int | None = None) -> list[VotersAppended]:
+def append_voters(store: RaftLog, voters: VoterSet, version: int | None = None) -> list[VotersAppended]:
     batch = control_batch(voter_records(voters, version), store.end_offset, 1, 0)
     changes: list[VotersAppended] = []
     store.append(batch, 0, changes)

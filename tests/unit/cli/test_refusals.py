@@ -73,14 +73,11 @@ def test_an_audit_that_cannot_be_is_refused_before_spark(
 
 
 def test_a_cluster_that_is_refused_leaves_no_directory(
-    temporary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    temporary: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["up", "--nodes", "3", "--ephemeral", "--set", "num.partitions=0"]) == 2
     assert "num.partitions" in capsys.readouterr().err
     assert list(temporary.iterdir()) == []
-    (tmp_path / "file").touch()
-    assert main(["up", "--nodes", "3", "--data", str(tmp_path / "file" / "data")]) == 2
-    assert f"{tmp_path}/file/data: Not a directory" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("own_signals")

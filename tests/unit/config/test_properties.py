@@ -3,8 +3,10 @@ r"""tests/compat reads the same texts with Java."""
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from strandline.config import MalformedProperties, Property, parse_properties
+from strandline.config import MalformedProperties, Property, parse_properties, render_properties
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
@@ -73,3 +75,39 @@ def test_a_setting_is_known_by_the_line_it_begins_on() -> None:
 def test_a_broken_unicode_escape_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(MalformedProperties, match=f"line {text.count(chr(10)) + 1}: "):
         parse_properties(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ("plain text", "key=plain text"),
+        (r"C:\data\new", r"key=C:\\data\\new"),
+        ("  two blanks", r"key=\  two blanks"),
+        ("a=b:c#d!e", "key=a=b:c#d!e"),
+        ("tab\tline\n", r"key=tab\tline\n"),
+        ("K\xf6ln", r"key=K\u00f6ln"),
+        ("\N{DUCK}", r"key=\ud83e\udd86"),
+        ("", "key="),
+    ],
+)
+def test_a_value_is_written_as_it_is_read(value: str, line: str) -> None:
+    assert render_properties({"key": value}) == f"{line}\n"
+    assert pairs(line) == [("key", value)]
+
+
+def test_a_key_is_written_without_its_special_meaning() -> None:
+    settings = {"#a key: 1=2": "v", "!": "w", "\\": ""}
+    assert dict(pairs(render_properties(settings))) == settings
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(settings=st.dictionaries(TEXTS.filter(bool), TEXTS))
+def test_what_is_written_is_read_again(settings: dict[str, str]) -> None:
+    assert pairs(render_properties(settings)) == list(settings.items())
+
+
+def test_half_a_character_cannot_be_written() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        render_properties({"log.dirs": "\udcff"})

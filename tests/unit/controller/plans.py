@@ -6,10 +6,10 @@ import copy
 from typing import Any
 
 from strandline.base.errors import ErrorCode
+from strandline.base.planned import Planned
 from strandline.config import DynamicConfigs
 from strandline.controller.brokers import Registration
 from strandline.controller.controller import Controller
-from strandline.controller.plans import Planned
 from strandline.wire.api.k19_create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,

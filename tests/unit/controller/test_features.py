@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.base.planned import Planned
 from strandline.controller.features import (
     ELIGIBLE_LEADERS_FEATURE,
     KRAFT_VERSION_FEATURE,
@@ -14,7 +15,6 @@ from strandline.controller.features import (
 )
 from strandline.controller.image import BROKER_RESOURCE, ClusterImage, PartitionState
 from strandline.controller.partitions import PartitionChange
-from strandline.controller.plans import Planned
 from strandline.wire.api.k57_update_features import (
     FeatureUpdateKey,
     UpdateFeaturesRequest,

@@ -142,6 +142,30 @@ def test_apache_kafka_and_its_tools_see_that_a_directory_is_in_use(tmp_path: Pat
     assert RealDisk().lock(path)
 
 
+def test_a_lock_names_the_process_that_holds_it(tmp_path: Path) -> None:
+    disk, path = RealDisk(), str(tmp_path / ".lock")
+    assert disk.lock_holder(path) is None
+    assert not Path(path).exists(), "to ask makes no file"
+    assert disk.lock(path)
+    assert disk.lock_holder(path) == RealDisk().lock_holder(path) == os.getpid()
+    disk.unlock(path)
+    assert disk.lock_holder(path) is None
+    with _takes_it_as_java_does(path) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "free\n"
+        assert disk.lock_holder(path) == other.pid
+        other.communicate(timeout=30)
+
+
+def test_a_second_try_of_the_same_process_leaves_the_lock_as_apache_kafka_sees_it(tmp_path: Path) -> None:
+    path = str(tmp_path / ".lock")
+    assert RealDisk().lock(path)
+    assert not RealDisk().lock(path)
+    assert RealDisk().lock_holder(f"{tmp_path}/./.lock") == os.getpid()
+    with _takes_it_as_java_does(path) as other:
+        assert other.communicate(timeout=30)[0] == "taken\n"
+
+
 def test_capacity_is_that_of_the_volume(tmp_path: Path) -> None:
     total, usable = RealDisk().capacity(str(tmp_path))
     assert 0 < usable <= total

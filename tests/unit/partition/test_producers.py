@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.partition.producers import BATCHES_REMEMBERED, AppendedBatch, Producers
+from strandline.partition.producers import BATCHES_REMEMBERED, UNKNOWN_OFFSET, AppendedBatch, Producers
 from strandline.wire.record_batch import BatchHeader
 from tests.batches import NOW_MS, batch, header
 
@@ -63,11 +63,35 @@ def test_batch_with_the_same_beginning_and_another_end_is_no_repetition() -> Non
 # Rule 3
 
 
-def test_a_repetition_from_before_the_last_five_is_never_called_written() -> None:
+def test_a_repetition_from_before_the_last_five_is_committed_when_all_before_them_is() -> None:
     producers = Producers()
-    append(producers, *(sent(number) for number in range(BATCHES_REMEMBERED + 1)))
-    assert producers.check(sent(1)) is not None
-    assert refusal(producers, sent(0)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    append(producers, *(sent(number) for number in range(BATCHES_REMEMBERED + 2)))
+    assert producers.check(sent(0)) == AppendedBatch(0, 0, UNKNOWN_OFFSET, 101, -1)
+    assert producers.check(sent(0, 2)) == AppendedBatch(0, 1, UNKNOWN_OFFSET, 101, -1)
+    assert refusal(producers, sent(1, 2)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_sequences_from_before_the_producer_began_are_no_repetitions() -> None:
+    producers = Producers()
+    append(producers, *(sent(number) for number in range(50, 57)))
+    assert refusal(producers, sent(49)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producers.check(sent(50)) is not None
+
+
+def test_after_a_restart_nothing_older_than_the_snapshot_is_called_written() -> None:
+    """The producer may have begun with any sequence: a snapshot does not say with which."""
+    producers, restarted = Producers(), Producers()
+    append(producers, *(sent(number) for number in range(BATCHES_REMEMBERED + 2)))
+    restarted.load(producers.snapshot())
+    assert producers.check(sent(0)) is not None
+    assert refusal(restarted, sent(0)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_repetitions_are_told_apart_from_gaps_across_the_wrap() -> None:
+    producers = Producers()
+    append(producers, sent(0x7FFFFFFE), sent(0x7FFFFFFF), *(sent(number) for number in range(5)))
+    assert producers.check(sent(0x7FFFFFFF)) == AppendedBatch(0x7FFFFFFF, 0x7FFFFFFF, UNKNOWN_OFFSET, 101, -1)
+    assert refusal(producers, sent(6)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_snapshot_keeps_each_of_the_last_five_batches() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ def test_another_node_s_directory_is_refused_and_left_free(directory: Path) -> N
 
 def test_a_directory_in_use_is_refused(directory: Path) -> None:
     first = LogDirectory(RealDisk(), str(directory), 3)
-    with pytest.raises(UnusableDirectory, match="in use by another process"):
+    with pytest.raises(UnusableDirectory, match=f"in use by process {os.getpid()}; stop it"):
         LogDirectory(RealDisk(), str(directory), 3)
     first.release()
     LogDirectory(RealDisk(), str(directory), 3)

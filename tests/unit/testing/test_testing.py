@@ -20,8 +20,8 @@ from confluent_kafka import Producer
 
 from strandline import testing
 from strandline.broker.broker import Broker
-from strandline.broker.coordinator.auto_topic_creation import TopicCreation
-from strandline.broker.metadata.raft_node import QuorumNode
+from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
+from strandline.broker.metadata.raft_node import RaftNode
 from strandline.config import InvalidConfig
 from strandline.storage.directory import UnusableDirectory
 from strandline.testing import (
@@ -127,6 +127,41 @@ def test_a_process_keeps_its_port_over_a_restart(tmp_path: Path) -> None:
         running.kill()
         running.start()
         assert running.bootstrap == first
+
+
+def test_a_process_keeps_its_data_where_it_is_told_whatever_the_path_has_in_it(tmp_path: Path) -> None:
+    data = tmp_path / "back\\slash \xfc # ! : = ${x}" / "new\\t"
+    data.parent.mkdir()
+    with running_broker(data_dir=data):
+        assert (data / "meta.properties").exists()
+    assert [each.name for each in tmp_path.iterdir()] == [data.parent.name]
+
+
+def test_a_path_that_settings_cannot_name_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with broker(data_dir=tmp_path / "x,y"):
+            pass
+
+    with pytest.raises(UnusableDirectory, match="has a comma"):
+        asyncio.run(main())
+    with pytest.raises(UnusableDirectory, match="has a comma"):
+        Cluster(tmp_path / "x,y", 3, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cluster_holds_its_directory_from_the_start_to_the_stop(tmp_path: Path) -> None:
+    first, second = Cluster(tmp_path, 2, {}), Cluster(tmp_path, 2, {})
+    assert list(tmp_path.iterdir()) == [], "until it is prepared there is nothing"
+    first.prepare()
+    first.prepare()  # as its start does
+    with pytest.raises(UnusableDirectory, match=f"in use by process {os.getpid()}"):
+        second.prepare()
+    first.stop()
+    second.prepare()
+    assert second.cluster_id == first.cluster_id
+    second.stop()
+    with pytest.raises(UnusableDirectory, match="a cluster of 2 nodes, not of 3"):
+        Cluster(tmp_path, 3, {}).prepare()
 
 
 def test_a_process_that_does_not_start_says_why() -> None:
@@ -353,9 +388,9 @@ def test_a_broker_that_halts_fails_its_test_and_not_the_whole_run(
 
     async def main() -> None:
         if moment == "while it starts":
-            monkeypatch.setattr(QuorumNode, "_write_one", broken)
+            monkeypatch.setattr(RaftNode, "_write_one", broken)
         async with broker(data_dir=tmp_path / "a") as b:
-            monkeypatch.setattr(TopicCreation, "_ask_the_controller", broken)
+            monkeypatch.setattr(AutoTopicCreation, "_ask_controller", broken)
             await asyncio.to_thread(topics_of, b.bootstrap, "t")
 
     with pytest.raises(BrokerHalted, match="an offset went back"):

@@ -7,7 +7,8 @@ import pytest
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.moment import Moment
-from strandline.transactions.planned import Identity, Planned
+from strandline.base.planned import Planned
+from strandline.transactions.planned import Identity, TxnResponse
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 
 NOW = Moment(1.0, 1_700_000_000_000)
@@ -20,10 +21,10 @@ class Coordinator:
     def __init__(self) -> None:
         self.shard = TransactionShard(TransactionSettings(60_000, 10**9))
 
-    def _apply(self, planned: Planned) -> Planned:
-        if planned.change is not None:
-            self.shard.apply(planned.change, NOW)
-        return planned
+    def _apply(self, planned: Planned[TxnResponse]) -> TxnResponse:
+        for change in planned.records:
+            self.shard.apply(change, NOW)
+        return planned.response
 
     def begin(self) -> Identity:
         return self._apply(self.shard.plan_init("x", 10_000, None, 7, 2, NOW)).identity
@@ -36,7 +37,7 @@ class Coordinator:
         transaction = self.shard.transactions["x"]
         return Identity(transaction.producer_id, transaction.epoch)
 
-    def end(self, identity: Identity, version: int) -> Planned:
+    def end(self, identity: Identity, version: int) -> TxnResponse:
         return self._apply(self.shard.plan_end("x", identity, False, version, None, NOW))
 
 

@@ -1,6 +1,6 @@
 """What AlterConfigs and IncrementalAlterConfigs share: the same answers, and who may be asked.
 
-A broker's own settings are altered through that broker, and those of all through any: it knows which go together with
+A broker's own settings are altered through that services, and those of all through any: it knows which go together with
 its own file. What it refuses, or what came to the wrong one, is not passed on.
 """
 
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.controller_forwarding import decided_by_controller
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.config import Altered, Refused, misdirected
 from strandline.controller.image import BROKER_RESOURCE
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 
 class Resource(Protocol):
@@ -32,28 +31,28 @@ A = TypeVar("A")  # one resource in the response
 
 
 async def alter(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     resources: Iterable[R],
     decide: Callable[[R], Altered | Refused],
-    ask: Callable[[tuple[R, ...]], Any],
-    answer: Callable[..., A],
+    request_of: Callable[[tuple[R, ...]], Any],
+    result_of: Callable[..., A],
 ) -> tuple[A, ...]:
     """Has the controller decide on those that are for it.
 
-    `decide` says what this broker makes of a change of brokers' settings, `ask` makes the request for the controller,
-    `answer` a resource's answer.
+    `decide` says what this broker makes of a change of brokers' settings, `request_of` makes the request for the
+    controller, `result_of` the result of one resource.
     """
-    passed, wrong = _sorted_out(broker.node_id, tuple(resources), decide)
-    answers = [refusal(resource, error, answer) for resource, error in wrong]
+    passed, wrong = _sorted_out(services.node.node_id, tuple(resources), decide)
+    results = [refusal(resource, error, result_of) for resource, error in wrong]
     if passed or not wrong:
-        response: Any = await broker.decide(context, ask(passed))
-        answers += response.responses
-    return tuple(answers)
+        response: Any = await decided_by_controller(services, context, request_of(passed))
+        results += response.responses
+    return tuple(results)
 
 
-def refusal(resource: Resource, error: KafkaError, answer: Callable[..., A]) -> A:
-    return answer(
+def refusal(resource: Resource, error: KafkaError, result_of: Callable[..., A]) -> A:
+    return result_of(
         error_code=error.code,
         error_message=error.message,
         resource_type=resource.resource_type,

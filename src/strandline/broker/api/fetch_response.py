@@ -7,7 +7,7 @@ from typing import Final
 
 from strandline.base.aborted_transaction import AbortedTransaction
 from strandline.base.errors import ErrorCode
-from strandline.broker.api.leader_hints import Address, Hint
+from strandline.broker.api.leader_hints import Hint, LeaderAddress
 from strandline.broker.replication.fetch_sessions import SessionPartition
 from strandline.broker.replication.replica import Replica
 from strandline.storage.segment import Slice
@@ -88,7 +88,7 @@ def partition_tags(read: Read, hint: Hint | None) -> bytes:
     return b"\x00" if hint is None else _tagged(1, _HINT.pack(*hint) + b"\x00")
 
 
-def response_tags(addresses: list[Address]) -> bytes:
+def response_tags(addresses: list[LeaderAddress]) -> bytes:
     if not addresses:
         return b"\x00"
     content = bytearray(uvarint(len(addresses) + 1))

@@ -3,15 +3,16 @@
 acks=0 gets no answer, acks=1 one after the leader's write, acks=all one when the high watermark has passed it.
 Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13), NOT_LEADER_OR_FOLLOWER, CORRUPT_MESSAGE,
 INVALID_RECORD, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, UNSUPPORTED_COMPRESSION_TYPE,
-OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, NOT_ENOUGH_REPLICAS,
+OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, NOT_ENOUGH_REPLICAS,
 INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, KAFKA_STORAGE_ERROR; NOT_LEADER_OR_FOLLOWER says who leads (10 and
 later, KIP-951); of transactions INVALID_TXN_STATE,
 TRANSACTION_ABORTABLE (11 and later), CONCURRENT_TRANSACTIONS (12 and later), INVALID_PRODUCER_ID_MAPPING. From version
 12 on a transactional batch adds its partition to the transaction by itself (KIP-890).
-Differs from Kafka: a batch that leaves a gap only because the one before it was refused a moment ago gets the error
-of that one, where Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER; below the minimum in sync a repeated batch waits for the
-high watermark, where Kafka answers NOT_ENOUGH_REPLICAS; records are not decoded unless the topic's configuration asks
-for it.
+Differs from Kafka: a repeated batch from before the last five gets DUPLICATE_SEQUENCE_NUMBER once it is committed, if
+it is known to have been written, where Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER; a batch that leaves a gap only
+because the one before it was refused a moment ago gets the error of that one, where Kafka answers
+OUT_OF_ORDER_SEQUENCE_NUMBER; below the minimum in sync a repeated batch waits for the high watermark, where Kafka
+answers NOT_ENOUGH_REPLICAS; records are not decoded unless the topic's configuration asks for it.
 
 The request is walked by hand: this is the hot path, and its cost is per batch.
 """
@@ -24,18 +25,19 @@ from operator import itemgetter
 from struct import Struct
 from struct import error as struct_error
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.api.leader_hints import LeaderHints
-from strandline.broker.coordinator.txn_verification import Caller, for_producer, guards_for
-from strandline.broker.replication.delayed_produce import Acknowledgements, Waited
+from strandline.broker.api.services import Services
+from strandline.broker.coordinator.txn_verification import TxnClientSupport, for_producer, guards_for
+from strandline.broker.replication.delayed_produce import DelayedProduce, PendingAppend
 from strandline.broker.replication.replica import Replica
-from strandline.broker.server.connection import Answer, RequestContext
-from strandline.broker.server.pending_response import Body, Later
+from strandline.broker.server.pending_response import Handled, PendingResponse
+from strandline.broker.server.request_context import Body, RequestContext
 from strandline.partition.leader import ACKS_ALL
-from strandline.partition.open_transactions import Guard
+from strandline.partition.open_transactions import VerificationGuard
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k00_produce import (
     BatchIndexAndErrorMessage,
@@ -55,15 +57,14 @@ from strandline.wire.record_batch import (
     read_header,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 _ACKS_AND_TIMEOUT: Final = Struct(">hi")
 _INT32: Final = Struct(">i")
 _INT16: Final = Struct(">h")
 _TOPIC_IDS_FROM: Final = 13
 _FLEXIBLE_FROM: Final = 9
 _LEADER_HINTS_SINCE: Final = 10
+_ABORTABLE_ERROR_FROM: Final = 11
+_TRANSACTION_VERSION_2_FROM: Final = 12
 # What is refused by the partition's state is answered with the log start; what is wrong with the batch is not.
 _WITHOUT_LOG_START: Final = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -71,11 +72,12 @@ _WITHOUT_LOG_START: Final = (
     ErrorCode.RECORD_LIST_TOO_LARGE,
     ErrorCode.KAFKA_STORAGE_ERROR,
 )
+_OLD_DUPLICATE: Final = int(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 _NEVER: Final = 0x7FFFFFFFFFFFFFFF
 # index, error, base offset, append time, log start; then no record errors, no message, no tagged fields
 _WRITTEN: Final = Struct(">ihqqqbbb")
 _ERROR_CODE: Final = itemgetter(0)
-_WAITED: Final = itemgetter(6)
+_APPEND: Final = itemgetter(6)
 
 
 class Piece(NamedTuple):
@@ -99,7 +101,7 @@ class Parsed(NamedTuple):
     pieces: list[Piece]
 
 
-def handle_raw(broker: Broker, context: RequestContext) -> Answer:
+def handle_raw(services: Services, context: RequestContext) -> Handled:
     try:
         request = parse(context.body, context.position, context.api_version)
     except (struct_error, IndexError, UnicodeDecodeError) as error:
@@ -107,39 +109,39 @@ def handle_raw(broker: Broker, context: RequestContext) -> Answer:
     topics = request.topics
     if request.acks not in (0, 1, ACKS_ALL):
         refused = Result(ErrorCode.INVALID_REQUIRED_ACKS, message="acks must be 0, 1 or -1 (all).")
-        return _answer(broker, context, request, topics, [refused] * len(request.pieces))
+        return _respond(services, context, request, topics, [refused] * len(request.pieces))
     if request.transactional_id is None and any(_is_transactional(piece.records) for piece in request.pieces):
         # Kafka's word for it: nobody may write transactions without saying whose.
         refused = Result(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, message="A transactional id is needed."
         )
-        return _answer(broker, context, request, topics, [refused] * len(request.pieces))
+        return _respond(services, context, request, topics, [refused] * len(request.pieces))
     if context.api_version >= _TOPIC_IDS_FROM:
-        topics = [Topic(broker.topic_name(topic.topic_id), topic.topic_id) for topic in topics]
+        topics = [Topic(services.node.topic_name(topic.topic_id), topic.topic_id) for topic in topics]
     if request.transactional_id is not None:
-        return _produce_in_transaction(broker, context, request, topics)
-    find = broker.replicas.by_topic.get
+        return _produce_in_transaction(services, context, request, topics)
+    find = services.replicas.by_topic.get
     replicas: list[Replica] = []
     for piece in request.pieces:
         partitions = find(topics[piece.topic_number].name)
         replica = None if partitions is None else partitions.get(piece.partition)
         if replica is None or not replica.intake.is_plain or replica.log.config.flush_messages != _NEVER:
-            return _produce_later(broker, context, request, topics)
+            return _produce_later(services, context, request, topics)
         replicas.append(replica)
-    now_ms = broker.clock.wall_ms()
+    now_ms = services.clock.wall_ms()
     results = [
-        _check_and_append(broker, context, request.acks, replica, piece.records, now_ms)
+        _check_and_append(services, context, request.acks, replica, piece.records, now_ms)
         for piece, replica in zip(request.pieces, replicas, strict=True)
     ]
-    return _answer_when_committed(broker, context, request, topics, results)
+    return _respond_when_committed(services, context, request, topics, results)
 
 
 async def _produce_in_transaction(
-    broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic]
-) -> Body | Later | None:
+    services: Services, context: RequestContext, request: Parsed, topics: list[Topic]
+) -> Body | PendingResponse | None:
     """Asks the coordinator about the partitions in which this would open the transaction, then appends."""
     version = context.api_version
-    caller = Caller.ADDS_BY_USE if version >= 12 else Caller.KNOWS_ABORTABLE if version == 11 else Caller.OLD
+    support = _support(version)
     headers = [
         read_header(piece.records) if _is_transactional(piece.records) else None for piece in request.pieces
     ]
@@ -150,25 +152,33 @@ async def _produce_in_transaction(
     }
     if len(producers) > 1:
         code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        return _answer(broker, context, request, topics, [Result(code)] * len(request.pieces))
+        return _respond(services, context, request, topics, [Result(code)] * len(request.pieces))
     wanted: list[tuple[int, Replica, int]] = []
     for number, (piece, header) in enumerate(zip(request.pieces, headers, strict=True)):
         if header is not None and header.producer_id >= 0:
             with suppress(KafkaError):  # `_produce_one` answers with it
-                replica = await broker.replicas.open_led(topics[piece.topic_number].name, piece.partition)
+                replica = await services.replicas.open_led(topics[piece.topic_number].name, piece.partition)
                 wanted.append((number, replica, header.base_sequence))
-    guards: dict[int, Guard | KafkaError | None] = {}
+    guards: dict[int, VerificationGuard | KafkaError | None] = {}
     for identity in producers:
         assert request.transactional_id is not None
         asked = [(replica, sequence) for _, replica, sequence in wanted]
-        found = await guards_for(broker, request.transactional_id, identity, caller, asked)
+        found = await guards_for(
+            services.node, services.transactions, request.transactional_id, identity, support, asked
+        )
         for (number, replica, _), guard in zip(wanted, found, strict=True):
             header = headers[number]
             assert header is not None
             if isinstance(guard, KafkaError):
-                guard = replica.refuse(header, for_producer(guard, caller))
+                guard = replica.refuse(header, for_producer(guard, support))
             guards[number] = guard
-    return await _produce_later(broker, context, request, topics, guards)
+    return await _produce_later(services, context, request, topics, guards)
+
+
+def _support(version: int) -> TxnClientSupport:
+    if version >= _TRANSACTION_VERSION_2_FROM:
+        return TxnClientSupport.TRANSACTION_VERSION_2
+    return TxnClientSupport.ABORTABLE_ERROR if version == _ABORTABLE_ERROR_FROM else TxnClientSupport.OLD
 
 
 def _is_transactional(records: memoryview) -> bool:
@@ -248,7 +258,7 @@ class Result(NamedTuple):
     log_start_offset: int = -1
     message: str | None = None
     records: tuple[tuple[int, str], ...] = ()
-    waited: Waited | None = None
+    append: PendingAppend | None = None
 
 
 def _refused(error: KafkaError) -> Result:
@@ -256,13 +266,13 @@ def _refused(error: KafkaError) -> Result:
 
 
 def _append(
-    broker: Broker,
+    services: Services,
     acks: int,
     replica: Replica,
     records: memoryview,
     header: BatchHeader,
     now_ms: int,
-    guard: Guard | None = None,
+    guard: VerificationGuard | None = None,
 ) -> Result:
     try:
         appended = replica.append(records, header, acks, now_ms, guard)
@@ -271,16 +281,19 @@ def _append(
             return _refused(error)
         return _refused(error)._replace(log_start_offset=replica.log.log_start_offset)
     except OSError as error:
-        return _refused(broker.replicas.disk_error(replica.directory, error))
-    broker.counters.add("bytes_in", len(records))
-    log, waited = replica.log, None
+        return _refused(services.replicas.disk_error(replica.directory, error))
+    services.node.counters.add("bytes_in", len(records))
+    log, pending = replica.log, None
     if acks == ACKS_ALL and replica.high_watermark <= appended.last_offset:
-        waited = Waited(replica, replica.epoch, appended.last_offset + 1)
-    return Result(0, appended.base_offset, appended.append_time_ms, log.log_start_offset, None, (), waited)
+        pending = PendingAppend(replica, replica.epoch, appended.last_offset + 1)
+    code = 0 if appended.base_offset >= 0 else _OLD_DUPLICATE
+    return Result(
+        code, appended.base_offset, appended.append_time_ms, log.log_start_offset, None, (), pending
+    )
 
 
 def _check_and_append(
-    broker: Broker, context: RequestContext, acks: int, replica: Replica, records: memoryview, now_ms: int
+    services: Services, context: RequestContext, acks: int, replica: Replica, records: memoryview, now_ms: int
 ) -> Result:
     """Without waiting for anything; what a topic may ask beyond that is `_produce_later`'s."""
     try:
@@ -292,16 +305,16 @@ def _check_and_append(
             header = read_header(records)
     except KafkaError as error:
         return _refused(error)
-    return _append(broker, acks, replica, records, header, now_ms)
+    return _append(services, acks, replica, records, header, now_ms)
 
 
 async def _produce_later(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: Parsed,
     topics: list[Topic],
-    guards: Mapping[int, Guard | KafkaError | None] = MappingProxyType({}),
-) -> Body | Later | None:
+    guards: Mapping[int, VerificationGuard | KafkaError | None] = MappingProxyType({}),
+) -> Body | PendingResponse | None:
     """The way of requests that have to wait before they can append: to open a log, to rewrite a batch, to flush."""
     results = []
     for number, piece in enumerate(request.pieces):
@@ -310,64 +323,64 @@ async def _produce_later(
         try:
             if isinstance(guard, KafkaError):
                 raise guard
-            results.append(await _produce_one(broker, context, request.acks, topic, piece, guard))
+            results.append(await _produce_one(services, context, request.acks, topic, piece, guard))
         except KafkaError as error:
             results.append(_refused(error))
-    return _answer_when_committed(broker, context, request, topics, results)
+    return _respond_when_committed(services, context, request, topics, results)
 
 
 async def _produce_one(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     acks: int,
     topic: Topic,
     piece: Piece,
-    guard: Guard | None,
+    guard: VerificationGuard | None,
 ) -> Result:
     if context.api_version >= _TOPIC_IDS_FROM and not topic.name:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
     if topic.name in INTERNAL_TOPICS and context.client_id != "__admin_client":
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic.name} is written by the broker only.")
-    replica = await broker.replicas.open(topic.name, piece.partition)
+    replica = await services.replicas.open(topic.name, piece.partition)
     replica.check_online()
-    now_ms = broker.clock.wall_ms()
+    now_ms = services.clock.wall_ms()
     records = piece.records
     header = replica.intake.check(records, context.api_version, now_ms)
     replica.check_leads(header)
     if replica.intake.needs_rewrite(header):
-        records = memoryview(await broker.workers.run(replica.intake.rewrite, bytes(records), now_ms))
+        records = memoryview(await services.node.workers.run(replica.intake.rewrite, bytes(records), now_ms))
         header = read_header(records)
         # The topic may have been deleted or its directory lost meanwhile.
-        if broker.replicas.get(*replica.partition) is not replica:
+        if services.replicas.get(*replica.partition) is not replica:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{replica.partition} has been deleted.")
         replica.check_online()
-    result = _append(broker, acks, replica, records, header, now_ms, guard)
+    result = _append(services, acks, replica, records, header, now_ms, guard)
     if result.error_code == ErrorCode.NONE and replica.log.unflushed_count >= replica.config.flush_messages:
-        await broker.flush(replica)
+        await services.flusher.flush(replica)
     return result
 
 
-def _answer_when_committed(
-    broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
-) -> Body | Later | None:
-    if not any(map(_WAITED, results)):
-        return _answer(broker, context, request, topics, results)
-    waited = [(number, result.waited) for number, result in enumerate(results) if result.waited is not None]
-    answer = Later()
+def _respond_when_committed(
+    services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
+) -> Body | PendingResponse | None:
+    if not any(map(_APPEND, results)):
+        return _respond(services, context, request, topics, results)
+    appends = [(number, result.append) for number, result in enumerate(results) if result.append is not None]
+    pending = PendingResponse()
 
     def committed(codes: list[int]) -> None:
-        for (number, _), code in zip(waited, codes, strict=True):
+        for (number, _), code in zip(appends, codes, strict=True):
             if code != ErrorCode.NONE:
                 results[number] = Result(code)
-        body = _answer(broker, context, request, topics, results)
+        body = _respond(services, context, request, topics, results)
         assert body is not None, "with acks=0 nothing is waited for"
-        answer.give(body)
+        pending.complete(body)
 
-    Acknowledgements(broker, [item for _, item in waited], request.timeout_ms, committed)
-    return answer
+    DelayedProduce([each for _, each in appends], request.timeout_ms, committed)
+    return pending
 
 
-def answer_all_written(
+def encode_all_written(
     version: int, pieces: list[Piece], topics: list[Topic], results: list[Result]
 ) -> bytearray:
     """What the schema's encoder would make of it, in a tenth of the time; tests compare the two."""
@@ -392,8 +405,8 @@ def answer_all_written(
     return out
 
 
-def _answer(
-    broker: Broker, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
+def _respond(
+    services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> Body | None:
     if request.acks == 0:
         # Nobody reads an answer; a client that must learn of an error finds its connection closed.
@@ -401,9 +414,9 @@ def _answer(
             context.connection.close()
         return None
     if context.api_version >= _FLEXIBLE_FROM and not any(map(_ERROR_CODE, results)):
-        return (answer_all_written(context.api_version, request.pieces, topics, results),)
+        return (encode_all_written(context.api_version, request.pieces, topics, results),)
     by_topic: list[list[PartitionProduceResponse]] = [[] for _ in topics]
-    hints = LeaderHints(broker, context.connection.listener)
+    hints = LeaderHints(services.image, context.connection.listener)
     for piece, result in zip(request.pieces, results, strict=True):
         leader = None
         if (

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.fetch_response import (
@@ -30,20 +30,18 @@ from strandline.broker.api.fetch_response import (
     topic_name,
 )
 from strandline.broker.api.leader_hints import Hint, LeaderHints
+from strandline.broker.api.services import Services
 from strandline.broker.metadata.raft_server import answer_fetch
 from strandline.broker.replication.fetch_sessions import Fetch, SessionPartition
 from strandline.broker.replication.replica import Replica
-from strandline.broker.server.connection import Answer, Outcome, RequestContext
-from strandline.broker.server.pending_response import Body, Later
+from strandline.broker.server.pending_response import Finished, Handled, PendingResponse
+from strandline.broker.server.request_context import Body, RequestContext
 from strandline.partition.leader import Leader
 from strandline.storage.log import Log
 from strandline.storage.segment import DamagedSegment, Slice
 from strandline.wire.api.k01_fetch import FetchRequest
 from strandline.wire.codec import decode, encode
 from strandline.wire.compiler import uvarint
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 _FROM_FOLLOWERS_SINCE: Final = 11
 _STORAGE_ERROR_SINCE: Final = 6
@@ -56,25 +54,25 @@ _WATERMARK_S: Final = 0.05
 _HINTED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
-def handle_raw(broker: Broker, context: RequestContext) -> Answer:
+def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(FetchRequest, context.api_version, context.body, context.position)
     if context.connection.is_controller_listener:
-        return _fetch_metadata(broker, context, request)
+        return _fetch_metadata(services, context, request)
     try:
-        fetch = broker.fetch_sessions.begin(request, context.api_version, broker.clock.monotonic())
+        fetch = services.fetch_sessions.begin(request, context.api_version, services.clock.monotonic())
     except KafkaError as error:
         return [
             _TOP.pack(0, error.code, 0) + (b"\x01\x00" if context.api_version >= FLEXIBLE_FROM else bytes(4))
         ]
-    replicas = _find_all(broker, fetch)
+    replicas = _find_all(services, fetch)
     if None in replicas:
-        return _fetch_later(broker, context, request, fetch)
-    return _fetch(broker, context, request, fetch, replicas)
+        return _fetch_later(services, context, request, fetch)
+    return _fetch(services, context, request, fetch, replicas)
 
 
-async def _fetch_metadata(broker: Broker, context: RequestContext, request: FetchRequest) -> Body:
+async def _fetch_metadata(services: Services, context: RequestContext, request: FetchRequest) -> Body:
     """A replica of the metadata log pulls, on the controllers' listener."""
-    return (encode(await answer_fetch(broker.quorum, request), context.api_version),)
+    return (encode(await answer_fetch(services.quorum, request), context.api_version),)
 
 
 def _follower_of(request: FetchRequest) -> int:
@@ -82,9 +80,9 @@ def _follower_of(request: FetchRequest) -> int:
     return request.replica_state.replica_id if request.replica_state is not None else request.replica_id
 
 
-def _find_all(broker: Broker, fetch: Fetch) -> list[Replica | None]:
+def _find_all(services: Services, fetch: Fetch) -> list[Replica | None]:
     """The open replica of each partition, as they are now: looked up once for all that is done at one moment."""
-    by_id, by_topic = broker.image.topics_by_id, broker.replicas.by_topic
+    by_id, by_topic = services.image.topics_by_id, services.replicas.by_topic
     found: list[Replica | None] = []
     for partition in fetch.partitions:
         name = partition.topic
@@ -96,41 +94,41 @@ def _find_all(broker: Broker, fetch: Fetch) -> list[Replica | None]:
 
 
 async def _fetch_later(
-    broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch
-) -> Outcome:
+    services: Services, context: RequestContext, request: FetchRequest, fetch: Fetch
+) -> Finished:
     """For partitions that are not open yet, or that do not exist."""
     for partition in fetch.partitions:
-        topic = partition.topic or broker.topic_name(partition.topic_id)
+        topic = partition.topic or services.node.topic_name(partition.topic_id)
         try:
-            await broker.replicas.open(topic, partition.index)
+            await services.replicas.open(topic, partition.index)
             partition.opening_error = 0
         except KafkaError as error:
             partition.opening_error = error.code  # `_read` answers with it
-    return _fetch(broker, context, request, fetch, _find_all(broker, fetch))
+    return _fetch(services, context, request, fetch, _find_all(services, fetch))
 
 
 def _fetch(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: FetchRequest,
     fetch: Fetch,
     replicas: list[Replica | None],
-) -> Body | Later:
+) -> Body | PendingResponse:
     if _follower_of(request) >= 0:
-        _note_progress(broker, request, fetch, replicas)
-    reads, is_enough, is_behind = _read_all(broker, context, request, fetch, replicas)
+        _note_progress(services, request, fetch, replicas)
+    reads, is_enough, is_behind = _read_all(services, context, request, fetch, replicas)
     if is_enough or request.max_wait_ms <= 0 or not fetch.partitions:
-        return _encode(broker, context, request, fetch, reads)
-    return _Waiter(broker, context, request, fetch, replicas, is_behind=is_behind)
+        return _encode(services, context, request, fetch, reads)
+    return _DelayedFetch(services, context, request, fetch, replicas, is_behind=is_behind)
 
 
 def _note_progress(
-    broker: Broker, request: FetchRequest, fetch: Fetch, replicas: list[Replica | None]
+    services: Services, request: FetchRequest, fetch: Fetch, replicas: list[Replica | None]
 ) -> None:
     """What a follower asks for says what it has; that may commit records and change the in-sync set."""
     follower = _follower_of(request)
     epoch = request.replica_state.replica_epoch if request.replica_state is not None else -1
-    now = broker.clock.monotonic()
+    now = services.clock.monotonic()
     for partition, replica in zip(fetch.partitions, replicas, strict=True):
         if replica is None:
             continue
@@ -147,28 +145,27 @@ def _note_progress(
             replica.fetched_by(follower, offset, partition.log_start, epoch, now)
         except KafkaError:
             continue  # `_read` answers with it
-        broker.in_sync.fetched(replica, follower)
+        services.isr.fetched(replica, follower)
 
 
-class _Waiter(Later):
-    """A long poll: looks again whenever one of its partitions has more, and answers at the latest when time is up."""
+class _DelayedFetch(PendingResponse):
+    """A long poll: reads again whenever one of its partitions has more, and completes when time is up at the latest."""
 
     __slots__ = (
-        "_broker",
         "_context",
         "_fetch",
         "_is_behind",
         "_is_over",
         "_is_scheduled",
-        "_key",
         "_replicas",
         "_request",
+        "_services",
         "_timer",
     )
 
     def __init__(
         self,
-        broker: Broker,
+        services: Services,
         context: RequestContext,
         request: FetchRequest,
         fetch: Fetch,
@@ -177,23 +174,22 @@ class _Waiter(Later):
         is_behind: bool,
     ) -> None:
         super().__init__()
-        self._broker = broker
+        self._services = services
         self._context = context
         self._request = request
         self._fetch = fetch
         self._is_scheduled = False
         self._is_over = False
-        self._key = broker.next_waiter_key()
         self._replicas = [replica for replica in replicas if replica is not None]
         is_follower, wake = _follower_of(request) >= 0, self._wake
         for replica in self._replicas:
             if is_follower:
-                replica.wake_on_both(self._key, wake)
+                replica.wake_on_both(self, wake)
             else:
-                replica.wake_on_advance(self._key, wake)
+                replica.wake_on_advance(self, wake)
         self._is_behind = is_behind
         self._timer = self._expire_in(_WATERMARK_S if is_behind else request.max_wait_ms / 1000)
-        context.connection.end_long_poll = self._expire
+        context.connection.interrupt_long_poll = self._expire
 
     def _expire_in(self, seconds: float) -> asyncio.TimerHandle:
         wait_s = min(seconds, self._request.max_wait_ms / 1000)
@@ -203,9 +199,9 @@ class _Waiter(Later):
         """Several appends of one request wake it once."""
         if not self._is_scheduled:
             self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._look)
+            asyncio.get_running_loop().call_soon(self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._is_scheduled = False
         if self._is_over:
             return
@@ -224,29 +220,29 @@ class _Waiter(Later):
 
     def _read_all(self) -> tuple[list[Read], bool, bool]:
         """Of the replicas that there are by now: some may have been deleted, or made anew."""
-        replicas = _find_all(self._broker, self._fetch)
-        return _read_all(self._broker, self._context, self._request, self._fetch, replicas)
+        replicas = _find_all(self._services, self._fetch)
+        return _read_all(self._services, self._context, self._request, self._fetch, replicas)
 
     def _finish(self, reads: list[Read]) -> None:
-        body = _encode(self._broker, self._context, self._request, self._fetch, reads)
+        body = _encode(self._services, self._context, self._request, self._fetch, reads)
         self._end()
-        self.give(body)
+        self.complete(body)
 
-    def abandon(self) -> None:
-        super().abandon()
+    def cancel(self) -> None:
+        super().cancel()
         self._end()
 
     def _end(self) -> None:
         self._is_over = True
         self._timer.cancel()
-        if self._context.connection.end_long_poll == self._expire:
-            self._context.connection.end_long_poll = None
+        if self._context.connection.interrupt_long_poll == self._expire:
+            self._context.connection.interrupt_long_poll = None
         for replica in self._replicas:
-            replica.forget_waker(self._key)
+            replica.forget_waker(self)
 
 
 def _read_all(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: FetchRequest,
     fetch: Fetch,
@@ -257,7 +253,7 @@ def _read_all(
 
     Where there is more than could be read at a time nobody waits for it: the reader asks again.
     """
-    left = min(request.max_bytes, broker.fetch_bytes_max)
+    left = min(request.max_bytes, services.fetch_policy.bytes_max)
     total = 0
     must_answer = is_behind = False
     follower = _follower_of(request)
@@ -268,17 +264,17 @@ def _read_all(
             continue
         read = Read(partition, replica)
         try:
-            _read(broker, context, request, read, replica, left - total, is_first=total == 0)
+            _read(services, context, request, read, replica, left - total, is_first=total == 0)
         except KafkaError as error:
             read.error_code = error.code
             must_answer = True
         except OSError as error:
             assert replica is not None
-            read.error_code = broker.replicas.disk_error(replica.directory, error).code
+            read.error_code = services.replicas.disk_error(replica.directory, error).code
             must_answer = True
         except DamagedSegment as error:
             assert replica is not None
-            read.error_code = broker.damaged_logs.found(replica, error).code
+            read.error_code = services.corrupt_replicas.found(replica, error).code
             must_answer = True
         if read.records is not None:
             total += read.records.size
@@ -291,7 +287,7 @@ def _read_all(
             read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # which these know how to go on from
         reads.append(read)
     # Consumers that are sent to followers wait for what those may show (KIP-392).
-    must_answer = must_answer or (is_behind and broker.selects_by_rack)
+    must_answer = must_answer or (is_behind and services.fetch_policy.selects_by_rack)
     return reads, must_answer or total >= min(request.min_bytes, left), is_behind
 
 
@@ -312,7 +308,7 @@ def _is_at_rest(partition: SessionPartition, replica: Replica, follower: int) ->
 
 
 def _read(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: FetchRequest,
     read: Read,
@@ -323,10 +319,10 @@ def _read(
 ) -> None:
     partition = read.partition
     if replica is None:
-        if context.api_version >= TOPIC_IDS_FROM and not broker.topic_name(partition.topic_id):
+        if context.api_version >= TOPIC_IDS_FROM and not services.node.topic_name(partition.topic_id):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-        topic = partition.topic or broker.topic_name(partition.topic_id)
-        broker.replicas.state_here(topic, partition.index)
+        topic = partition.topic or services.node.topic_name(partition.topic_id)
+        services.replicas.state_here(topic, partition.index)
         # It could not be opened, or it has been deleted and made anew while the request waited.
         raise KafkaError(partition.opening_error or ErrorCode.NOT_LEADER_OR_FOLLOWER)
     follower = _follower_of(request)
@@ -348,13 +344,13 @@ def _read(
         read.high_watermark = read.last_stable = read.log_start = -1
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
     if follower < 0:
-        read.preferred = _preferred_replica(broker, context, request, replica, offset)
+        read.preferred = _preferred_replica(services, context, request, replica, offset)
         if read.preferred >= 0:
             return
     upper = read.last_stable if request.isolation_level == READ_COMMITTED else read.high_watermark
     if follower >= 0:
         upper = log.log_end_offset
-    if follower >= 0 and _is_throttled(broker, replica, follower):
+    if follower >= 0 and _is_throttled(services, replica, follower):
         return
     if offset < upper and (left > 0 or is_first):
         size_max = min(partition.size_max, left)
@@ -363,22 +359,26 @@ def _read(
             read.aborted = log.aborted_in(read.records, offset, upper)
 
 
-def _is_throttled(broker: Broker, replica: Replica, follower: int) -> bool:
+def _is_throttled(services: Services, replica: Replica, follower: int) -> bool:
     """Whether a follower that catches up gets nothing for now."""
-    throttle = broker.leader_throttle
-    if follower in replica.leader.in_sync or not throttle.lists(replica, broker.node_id):
+    throttle = services.leader_quota
+    if follower in replica.leader.in_sync or not throttle.lists(replica, services.node.node_id):
         return False
     return throttle.is_exceeded()
 
 
 def _preferred_replica(
-    broker: Broker, context: RequestContext, request: FetchRequest, replica: Replica, offset: int
+    services: Services, context: RequestContext, request: FetchRequest, replica: Replica, offset: int
 ) -> int:
     """A replica in the consumer's rack, where this leader is in another; -1 to read here."""
-    if not broker.selects_by_rack or not request.rack_id or context.api_version < _FROM_FOLLOWERS_SINCE:
+    if (
+        not services.fetch_policy.selects_by_rack
+        or not request.rack_id
+        or context.api_version < _FROM_FOLLOWERS_SINCE
+    ):
         return -1
-    brokers = broker.image.brokers
-    if not replica.is_leader or brokers[broker.node_id].rack == request.rack_id:
+    brokers = services.image.brokers
+    if not replica.is_leader or brokers[services.node.node_id].rack == request.rack_id:
         return -1
     for node_id in replica.leader.can_serve(offset):
         state = brokers.get(node_id)
@@ -403,7 +403,7 @@ def _diverging_point(log: Log, partition: SessionPartition) -> tuple[int, int] |
 
 
 def _encode(
-    broker: Broker, context: RequestContext, request: FetchRequest, fetch: Fetch, reads: list[Read]
+    services: Services, context: RequestContext, request: FetchRequest, fetch: Fetch, reads: list[Read]
 ) -> Body:
     session = fetch.session
     by_topic: dict[tuple[str, bytes], list[Read]] = {}
@@ -416,12 +416,12 @@ def _encode(
         if read.records is not None:
             if session is not None:
                 session.gave_records(partition)
-            broker.counters.add("bytes_out", read.records.size)
+            services.node.counters.add("bytes_out", read.records.size)
             if _follower_of(request) >= 0:
-                _note_throttled(broker, read)
+                _note_throttled(services, read)
         by_topic.setdefault((partition.topic, partition.topic_id), []).append(read)
     flexible = context.api_version >= FLEXIBLE_FROM
-    hints = LeaderHints(broker, context.connection.listener)
+    hints = LeaderHints(services.image, context.connection.listener)
     body: list[bytes | bytearray | Slice] = []
     head = bytearray(_TOP.pack(0, 0, session.session_id if session is not None else 0))
     if context.api_version < 7:
@@ -436,7 +436,7 @@ def _encode(
                 body += (head, read.records)
                 head = bytearray()
             if flexible:
-                head += partition_tags(read, _hint_for(broker, context, read, hints))
+                head += partition_tags(read, _hint_for(services, context, read, hints))
         if flexible:
             head.append(0)
     if flexible:
@@ -445,17 +445,17 @@ def _encode(
     return body
 
 
-def _hint_for(broker: Broker, context: RequestContext, read: Read, hints: LeaderHints) -> Hint | None:
+def _hint_for(services: Services, context: RequestContext, read: Read, hints: LeaderHints) -> Hint | None:
     if read.error_code not in _HINTED or context.api_version < _LEADER_HINTS_SINCE:
         return None
     partition = read.partition
-    return hints.of(partition.topic or broker.topic_name(partition.topic_id), partition.index)
+    return hints.of(partition.topic or services.node.topic_name(partition.topic_id), partition.index)
 
 
-def _note_throttled(broker: Broker, read: Read) -> None:
+def _note_throttled(services: Services, read: Read) -> None:
     assert read.replica is not None, "it gave records"
-    throttle = broker.leader_throttle
-    if read.records is not None and throttle.lists(read.replica, broker.node_id):
+    throttle = services.leader_quota
+    if read.records is not None and throttle.lists(read.replica, services.node.node_id):
         throttle.note(read.records.size)
 
 

@@ -12,11 +12,12 @@ otherwise the end would seem to go back (KIP-207).
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.api.services import Services
 from strandline.broker.replication.replica import Replica
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k02_list_offsets import (
     ListOffsetsPartition,
@@ -25,9 +26,6 @@ from strandline.wire.api.k02_list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = ListOffsetsRequest
 
@@ -51,7 +49,9 @@ _OFFSET_NOT_AVAILABLE_SINCE: Final = 5
 _CONSUMER: Final = -1
 
 
-async def handle(broker: Broker, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+async def handle(
+    services: Services, context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse:
     asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
@@ -62,8 +62,8 @@ async def handle(broker: Broker, context: RequestContext, request: ListOffsetsRe
                     raise KafkaError(
                         ErrorCode.INVALID_REQUEST, "The partition is in the request more than once."
                     )
-                replica = await broker.replicas.open_led(topic.name, partition.partition_index)
-                answers.append(_answer(broker, context, request, replica, partition))
+                replica = await services.replicas.open_led(topic.name, partition.partition_index)
+                answers.append(_answer(services, context, request, replica, partition))
             except KafkaError as error:
                 answers.append(
                     ListOffsetsPartitionResponse(
@@ -75,7 +75,7 @@ async def handle(broker: Broker, context: RequestContext, request: ListOffsetsRe
 
 
 def _answer(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: ListOffsetsRequest,
     replica: Replica,
@@ -89,9 +89,9 @@ def _answer(
     try:
         found = _find(replica, timestamp, request)
     except OSError as error:
-        raise broker.replicas.disk_error(replica.directory, error) from error
+        raise services.replicas.disk_error(replica.directory, error) from error
     except DamagedSegment as error:
-        raise broker.damaged_logs.found(replica, error) from error
+        raise services.corrupt_replicas.found(replica, error) from error
     if found is None or timestamp == LATEST:
         _check_end_is_known(replica, request, context.api_version)
     if found is None:

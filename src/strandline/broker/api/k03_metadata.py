@@ -9,60 +9,59 @@ created automatically; while a leader is found to be gone the answer waits for t
 from __future__ import annotations
 
 from collections.abc import Coroutine, Hashable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID
 from strandline.base.topics import INTERNAL_TOPICS, SHARE_GROUPS_TOPIC, invalid_topic_name
 from strandline.broker.api.metadata_response import (
     CLUSTER_OPERATIONS,
-    NOT_ASKED,
+    NOT_REQUESTED,
     TOPIC_OPERATIONS,
+    any_live_broker_id,
     brokers_seen_by,
-    topic_answer,
+    topic_response,
 )
-from strandline.broker.server.connection import Answer, RequestContext
-from strandline.broker.server.pending_response import Body
-from strandline.broker.server.response_cache import PARTS_AT_ONCE_MAX, encoded_apart, in_turns
+from strandline.broker.api.services import Services
+from strandline.broker.server.pending_response import Handled
+from strandline.broker.server.request_context import Body, RequestContext
+from strandline.broker.server.response_cache import PARTS_AT_ONCE_MAX, build_cooperatively, encode_in_worker
 from strandline.controller.image import TopicState
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from strandline.wire.codec import DecodeError, decode, encode
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 _NEVER_CREATED: Final = frozenset({METADATA_TOPIC, SHARE_GROUPS_TOPIC})
 
 
-def handle_raw(broker: Broker, context: RequestContext) -> Answer:
+def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(MetadataRequest, context.api_version, context.body, context.position)
-    missing = _names_to_create(broker, context, request)
+    missing = _names_to_create(services, context, request)
     if missing:
-        return _create_and_answer(broker, context, request, missing)
-    if broker.absences.concern(_topics(broker, context, request)):
-        return _answer_when_decided(broker, context, request)
-    return _answer(broker, context, request, {})
+        return _create_and_answer(services, context, request, missing)
+    if services.suspected_brokers.concern(_topics(services, context, request)):
+        return _answer_when_decided(services, context, request)
+    return _answer(services, context, request, {})
 
 
 def _is_all_topics(context: RequestContext, request: MetadataRequest) -> bool:
     return request.topics is None or (context.api_version == 0 and not request.topics)
 
 
-def _names_to_create(broker: Broker, context: RequestContext, request: MetadataRequest) -> list[str]:
+def _names_to_create(services: Services, context: RequestContext, request: MetadataRequest) -> list[str]:
     if (
         _is_all_topics(context, request)
         or not request.allow_auto_topic_creation
-        or not broker.auto_creates_topics
+        or not services.configs.broker_value("auto.create.topics.enable")
     ):
         return []
     names = {t.name: None for t in request.topics or () if t.name is not None and t.topic_id == ZERO_UUID}
-    missing = [name for name in names if name not in broker.image.topics and name not in _NEVER_CREATED]
+    missing = [name for name in names if name not in services.image.topics and name not in _NEVER_CREATED]
     return [name for name in missing if invalid_topic_name(name) is None]
 
 
-def _topics(broker: Broker, context: RequestContext, request: MetadataRequest) -> list[TopicState]:
+def _topics(services: Services, context: RequestContext, request: MetadataRequest) -> list[TopicState]:
     """The ones that are asked for and exist."""
-    image = broker.image
+    image = services.image
     if _is_all_topics(context, request):
         return list(image.topics.values())
     found = (
@@ -71,58 +70,58 @@ def _topics(broker: Broker, context: RequestContext, request: MetadataRequest) -
     return [topic for topic in found if topic is not None]
 
 
-async def _answer_when_decided(broker: Broker, context: RequestContext, request: MetadataRequest) -> Body:
-    await broker.absences.decided()
-    answer = _answer(broker, context, request, {})
+async def _answer_when_decided(services: Services, context: RequestContext, request: MetadataRequest) -> Body:
+    await services.suspected_brokers.decided()
+    answer = _answer(services, context, request, {})
     return await answer if isinstance(answer, Coroutine) else answer
 
 
 async def _create_and_answer(
-    broker: Broker, context: RequestContext, request: MetadataRequest, missing: list[str]
+    services: Services, context: RequestContext, request: MetadataRequest, missing: list[str]
 ) -> Body:
-    refused = await broker.topic_creation.create_by_name(missing)
+    refused = await services.topic_creation.create_by_name(missing)
     codes = {name: error.code for name, error in refused.items()}
-    answer = _answer(broker, context, request, codes)
+    answer = _answer(services, context, request, codes)
     return await answer if isinstance(answer, Coroutine) else answer
 
 
 def _answer(
-    broker: Broker, context: RequestContext, request: MetadataRequest, refused: dict[str, int]
+    services: Services, context: RequestContext, request: MetadataRequest, refused: dict[str, int]
 ) -> Body | Coroutine[Any, Any, Body]:
     is_all = _is_all_topics(context, request)
-    topics = _all_topics(broker, request) if is_all else _asked_topics(broker, context, request, refused)
-    count = sum(len(topic.partitions) for topic in _topics(broker, context, request))
+    topics = _all_topics(services, request) if is_all else _asked_topics(services, context, request, refused)
+    count = sum(len(topic.partitions) for topic in _topics(services, context, request))
     if count + len(request.topics or ()) <= PARTS_AT_ONCE_MAX:
-        return (encode(_response(broker, context, request, list(topics)), context.api_version),)
+        return (encode(_response(services, context, request, list(topics)), context.api_version),)
     if not is_all:
-        return _make_large(broker, context, request, topics)
-    kept = _kept(broker, context, request, broker.image.version)
-    return (kept,) if kept is not None else _answer_all(broker, context, request)
+        return _make_large(services, context, request, topics)
+    kept = _kept(services, context, request, services.image.version)
+    return (kept,) if kept is not None else _answer_all(services, context, request)
 
 
-async def _answer_all(broker: Broker, context: RequestContext, request: MetadataRequest) -> Body:
-    asked_at = broker.image.version
-    async with broker.kept_metadata.making:
-        kept = _kept(broker, context, request, asked_at)
+async def _answer_all(services: Services, context: RequestContext, request: MetadataRequest) -> Body:
+    asked_at = services.image.version
+    async with services.metadata_cache.building:
+        kept = _kept(services, context, request, asked_at)
         if kept is not None:
             return (kept,)
-        began_at = broker.image.version
-        brokers = brokers_seen_by(broker, context.connection.listener)
-        (answer,) = await _make_large(broker, context, request, _all_topics(broker, request))
-        broker.kept_metadata.keep(_key(context, request), began_at, brokers, answer)
+        began_at = services.image.version
+        brokers = brokers_seen_by(services, context.connection.listener)
+        (answer,) = await _make_large(services, context, request, _all_topics(services, request))
+        services.metadata_cache.put(_key(context, request), began_at, brokers, answer)
         return (answer,)
 
 
 async def _make_large(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: MetadataRequest,
     topics: Iterator[MetadataResponseTopic],
 ) -> tuple[bytes]:
     """Topics that change meanwhile are shown as they were or as they are, each by itself."""
-    made = await in_turns(topics, lambda topic: 1 + len(topic.partitions))
-    response = _response(broker, context, request, made)
-    return (await encoded_apart(broker, response, context.api_version),)
+    made = await build_cooperatively(topics, lambda topic: 1 + len(topic.partitions))
+    response = _response(services, context, request, made)
+    return (await encode_in_worker(services.node.workers, response, context.api_version),)
 
 
 def _key(context: RequestContext, request: MetadataRequest) -> Hashable:
@@ -134,42 +133,44 @@ def _key(context: RequestContext, request: MetadataRequest) -> Hashable:
     )
 
 
-def _kept(broker: Broker, context: RequestContext, request: MetadataRequest, version: int) -> bytes | None:
+def _kept(
+    services: Services, context: RequestContext, request: MetadataRequest, version: int
+) -> bytes | None:
     """The answer about all topics, if it has been made since the image was at this version."""
-    brokers = brokers_seen_by(broker, context.connection.listener)
-    return broker.kept_metadata.find(_key(context, request), version, brokers)
+    brokers = brokers_seen_by(services, context.connection.listener)
+    return services.metadata_cache.find(_key(context, request), version, brokers)
 
 
 def _response(
-    broker: Broker, context: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
+    services: Services, context: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
 ) -> MetadataResponse:
     return MetadataResponse(
-        brokers=brokers_seen_by(broker, context.connection.listener),
-        cluster_id=broker.cluster_id,
-        controller_id=broker.any_live_broker_id(),
+        brokers=brokers_seen_by(services, context.connection.listener),
+        cluster_id=services.cluster_id,
+        controller_id=any_live_broker_id(services.image),
         topics=tuple(topics),
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
-        else NOT_ASKED,
+        else NOT_REQUESTED,
     )
 
 
 def _operations(request: MetadataRequest) -> int:
-    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_REQUESTED
 
 
-def _all_topics(broker: Broker, request: MetadataRequest) -> Iterator[MetadataResponseTopic]:
-    image = broker.image
+def _all_topics(services: Services, request: MetadataRequest) -> Iterator[MetadataResponseTopic]:
+    image = services.image
     for name in sorted(image.topics):
         topic = image.topics.get(name)
         if topic is not None:  # not deleted meanwhile
-            yield topic_answer(image, topic, _operations(request))
+            yield topic_response(image, topic, _operations(request))
 
 
 def _asked_topics(
-    broker: Broker, context: RequestContext, request: MetadataRequest, refused: dict[str, int]
+    services: Services, context: RequestContext, request: MetadataRequest, refused: dict[str, int]
 ) -> Iterator[MetadataResponseTopic]:
-    image, operations = broker.image, _operations(request)
+    image, operations = services.image, _operations(request)
     by_id = [t.topic_id for t in request.topics or () if t.topic_id != ZERO_UUID]
     if (by_id or any(t.name is None for t in request.topics or ())) and context.api_version < 12:
         raise DecodeError(f"Metadata version {context.api_version} with topic ids or without a name")
@@ -178,13 +179,13 @@ def _asked_topics(
         if topic is None:
             yield _unknown(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
         else:
-            yield topic_answer(image, topic, operations)
+            yield topic_response(image, topic, operations)
     if by_id:
         return
     for name in dict.fromkeys(t.name for t in request.topics or () if t.name is not None):
         topic = image.topics.get(name)
         if topic is not None:
-            yield topic_answer(image, topic, operations)
+            yield topic_response(image, topic, operations)
         elif name in refused:
             yield _unknown(name, ZERO_UUID, refused[name])
         elif invalid_topic_name(name) is not None:

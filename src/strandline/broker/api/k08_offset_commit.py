@@ -9,108 +9,126 @@ member epoch is taken where the member has held the partitions ever since (KIP-1
 from __future__ import annotations
 
 from itertools import repeat
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
-from strandline.broker.api.offset_commit_template import AskedCommit, CommitPattern
-from strandline.broker.api.table import after
-from strandline.broker.server.connection import Answer, RequestContext
-from strandline.broker.server.pending_response import Later
+from strandline.broker.api.offset_commit_template import CommitRequest, CommitTemplate
+from strandline.broker.api.services import Services
+from strandline.broker.coordinator.group_runtime import GroupRuntime
+from strandline.broker.server.dispatch import after
+from strandline.broker.server.pending_response import Handled, PendingResponse
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.offsets import OffsetChanges
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
 from strandline.wire.codec import decode
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-    from strandline.broker.coordinator.group_runtime import ShardRuntime
 
 _TOPIC_IDS_FROM: Final = 10
 _Topic = tuple[str, bytes, list[OffsetCommitRequestPartition]]
 
 
-class _Waiting(Later):
-    """Takes what became of the records, and has the answer's bytes for the connection."""
+class CommitState(NamedTuple):
+    """What is kept of a connection's commits: the shape of the last one, and the template if two were alike."""
 
-    __slots__ = ("_asked", "_codes", "error_code")
+    shape: tuple[object, ...]
+    template: CommitTemplate | None
 
-    def __init__(self, asked: AskedCommit, codes: list[int] | None) -> None:
+
+class _PendingCommit(PendingResponse):
+    """Completed by what became of the records; has the bytes of the response for the connection."""
+
+    __slots__ = ("_codes", "_commit", "error_code")
+
+    def __init__(self, commit: CommitRequest, codes: list[int] | None) -> None:
         """`codes` has one for each partition; None where nothing is wrong so far."""
-        self.given = self.request = None  # as every `Later` begins, without another call
+        self.body = self.request = None  # as every `PendingResponse` begins, without another call
         self.error_code = 0  # of all of them, if they could not be written
-        self._asked = asked
+        self._commit = commit
         self._codes = codes
 
-    def done(self) -> bool:
-        return self.given is not None
-
-    def set_result(self, _: object) -> None:
+    def respond(self, _: object) -> None:
+        if self.body is not None:
+            return
         if self.error_code:
-            body = self._asked.answer(repeat(self.error_code))
+            body = self._commit.response(repeat(self.error_code))
         elif self._codes is None:
-            body = self._asked.all_written()
+            body = self._commit.all_written()
         else:
-            body = self._asked.answer(self._codes)
-        self.give((body,))
+            body = self._commit.response(self._codes)
+        self.complete((body,))
 
 
-def handle_raw(broker: Broker, context: RequestContext) -> Answer:
+def handle_raw(services: Services, context: RequestContext) -> Handled:
     version, body, position = context.api_version, context.body, context.position
-    pattern = context.connection.commit_pattern
-    if pattern is not None:
-        runtime = pattern.runtime
+    state: CommitState | None = context.connection.handler_state.get(OffsetCommitRequest.API_KEY)
+    if state is not None and (template := state.template) is not None:
+        runtime = template.runtime
         now = runtime.now()
-        changes = pattern.read(version, body, position, broker.image.version, now.wall_ms)
+        changes = template.read(version, body, position, services.image.version, now.wall_ms)
         if changes is not None:
-            asked = pattern.asked
+            commit = template.request
             try:
-                runtime.shard.offset_requests.check_commit(*asked.who, changes, version, now)
+                runtime.shard.offset_requests.check_commit(*commit.committer, changes, version, now)
             except KafkaError as error:
-                return _refused(asked, None, error)
-            return _written(asked, changes, None, runtime, now)
+                return _refused(commit, None, error)
+            return _write(commit, changes, None, runtime, now)
     request = decode(OffsetCommitRequest, version, body, position)
-    load = broker.groups.first_load(request.group_id)
+    load = services.groups.first_load(request.group_id)
     if load is not None:
-        return after(load, lambda: _decoded(broker, context, request))
-    return _decoded(broker, context, request)
+        return after(load, lambda: _handle(services, context, request))
+    return _handle(services, context, request)
 
 
-def _decoded(broker: Broker, context: RequestContext, request: OffsetCommitRequest) -> Answer:
-    asked = AskedCommit(context.api_version, request)
-    known, codes = _known(broker, asked)
+def _handle(services: Services, context: RequestContext, request: OffsetCommitRequest) -> Handled:
+    commit = CommitRequest(context.api_version, request)
+    known, codes = _known(services, commit)
     if not known:
-        return (asked.answer(codes),)  # no group comes to be by it
-    group_id = asked.group_id
+        return (commit.response(codes),)  # no group comes to be by it
+    group_id = commit.group_id
     try:
-        runtime = broker.groups.loaded(group_id) or broker.groups.shard_of(group_id)
+        runtime = services.groups.loaded(group_id) or services.groups.shard_of(group_id)
         now = runtime.now()
         changes = [OffsetChanges.of(group_id, *topic, now.wall_ms) for topic in known]
-        runtime.shard.offset_requests.check_commit(*asked.who, changes, asked.version, now)
+        runtime.shard.offset_requests.check_commit(*commit.committer, changes, commit.version, now)
     except KafkaError as error:
-        return _refused(asked, codes, error)
-    changes, given = runtime.shard.offset_requests.with_allowed_notes(changes)
-    if given is not None:
-        following = iter(given)
+        return _refused(commit, codes, error)
+    changes, refused = runtime.shard.offset_requests.with_allowed_notes(changes)
+    if refused is not None:
+        following = iter(refused)
         codes = [code or next(following) for code in codes]
     if any(codes):
-        return _written(asked, changes, codes, runtime, now)
-    if CommitPattern.can_be_of(asked, changes):
-        connection = context.connection
-        likeness = asked.likeness(changes)
-        if likeness == connection.commit_likeness:
-            connection.commit_pattern = CommitPattern(asked, request, changes, runtime, broker.image.version)
-        connection.commit_likeness = likeness
-    return _written(asked, changes, None, runtime, now)
+        return _write(commit, changes, codes, runtime, now)
+    if CommitTemplate.fits(commit, changes):
+        _remember(services, context, commit, request, changes, runtime)
+    return _write(commit, changes, None, runtime, now)
 
 
-def _known(broker: Broker, asked: AskedCommit) -> tuple[list[_Topic], list[int]]:
-    """What there is, and for each partition of the request an error code, 0 where it is there."""
-    by_id = asked.version >= _TOPIC_IDS_FROM
+def _remember(
+    services: Services,
+    context: RequestContext,
+    commit: CommitRequest,
+    request: OffsetCommitRequest,
+    changes: list[OffsetChanges],
+    runtime: GroupRuntime,
+) -> None:
+    """Makes a template of the second of two requests of the same shape."""
+    states, key = context.connection.handler_state, OffsetCommitRequest.API_KEY
+    shape = commit.shape(changes)
+    earlier: CommitState | None = states.get(key)
+    template = None if earlier is None else earlier.template
+    if earlier is not None and earlier.shape == shape:
+        template = CommitTemplate(commit, request, changes, runtime, services.image.version)
+    states[key] = CommitState(shape, template)
+
+
+def _known(services: Services, commit: CommitRequest) -> tuple[list[_Topic], list[int]]:
+    """The partitions that exist, and for each partition of the request an error code, 0 where it exists."""
+    by_id = commit.version >= _TOPIC_IDS_FROM
     found: list[_Topic] = []
     codes: list[int] = []
-    for topic in asked.topics:
-        name = broker.topic_name(topic.topic_id) if by_id else topic.name
-        known = broker.image.topics.get(name)
+    for topic in commit.topics:
+        name = services.node.topic_name(topic.topic_id) if by_id else topic.name
+        known = services.image.topics.get(name)
         if known is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             codes += [int(code)] * len(topic.partitions)
@@ -125,24 +143,24 @@ def _known(broker: Broker, asked: AskedCommit) -> tuple[list[_Topic], list[int]]
     return found, codes
 
 
-def _written(
-    asked: AskedCommit,
+def _write(
+    commit: CommitRequest,
     changes: list[OffsetChanges],
     codes: list[int] | None,
-    runtime: ShardRuntime,
+    runtime: GroupRuntime,
     now: Moment,
-) -> Answer:
+) -> Handled:
     """`codes` has one for each partition, 0 for those that `changes` are about; None where that is all of them."""
-    waiting = _Waiting(asked, codes)
-    if asked.retention_ms < 0:
-        runtime.commit(changes, waiting, waiting)
+    pending = _PendingCommit(commit, codes)
+    if commit.retention_ms < 0:
+        runtime.commit(changes, pending, pending)
     else:
-        expire_ms = now.wall_ms + asked.retention_ms
-        outcome = runtime.shard.offset_requests.expiring(changes, expire_ms)
-        runtime.run(outcome.answer(waiting, waiting))
-    return waiting if waiting.given is None else waiting.given
+        expire_ms = now.wall_ms + commit.retention_ms
+        result = runtime.shard.offset_requests.expiring(changes, expire_ms)
+        runtime.run(result.answer(pending, pending))
+    return pending if pending.body is None else pending.body
 
 
-def _refused(asked: AskedCommit, codes: list[int] | None, error: KafkaError) -> Answer:
+def _refused(commit: CommitRequest, codes: list[int] | None, error: KafkaError) -> Handled:
     code = int(error.code)
-    return (asked.answer(repeat(code) if codes is None else [each or code for each in codes]),)
+    return (commit.response(repeat(code) if codes is None else [each or code for each in codes]),)

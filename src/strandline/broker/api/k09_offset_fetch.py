@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.offsets import CommittedOffset
 from strandline.wire.api.k09_offset_fetch import (
@@ -28,9 +29,6 @@ from strandline.wire.api.k09_offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = OffsetFetchRequest
 _GROUP_ERRORS_FROM: Final = 2
 _SEVERAL_GROUPS_FROM: Final = 8
@@ -38,21 +36,21 @@ _TOPIC_IDS_FROM: Final = 10
 _NONE: Final = CommittedOffset(-1, -1, "", -1)
 
 
-def first_load(broker: Broker, request: OffsetFetchRequest) -> asyncio.Task[None] | None:
+def first_load(services: Services, request: OffsetFetchRequest) -> asyncio.Task[None] | None:
     loads = (
-        broker.groups.first_load(key)
+        services.groups.first_load(key)
         for key in [group.group_id for group in request.groups] or [request.group_id]
     )
     return next((load for load in loads if load is not None), None)
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: OffsetFetchRequest
+    services: Services, context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse | Coroutine[Any, Any, OffsetFetchResponse]:
     if context.api_version >= _SEVERAL_GROUPS_FROM:
         stable = request.require_stable
         return OffsetFetchResponse(
-            groups=tuple(_group(broker, context, group, stable) for group in request.groups)
+            groups=tuple(_group(services, context, group, stable) for group in request.groups)
         )
     topics = None
     if request.topics is not None:
@@ -61,7 +59,7 @@ def handle(
             for topic in request.topics
         )
     asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-    answer = _group(broker, context, asked, request.require_stable)
+    answer = _group(services, context, asked, request.require_stable)
     return OffsetFetchResponse(
         topics=tuple(_old_topic(topic) for topic in answer.topics), error_code=answer.error_code
     )
@@ -84,10 +82,10 @@ def _old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
 
 
 def _group(
-    broker: Broker, context: RequestContext, asked: OffsetFetchRequestGroup, require_stable: bool
+    services: Services, context: RequestContext, asked: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     try:
-        runtime = broker.groups.shard_of(asked.group_id)
+        runtime = services.groups.shard_of(asked.group_id)
         runtime.shard.offset_requests.check_fetch(asked.group_id, asked.member_id, asked.member_epoch)
         committed = runtime.committed()
     except KafkaError as error:
@@ -100,13 +98,13 @@ def _group(
     offsets = _Visible(committed, asked.group_id, require_stable)
     if asked.topics is None:
         topics = tuple(
-            _topic(broker, offsets, name, tuple(partitions))
+            _topic(services, offsets, name, tuple(partitions))
             for name, partitions in offsets.view.of_group(asked.group_id).items()
             # From here on topics have ids, which one that is being deleted has no more.
-            if context.api_version < _TOPIC_IDS_FROM or name in broker.image.topics
+            if context.api_version < _TOPIC_IDS_FROM or name in services.image.topics
         )
     else:
-        topics = tuple(_asked_topic(broker, context, offsets, topic) for topic in asked.topics)
+        topics = tuple(_asked_topic(services, context, offsets, topic) for topic in asked.topics)
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
@@ -123,21 +121,21 @@ def _refused(asked: OffsetFetchRequestGroup, code: int) -> tuple[OffsetFetchResp
 
 
 def _asked_topic(
-    broker: Broker, context: RequestContext, offsets: _Visible, topic: OffsetFetchRequestTopics
+    services: Services, context: RequestContext, offsets: _Visible, topic: OffsetFetchRequestTopics
 ) -> OffsetFetchResponseTopics:
     if context.api_version < _TOPIC_IDS_FROM:
-        return _topic(broker, offsets, topic.name, topic.partition_indexes)
-    name = broker.topic_name(topic.topic_id)
+        return _topic(services, offsets, topic.name, topic.partition_indexes)
+    name = services.node.topic_name(topic.topic_id)
     if name:
-        return _topic(broker, offsets, name, topic.partition_indexes)
+        return _topic(services, offsets, name, topic.partition_indexes)
     unknown = tuple(_partition(index, _NONE, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes)
     return OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=unknown)
 
 
 def _topic(
-    broker: Broker, offsets: _Visible, name: str, indexes: tuple[int, ...]
+    services: Services, offsets: _Visible, name: str, indexes: tuple[int, ...]
 ) -> OffsetFetchResponseTopics:
-    known = broker.image.topics.get(name)
+    known = services.image.topics.get(name)
     return OffsetFetchResponseTopics(
         name=name,
         topic_id=known.topic_id if known is not None else bytes(16),

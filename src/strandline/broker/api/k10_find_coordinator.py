@@ -8,20 +8,18 @@ so their keys get INVALID_REQUEST also from version 6 on: nobody should ask agai
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.metadata_response import brokers_seen_by
+from strandline.broker.api.services import Services
 from strandline.broker.coordinator.shards import CoordinatorShards
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k10_find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = FindCoordinatorRequest
 _GROUP: Final = 0
@@ -29,10 +27,10 @@ _TRANSACTION: Final = 1
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: FindCoordinatorRequest
+    services: Services, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     if context.api_version < 4:
-        found = await _find(broker, context, request.key_type, request.key)
+        found = await _find(services, context, request.key_type, request.key)
         return FindCoordinatorResponse(
             error_code=found.error_code,
             error_message=found.error_message,
@@ -40,17 +38,17 @@ async def handle(
             host=found.host,
             port=found.port,
         )
-    coordinators = [await _find(broker, context, request.key_type, key) for key in request.coordinator_keys]
+    coordinators = [await _find(services, context, request.key_type, key) for key in request.coordinator_keys]
     return FindCoordinatorResponse(coordinators=tuple(coordinators))
 
 
-async def _find(broker: Broker, context: RequestContext, kind: int, key: str) -> Coordinator:
+async def _find(services: Services, context: RequestContext, kind: int, key: str) -> Coordinator:
     try:
         shards: CoordinatorShards[Any]
         if kind == _GROUP:
-            shards = broker.groups
+            shards = services.groups
         elif kind == _TRANSACTION:
-            shards = broker.transactions
+            shards = services.transactions
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no coordinator of type {kind}.")
         await shards.ensure_topic()
@@ -58,7 +56,7 @@ async def _find(broker: Broker, context: RequestContext, kind: int, key: str) ->
         load = shards.first_load(key)
         if load is not None:
             await asyncio.shield(load)
-        for node in brokers_seen_by(broker, context.connection.listener):
+        for node in brokers_seen_by(services, context.connection.listener):
             if node.node_id == leader:
                 return Coordinator(
                     key=key,

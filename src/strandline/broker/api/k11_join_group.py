@@ -8,42 +8,40 @@ COORDINATOR_LOAD_IN_PROGRESS.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import KafkaError
-from strandline.broker.server.connection import RequestContext
-from strandline.broker.server.pending_response import MessageLater
+from strandline.broker.api.services import Services
+from strandline.broker.server.pending_response import PendingMessage
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.classic.rebalance import join_refused
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = JoinGroupRequest
 _NULL_PROTOCOL_FROM: Final = 7
 
 
-def first_load(broker: Broker, request: JoinGroupRequest) -> asyncio.Task[None] | None:
-    return broker.groups.first_load(request.group_id)
+def first_load(services: Services, request: JoinGroupRequest) -> asyncio.Task[None] | None:
+    return services.groups.first_load(request.group_id)
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: JoinGroupRequest
-) -> JoinGroupResponse | MessageLater:
+    services: Services, context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | PendingMessage:
     try:
-        runtime = broker.groups.shard_of_named(request.group_id)
+        runtime = services.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         return _fitted(join_refused(request.member_id, error.code), context.api_version)
-    answer = _JoinedLater(context)
-    runtime.run(runtime.shard.join(request, context.caller(), answer, runtime.now()))
-    return answer
+    pending = _PendingJoin(context)
+    runtime.run(runtime.shard.join(request, context.caller(), pending, runtime.now()))
+    return pending
 
 
-class _JoinedLater(MessageLater):
+class _PendingJoin(PendingMessage):
     __slots__ = ()
 
-    def set_result(self, message: JoinGroupResponse) -> None:
-        super().set_result(_fitted(message, self._context.api_version))
+    def respond(self, message: JoinGroupResponse) -> None:
+        super().respond(_fitted(message, self._context.api_version))
 
 
 def _fitted(response: JoinGroupResponse, version: int) -> JoinGroupResponse:

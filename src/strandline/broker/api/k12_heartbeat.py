@@ -6,22 +6,18 @@ NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE. While the group is loaded it is told
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.result import Outcome
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = HeartbeatRequest
 
 
-def handle(broker: Broker, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+def handle(services: Services, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
     try:
-        runtime = broker.groups.shard_of_named(request.group_id)
+        runtime = services.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         is_loading = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=ErrorCode.NONE if is_loading else error.code)

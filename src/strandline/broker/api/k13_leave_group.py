@@ -6,26 +6,22 @@ COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import KafkaError
-from strandline.broker.server.connection import RequestContext
-from strandline.broker.server.pending_response import MessageLater
+from strandline.broker.api.services import Services
+from strandline.broker.server.pending_response import PendingMessage
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = LeaveGroupRequest
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: LeaveGroupRequest
-) -> LeaveGroupResponse | MessageLater:
+    services: Services, context: RequestContext, request: LeaveGroupRequest
+) -> LeaveGroupResponse | PendingMessage:
     try:
-        runtime = broker.groups.shard_of_named(request.group_id)
+        runtime = services.groups.shard_of_named(request.group_id)
     except KafkaError as error:
         return LeaveGroupResponse(error_code=error.code)
-    answer = MessageLater(context)
-    runtime.run(runtime.shard.leave(request, context.api_version, answer, runtime.now()))
-    return answer
+    pending = PendingMessage(context)
+    runtime.run(runtime.shard.leave(request, context.api_version, pending, runtime.now()))
+    return pending

@@ -6,11 +6,12 @@ INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_I
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.api.metadata_response import NOT_ASKED
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.metadata_response import NOT_REQUESTED
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.classic.group import DEAD, STABLE, ClassicGroup
 from strandline.wire.api.k15_describe_groups import (
     DescribedGroup,
@@ -19,9 +20,6 @@ from strandline.wire.api.k15_describe_groups import (
     DescribeGroupsResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = DescribeGroupsRequest
 # Read, delete, describe, describe and alter configs: what Kafka knows for groups.
 GROUP_OPERATIONS: Final = sum(1 << operation for operation in (3, 6, 8, 10, 11))
@@ -29,12 +27,12 @@ _NOT_FOUND_FROM: Final = 6
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeGroupsRequest
+    services: Services, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
     groups = []
     for group_id in request.groups:
         try:
-            runtime = await broker.groups.loaded_shard_of(group_id)
+            runtime = await services.groups.loaded_shard_of(group_id)
             group = runtime.shard.groups.get(group_id)
             described = _describe(
                 group_id, group if isinstance(group, ClassicGroup) else None, context.api_version
@@ -42,7 +40,7 @@ async def handle(
         except KafkaError as error:
             described = _absent(group_id, "", error.code, error.message)
         if request.include_authorized_operations:
-            described.authorized_operations = GROUP_OPERATIONS if described.error_code == 0 else NOT_ASKED
+            described.authorized_operations = GROUP_OPERATIONS if described.error_code == 0 else NOT_REQUESTED
         groups.append(described)
     return DescribeGroupsResponse(groups=tuple(groups))
 

@@ -5,26 +5,22 @@ Errors: COORDINATOR_LOAD_IN_PROGRESS while any of them is loaded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.classic.group import ClassicGroup
 from strandline.wire.api.k16_list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = ListGroupsRequest
 
 
-def handle(broker: Broker, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
-    if broker.groups.is_loading:
+def handle(services: Services, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+    if services.groups.is_loading:
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, groups=())
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     listed = []
-    for runtime in broker.groups.shards():
+    for runtime in services.groups.shards():
         for group in runtime.shard.groups.values():
             kind = "classic" if isinstance(group, ClassicGroup) else "consumer"
             if (states and group.state.lower() not in states) or (types and kind not in types):

@@ -9,12 +9,14 @@ Features whose lowest level is 0 are told from version 4 on: older clients fail 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode
+from strandline.broker.api.services import Services
 from strandline.broker.api.table import API_VERSIONS, TABLE
-from strandline.broker.server.connection import RequestContext
-from strandline.controller.features import SUPPORTED_FEATURES
+from strandline.broker.server.pending_response import Handled
+from strandline.broker.server.request_context import RequestContext
+from strandline.controller.features import KRAFT_VERSION_FEATURE, SUPPORTED_FEATURES
 from strandline.wire.api.k18_api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -22,9 +24,7 @@ from strandline.wire.api.k18_api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
+from strandline.wire.codec import encode
 
 REQUEST = ApiVersionsRequest
 
@@ -33,7 +33,7 @@ _PRODUCE: Final = 0
 _TELLS_LEVEL_0_FROM: Final = 4
 
 
-def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def handle(services: Services, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
     if context.api_version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
@@ -48,24 +48,33 @@ def handle(broker: Broker, context: RequestContext, request: ApiVersionsRequest)
                 max_version=api.version_max,
             )
             for api in TABLE.values()
-            if api.serves in ("both", "controller" if context.connection.is_controller_listener else "broker")
+            if api.is_served_on(controller_listener=context.connection.is_controller_listener)
         ),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in SUPPORTED_FEATURES.items()
             if low > 0 or context.api_version >= _TELLS_LEVEL_0_FROM
         ),
-        finalized_features_epoch=broker.metadata_offset(),
+        finalized_features_epoch=services.quorum.applied_offset - 1,
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in sorted(broker.finalized_features().items())
+            for name, level in sorted(_finalized_features(services).items())
         ),
     )
 
 
-def answer_unknown_version() -> ApiVersionsResponse:
+def _finalized_features(services: Services) -> dict[str, int]:
+    """The levels that the whole cluster uses; that of kraft.version is told once it is more than 0, as in Kafka."""
+    level = services.quorum.kraft_version
+    return services.image.features | ({KRAFT_VERSION_FEATURE: level} if level else {})
+
+
+def respond_to_unknown_version(_: Services, context: RequestContext) -> Handled:
+    """In version 0, which every client can read, the versions that it may use (KIP-511)."""
+    context.api_version = 0
     api = TABLE[API_VERSIONS]
-    return ApiVersionsResponse(
+    response = ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,
         api_keys=(ApiVersion(api_key=api.key, min_version=api.version_min, max_version=api.version_max),),
     )
+    return (encode(response, 0),)

@@ -7,28 +7,17 @@ INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST, POLICY_VIOLATION, KAFKA_STORAGE_ERR
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.wire.api.k19_create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = CreateTopicsRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: CreateTopicsRequest
-) -> CreateTopicsResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, CreateTopicsResponse)
-    return response
+handle = decided_by_controller
 
 
 def refuse(request: CreateTopicsRequest, error: KafkaError) -> CreateTopicsResponse:

@@ -8,29 +8,18 @@ where the disk is full.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import KafkaError
 from strandline.base.ids import ZERO_UUID
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.wire.api.k20_delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = DeleteTopicsRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: DeleteTopicsRequest
-) -> DeleteTopicsResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, DeleteTopicsResponse)
-    return response
+handle = decided_by_controller
 
 
 def refuse(request: DeleteTopicsRequest, error: KafkaError) -> DeleteTopicsResponse:

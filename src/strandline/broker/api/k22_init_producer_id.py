@@ -11,32 +11,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = InitProducerIdRequest
 _PRODUCER_FENCED_FROM: Final = 4
 
 
-def first_load(broker: Broker, request: InitProducerIdRequest) -> asyncio.Task[None] | None:
-    return broker.transactions.first_load(request.transactional_id) if request.transactional_id else None
+def first_load(services: Services, request: InitProducerIdRequest) -> asyncio.Task[None] | None:
+    return services.transactions.first_load(request.transactional_id) if request.transactional_id else None
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: InitProducerIdRequest
+    services: Services, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Coroutine[Any, Any, InitProducerIdResponse]:
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is None:
-        return _allocate(broker)
-    return _begin(broker, context.api_version, request, request.transactional_id)
+        return _allocate(services)
+    return _begin(services, context.api_version, request, request.transactional_id)
 
 
 def refuse(request: InitProducerIdRequest, error: KafkaError) -> InitProducerIdResponse:
@@ -47,29 +45,29 @@ def _refused(code: int) -> InitProducerIdResponse:
     return InitProducerIdResponse(throttle_time_ms=0, error_code=code, producer_id=-1, producer_epoch=-1)
 
 
-async def _allocate(broker: Broker) -> InitProducerIdResponse:
+async def _allocate(services: Services) -> InitProducerIdResponse:
     # An idempotent producer without a transactional id always begins anew, whatever it had before.
     return InitProducerIdResponse(
         throttle_time_ms=0,
         error_code=ErrorCode.NONE,
-        producer_id=await broker.producer_ids.next(),
+        producer_id=await services.producer_ids.next(),
         producer_epoch=0,
     )
 
 
 async def _begin(
-    broker: Broker, version: int, request: InitProducerIdRequest, transactional_id: str
+    services: Services, version: int, request: InitProducerIdRequest, transactional_id: str
 ) -> InitProducerIdResponse:
     expected = None if request.producer_id == -1 else Identity(request.producer_id, request.producer_epoch)
     timeout_ms = request.transaction_timeout_ms
     try:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        broker.transactions.settings.check_timeout(timeout_ms)
-        runtime = broker.transactions.shard_of(transactional_id)
-        planned = await runtime.run(
+        services.transactions.settings.check_timeout(timeout_ms)
+        runtime = services.transactions.shard_of(transactional_id)
+        decided = await runtime.run(
             lambda fresh_id: runtime.shard.plan_init(
-                transactional_id, timeout_ms, expected, fresh_id, runtime.level, runtime.now()
+                transactional_id, timeout_ms, expected, fresh_id, runtime.transaction_version, runtime.now()
             )
         )
     except KafkaError as error:
@@ -77,7 +75,7 @@ async def _begin(
         return _refused(ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
     return InitProducerIdResponse(
         throttle_time_ms=0,
-        error_code=planned.code,
-        producer_id=planned.identity.producer_id,
-        producer_epoch=planned.identity.epoch,
+        error_code=decided.code,
+        producer_id=decided.identity.producer_id,
+        producer_epoch=decided.identity.epoch,
     )

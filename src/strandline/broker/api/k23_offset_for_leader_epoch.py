@@ -6,10 +6,9 @@ KAFKA_STORAGE_ERROR.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k23_offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -18,29 +17,26 @@ from strandline.wire.api.k23_offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = OffsetForLeaderEpochRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
+    services: Services, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     topics = []
     for topic in request.topics:
         answers = []
         for partition in topic.partitions:
             try:
-                answers.append(await _answer(broker, topic.topic, partition))
+                answers.append(await _answer(services, topic.topic, partition))
             except KafkaError as error:
                 answers.append(EpochEndOffset(error_code=error.code, partition=partition.partition))
         topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=tuple(answers)))
     return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=tuple(topics))
 
 
-async def _answer(broker: Broker, topic: str, partition: OffsetForLeaderPartition) -> EpochEndOffset:
-    replica = await broker.replicas.open_led(topic, partition.partition)
+async def _answer(services: Services, topic: str, partition: OffsetForLeaderPartition) -> EpochEndOffset:
+    replica = await services.replicas.open_led(topic, partition.partition)
     replica.check_online()
     replica.check_leader_epoch(partition.current_leader_epoch)
     if partition.leader_epoch == replica.epoch:

@@ -10,13 +10,14 @@ COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.topics import INTERNAL_TOPICS
-from strandline.broker.coordinator.txn_service import ASKS
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.coordinator.txn_service import VERIFY_ONLY
+from strandline.broker.server.request_context import RequestContext
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -27,9 +28,6 @@ from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = AddPartitionsToTxnRequest
 _OF_BROKERS_FROM: Final = 4
 _PRODUCER_FENCED_FROM: Final = 2
@@ -37,11 +35,11 @@ _VERSION_TWO_FROM: Final = 5
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
+    services: Services, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:
     version = context.api_version
     if version >= _OF_BROKERS_FROM:
-        results = [await _add(broker, version, each) for each in request.transactions]
+        results = [await _add(services, version, each) for each in request.transactions]
         return AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_transaction=tuple(results))
     transaction = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
@@ -49,21 +47,21 @@ async def handle(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    result = await _add(broker, version, transaction)
+    result = await _add(services, version, transaction)
     return AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=result.topic_results)
 
 
 async def _add(
-    broker: Broker, version: int, transaction: AddPartitionsToTxnTransaction
+    services: Services, version: int, transaction: AddPartitionsToTxnTransaction
 ) -> AddPartitionsToTxnResult:
     partitions = [
         TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions
     ]
-    codes = {partition: _unknown(broker, version, partition) for partition in partitions}
+    codes = {partition: _unknown(services, version, partition) for partition in partitions}
     if any(codes.values()):
         codes = {p: code or ErrorCode.OPERATION_NOT_ATTEMPTED for p, code in codes.items()}
     else:
-        found = await _ask(broker, version, transaction, partitions)
+        found = await _add_or_verify(services, version, transaction, partitions)
         codes = dict(zip(partitions, found, strict=True))
     return AddPartitionsToTxnResult(
         transactional_id=transaction.transactional_id,
@@ -82,17 +80,17 @@ async def _add(
     )
 
 
-def _unknown(broker: Broker, version: int, partition: TopicPartition) -> int:
+def _unknown(services: Services, version: int, partition: TopicPartition) -> int:
     if version < _OF_BROKERS_FROM and partition.topic in INTERNAL_TOPICS:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    topic = broker.image.topics.get(partition.topic)
+    topic = services.image.topics.get(partition.topic)
     if topic is None or partition.partition not in topic.partitions:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.NONE
 
 
-async def _ask(
-    broker: Broker,
+async def _add_or_verify(
+    services: Services,
     version: int,
     transaction: AddPartitionsToTxnTransaction,
     partitions: list[TopicPartition],
@@ -103,8 +101,8 @@ async def _ask(
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         if transaction.verify_only:
-            return await broker.transactions.answer(name, identity, partitions, ASKS)
-        runtime = broker.transactions.shard_of(name)
+            return await services.transactions.verify_here(name, identity, partitions, VERIFY_ONLY)
+        runtime = services.transactions.shard_of(name)
         client_version = 2 if version >= _VERSION_TWO_FROM else 0
         await runtime.run(
             lambda _: runtime.shard.plan_add(name, identity, partitions, client_version, runtime.now())

@@ -7,33 +7,31 @@ NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
+from strandline.broker.api.services import Services
 from strandline.broker.coordinator.group_service import OFFSETS_TOPIC
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = AddOffsetsToTxnRequest
 _PRODUCER_FENCED_FROM: Final = 2
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
+    services: Services, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
     name = request.transactional_id
     identity = Identity(request.producer_id, request.producer_epoch)
     try:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        runtime = broker.transactions.shard_of(name)
-        await broker.groups.ensure_topic()
-        partitions = [TopicPartition(OFFSETS_TOPIC, broker.groups.partition_of(request.group_id))]
+        runtime = services.transactions.shard_of(name)
+        await services.groups.ensure_topic()
+        partitions = [TopicPartition(OFFSETS_TOPIC, services.groups.partition_of(request.group_id))]
         await runtime.run(lambda _: runtime.shard.plan_add(name, identity, partitions, 0, runtime.now()))
     except KafkaError as error:
         is_old = context.api_version < _PRODUCER_FENCED_FROM and error.code == ErrorCode.PRODUCER_FENCED

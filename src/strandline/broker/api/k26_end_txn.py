@@ -8,30 +8,28 @@ CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k26_end_txn import EndTxnRequest, EndTxnResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = EndTxnRequest
 _PRODUCER_FENCED_FROM: Final = 2
 _VERSION_TWO_FROM: Final = 5
 
 
-async def handle(broker: Broker, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
+async def handle(services: Services, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
     name = request.transactional_id
     identity = Identity(request.producer_id, request.producer_epoch)
     client_version = 2 if context.api_version >= _VERSION_TWO_FROM else 0
     try:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        runtime = broker.transactions.shard_of(name)
-        planned = await runtime.run(
+        runtime = services.transactions.shard_of(name)
+        decided = await runtime.run(
             lambda fresh_id: runtime.shard.plan_end(
                 name, identity, request.committed, client_version, fresh_id, runtime.now()
             )
@@ -43,6 +41,6 @@ async def handle(broker: Broker, context: RequestContext, request: EndTxnRequest
     return EndTxnResponse(
         throttle_time_ms=0,
         error_code=ErrorCode.NONE,
-        producer_id=planned.identity.producer_id,
-        producer_epoch=planned.identity.epoch,
+        producer_id=decided.identity.producer_id,
+        producer_epoch=decided.identity.epoch,
     )

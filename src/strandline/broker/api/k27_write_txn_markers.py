@@ -7,11 +7,10 @@ REQUEST_TIMED_OUT, KAFKA_STORAGE_ERROR.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.ids import TopicPartition
-from strandline.broker.coordinator.txn_markers import Ending, write_here
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.coordinator.txn_markers import Ending
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k27_write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -22,20 +21,17 @@ from strandline.wire.api.k27_write_txn_markers import (
 )
 from strandline.wire.records.markers import Marker
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = WriteTxnMarkersRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
+    services: Services, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
-    results = [await _write(broker, marker) for marker in request.markers]
+    results = [await _write(services, marker) for marker in request.markers]
     return WriteTxnMarkersResponse(markers=tuple(results))
 
 
-async def _write(broker: Broker, marker: WritableTxnMarker) -> WritableTxnMarkerResult:
+async def _write(services: Services, marker: WritableTxnMarker) -> WritableTxnMarkerResult:
     ending = Ending(
         marker.producer_id,
         marker.producer_epoch,
@@ -43,7 +39,9 @@ async def _write(broker: Broker, marker: WritableTxnMarker) -> WritableTxnMarker
         marker.transaction_version,
     )
     partitions = [TopicPartition(topic.name, i) for topic in marker.topics for i in topic.partition_indexes]
-    codes = dict(zip(partitions, await write_here(broker, ending, partitions), strict=True))
+    codes = dict(
+        zip(partitions, await services.transactions.markers.write_here(ending, partitions), strict=True)
+    )
     return WritableTxnMarkerResult(
         producer_id=marker.producer_id,
         topics=tuple(

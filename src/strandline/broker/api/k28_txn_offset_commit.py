@@ -11,16 +11,18 @@ COORDINATOR_LOAD_IN_PROGRESS.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.coordinator.group_runtime import ShardRuntime
-from strandline.broker.coordinator.shards import APPEND_ERRORS
-from strandline.broker.coordinator.txn_verification import Caller, guards_for
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.coordinator.group_runtime import GroupRuntime
+from strandline.broker.coordinator.runtime import coordinator_error
+from strandline.broker.coordinator.txn_verification import TxnClientSupport, guards_for
+from strandline.broker.server.pending_response import AwaitedMessage
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.offsets import OffsetChanges
 from strandline.groups.result import Outcome
-from strandline.partition.open_transactions import Guard
+from strandline.partition.open_transactions import VerificationGuard
 from strandline.transactions.planned import Identity
 from strandline.wire.api.k28_txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -30,29 +32,26 @@ from strandline.wire.api.k28_txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = TxnOffsetCommitRequest
 _KNOWS_LOADING_FROM: Final = 2
-_KNOWS_ABORTABLE_FROM: Final = 4
-_ADDS_FROM: Final = 5
+_ABORTABLE_ERROR_FROM: Final = 4
+_VERSION_2_FROM: Final = 5
 _NO_SEQUENCE: Final = -1
 _Topic = tuple[str, bytes, list[TxnOffsetCommitRequestPartition]]
 
 
-def first_load(broker: Broker, request: TxnOffsetCommitRequest) -> asyncio.Task[None] | None:
-    return broker.groups.first_load(request.group_id)
+def first_load(services: Services, request: TxnOffsetCommitRequest) -> asyncio.Task[None] | None:
+    return services.groups.first_load(request.group_id)
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+    services: Services, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     wanted: list[_Topic] = []
-    response, places = _prepare(broker, request, wanted)
+    response, places = _prepare(services, request, wanted)
     try:
         if wanted:
-            return await _commit(broker, context.api_version, request, wanted, response, places)
+            return await _commit(services, context.api_version, request, wanted, response, places)
     except KafkaError as error:
         code = error.code
         if code == ErrorCode.NETWORK_EXCEPTION:
@@ -65,13 +64,13 @@ async def handle(
 
 
 def _prepare(
-    broker: Broker, request: TxnOffsetCommitRequest, wanted: list[_Topic]
+    services: Services, request: TxnOffsetCommitRequest, wanted: list[_Topic]
 ) -> tuple[TxnOffsetCommitResponse, list[TxnOffsetCommitResponsePartition]]:
     """The answer with what is wrong already; the rest goes to `wanted`, its places in the answer in the same order."""
     topics = []
     places: list[TxnOffsetCommitResponsePartition] = []
     for topic in request.topics:
-        known = broker.image.topics.get(topic.name)
+        known = services.image.topics.get(topic.name)
         partitions, there = [], []
         for asked in topic.partitions:
             place = TxnOffsetCommitResponsePartition(
@@ -90,17 +89,17 @@ def _prepare(
 
 
 async def _commit(
-    broker: Broker,
+    services: Services,
     version: int,
     request: TxnOffsetCommitRequest,
     wanted: list[_Topic],
     response: TxnOffsetCommitResponse,
     places: list[TxnOffsetCommitResponsePartition],
 ) -> TxnOffsetCommitResponse:
-    runtime = broker.groups.shard_of_named(request.group_id)
-    guard = await _guard(broker, version, request, runtime)
+    runtime = services.groups.shard_of_named(request.group_id)
+    guard = await _guard(services, version, request, runtime)
     # It may have been loaded anew while the coordinator of the transaction was asked.
-    runtime = broker.groups.shard_of(request.group_id)
+    runtime = services.groups.shard_of(request.group_id)
     now = runtime.now()
     asked = [OffsetChanges.of(request.group_id, *topic, now.wall_ms) for topic in wanted]
     requests = runtime.shard.offset_requests
@@ -118,22 +117,25 @@ async def _commit(
             place.error_code = code
     if not changes:
         return response
-    answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    outcome = Outcome(answers=[(answer, response)], commits=changes)
+    pending = AwaitedMessage()
+    outcome = Outcome(answers=[(pending, response)], commits=changes)
     runtime.commit_in_transaction(outcome, request.producer_id, request.producer_epoch, guard)
-    given: TxnOffsetCommitResponse = await answer
-    return given
+    written: TxnOffsetCommitResponse = await pending
+    return written
 
 
 async def _guard(
-    broker: Broker, version: int, request: TxnOffsetCommitRequest, runtime: ShardRuntime
-) -> Guard | None:
-    caller = Caller.OLD
-    if version >= _KNOWS_ABORTABLE_FROM:
-        caller = Caller.ADDS_BY_USE if version >= _ADDS_FROM else Caller.KNOWS_ABORTABLE
+    services: Services, version: int, request: TxnOffsetCommitRequest, runtime: GroupRuntime
+) -> VerificationGuard | None:
+    support = TxnClientSupport.OLD
+    if version >= _ABORTABLE_ERROR_FROM:
+        is_version_2 = version >= _VERSION_2_FROM
+        support = TxnClientSupport.TRANSACTION_VERSION_2 if is_version_2 else TxnClientSupport.ABORTABLE_ERROR
     identity = Identity(request.producer_id, request.producer_epoch)
     asked = [(runtime.replica, _NO_SEQUENCE)]
-    (guard,) = await guards_for(broker, request.transactional_id, identity, caller, asked)
+    (guard,) = await guards_for(
+        services.node, services.transactions, request.transactional_id, identity, support, asked
+    )
     if isinstance(guard, KafkaError):
-        raise KafkaError(APPEND_ERRORS.get(ErrorCode(guard.code), ErrorCode(guard.code)), guard.message)
+        raise KafkaError(coordinator_error(guard.code), guard.message)
     return guard

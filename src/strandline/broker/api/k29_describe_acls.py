@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k29_describe_acls import DescribeAclsRequest, DescribeAclsResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = DescribeAclsRequest
 
 NO_AUTHORIZER: Final = "No authorizer is configured: everybody may do everything."
 
 
-def handle(broker: Broker, context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+def handle(services: Services, context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
     return DescribeAclsResponse(
         throttle_time_ms=0,
         error_code=ErrorCode.SECURITY_DISABLED,

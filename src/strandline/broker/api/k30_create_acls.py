@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode
 from strandline.broker.api.k29_describe_acls import NO_AUTHORIZER
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k30_create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = CreateAclsRequest
 
 
-def handle(broker: Broker, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
+def handle(services: Services, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
     refused = AclCreationResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
     return CreateAclsResponse(throttle_time_ms=0, results=(refused,) * len(request.creations))

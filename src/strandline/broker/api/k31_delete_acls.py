@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode
 from strandline.broker.api.k29_describe_acls import NO_AUTHORIZER
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k31_delete_acls import (
     DeleteAclsFilterResult,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = DeleteAclsRequest
 
 
-def handle(broker: Broker, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
+def handle(services: Services, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     refused = DeleteAclsFilterResult(
         error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER, matching_acls=()
     )

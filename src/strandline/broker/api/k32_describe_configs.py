@@ -7,13 +7,14 @@ could be set, so the list of them is empty; client metrics subscriptions, of whi
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import invalid_topic_name
-from strandline.broker.server.connection import Answer, RequestContext
-from strandline.broker.server.pending_response import Body
-from strandline.broker.server.response_cache import encoded_apart, in_turns
+from strandline.broker.api.services import Services
+from strandline.broker.server.pending_response import Handled
+from strandline.broker.server.request_context import Body, RequestContext
+from strandline.broker.server.response_cache import build_cooperatively, encode_in_worker
 from strandline.config import ConfigEntry
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,
@@ -31,33 +32,30 @@ from strandline.wire.api.k32_describe_configs import (
 )
 from strandline.wire.codec import decode, encode
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 # Each has some dozens of configs, with their synonyms.
 _RESOURCES_AT_ONCE_MAX: Final = 10
 
 
-def handle_raw(broker: Broker, context: RequestContext) -> Answer:
+def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(DescribeConfigsRequest, context.api_version, context.body, context.position)
-    results = _results(broker, request)
+    results = _results(services, request)
     if len(request.resources) <= _RESOURCES_AT_ONCE_MAX:
         return (encode(_response(list(results)), context.api_version),)
-    return _answer_large(broker, context, results)
+    return _answer_large(services, context, results)
 
 
 async def _answer_large(
-    broker: Broker, context: RequestContext, results: Iterator[DescribeConfigsResult]
+    services: Services, context: RequestContext, results: Iterator[DescribeConfigsResult]
 ) -> Body:
-    made = await in_turns(results, lambda result: 1 + len(result.configs))
-    return (await encoded_apart(broker, _response(made), context.api_version),)
+    made = await build_cooperatively(results, lambda result: 1 + len(result.configs))
+    return (await encode_in_worker(services.node.workers, _response(made), context.api_version),)
 
 
 def _response(results: list[DescribeConfigsResult]) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(throttle_time_ms=0, results=tuple(results))
 
 
-def _results(broker: Broker, request: DescribeConfigsRequest) -> Iterator[DescribeConfigsResult]:
+def _results(services: Services, request: DescribeConfigsRequest) -> Iterator[DescribeConfigsResult]:
     # Topics with the same overrides, mostly none, have the same configs: they are worked out once for a request.
     shared: dict[Hashable, tuple[DescribeConfigsResourceResult, ...]] = {}
     for resource in request.resources:
@@ -65,14 +63,14 @@ def _results(broker: Broker, request: DescribeConfigsRequest) -> Iterator[Descri
         configs: tuple[DescribeConfigsResourceResult, ...] = ()
         try:
             if resource.resource_type == TOPIC_RESOURCE:
-                _check_topic(broker, resource.resource_name)
-                overrides = broker.configs.overrides(TOPIC_RESOURCE, resource.resource_name)
+                _check_topic(services, resource.resource_name)
+                overrides = services.configs.overrides(TOPIC_RESOURCE, resource.resource_name)
                 key = (frozenset(overrides.items()), resource.configuration_keys)
                 if key not in shared:
-                    shared[key] = _answers(_entries(broker, resource), request)
+                    shared[key] = _answers(_entries(services, resource), request)
                 configs = shared[key]
             else:
-                configs = _answers(_entries(broker, resource), request)
+                configs = _answers(_entries(services, resource), request)
         except KafkaError as error:
             code, message = ErrorCode(error.code), error.message
         yield DescribeConfigsResult(
@@ -84,34 +82,36 @@ def _results(broker: Broker, request: DescribeConfigsRequest) -> Iterator[Descri
         )
 
 
-def _check_topic(broker: Broker, name: str) -> None:
+def _check_topic(services: Services, name: str) -> None:
     problem = invalid_topic_name(name)
     if problem is not None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-    if name not in broker.image.topics:
+    if name not in services.image.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
 
 
-def _entries(broker: Broker, resource: DescribeConfigsResource) -> tuple[ConfigEntry, ...]:
+def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[ConfigEntry, ...]:
     wanted = resource.configuration_keys
     name = resource.resource_name
     if resource.resource_type == TOPIC_RESOURCE:
-        return broker.configs.describe_topic(name, wanted)
+        return services.configs.describe_topic(name, wanted)
     if resource.resource_type == BROKER_RESOURCE:
-        if name and name != str(broker.node_id):
+        if name and name != str(services.node.node_id):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                f"This is broker {broker.node_id}; ask broker {name!r} for its configs.",
+                f"This is broker {services.node.node_id}; ask broker {name!r} for its configs.",
             )
-        return broker.configs.describe_broker(broker.node_id if name else None, wanted)
+        return services.configs.describe_broker(services.node.node_id if name else None, wanted)
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
-        if name != str(broker.node_id):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}, not {name!r}.")
+        if name != str(services.node.node_id):
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"This is broker {services.node.node_id}, not {name!r}."
+            )
         return ()
     if resource.resource_type == GROUP_RESOURCE:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-        return broker.configs.describe_group(name, wanted)
+        return services.configs.describe_group(name, wanted)
     raise KafkaError(
         ErrorCode.INVALID_REQUEST, f"Resources of type {resource.resource_type} have no configs."
     )

@@ -6,11 +6,10 @@ Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORA
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import KafkaError
 from strandline.broker.api.config_resources import alter, refusal
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.config import replace_broker
 from strandline.wire.api.k33_alter_configs import (
     AlterConfigsRequest,
@@ -18,21 +17,18 @@ from strandline.wire.api.k33_alter_configs import (
     AlterConfigsResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = AlterConfigsRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AlterConfigsRequest
+    services: Services, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
     answers = await alter(
-        broker,
+        services,
         context,
         request.resources,
         lambda resource: replace_broker(
-            broker.configs, resource.resource_name, [(each.name, each.value) for each in resource.configs]
+            services.configs, resource.resource_name, [(each.name, each.value) for each in resource.configs]
         ),
         lambda passed: AlterConfigsRequest(resources=passed, validate_only=request.validate_only),
         AlterConfigsResourceResponse,

@@ -5,11 +5,10 @@ Errors by directory: KAFKA_STORAGE_ERROR for one that is offline.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.storage.directory import LogDirectory
 from strandline.wire.api.k35_describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -19,29 +18,26 @@ from strandline.wire.api.k35_describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = DescribeLogDirsRequest
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+    services: Services, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     wanted = None
     if request.topics is not None:
         wanted = {
             TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions
         }
-    sizes = broker.replicas.sizes()
+    sizes = services.replicas.sizes()
     return DescribeLogDirsResponse(
         throttle_time_ms=0,
-        results=tuple(_answer(broker, directory, sizes[directory], wanted) for directory in sizes),
+        results=tuple(_answer(services, directory, sizes[directory], wanted) for directory in sizes),
     )
 
 
 def _answer(
-    broker: Broker,
+    services: Services,
     directory: LogDirectory,
     sizes: list[tuple[TopicPartition, int]],
     wanted: set[TopicPartition] | None,
@@ -50,7 +46,7 @@ def _answer(
         return DescribeLogDirsResult(
             error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path, topics=()
         )
-    total, usable = broker.disk.capacity(directory.path)
+    total, usable = services.node.disk.capacity(directory.path)
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     for partition, size in sorted(sizes):
         if wanted is None or partition in wanted:

@@ -7,28 +7,17 @@ INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.wire.api.k37_create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = CreatePartitionsRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: CreatePartitionsRequest
-) -> CreatePartitionsResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, CreatePartitionsResponse)
-    return response
+handle = decided_by_controller
 
 
 def refuse(request: CreatePartitionsRequest, error: KafkaError) -> CreatePartitionsResponse:

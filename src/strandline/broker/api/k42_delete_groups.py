@@ -6,38 +6,35 @@ COORDINATOR_LOAD_IN_PROGRESS.
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.pending_response import AwaitedMessage
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k42_delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = DeleteGroupsRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DeleteGroupsRequest
+    services: Services, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(
         throttle_time_ms=0,
-        results=tuple([await _delete(broker, group_id) for group_id in request.groups_names]),
+        results=tuple([await _delete(services, group_id) for group_id in request.groups_names]),
     )
 
 
-async def _delete(broker: Broker, group_id: str) -> DeletableGroupResult:
+async def _delete(services: Services, group_id: str) -> DeletableGroupResult:
     try:
-        runtime = await broker.groups.loaded_shard_of(group_id)
+        runtime = await services.groups.loaded_shard_of(group_id)
     except KafkaError as error:
         return DeletableGroupResult(group_id=group_id, error_code=error.code)
     outcome, code = runtime.shard.delete_group(group_id)
-    answer: asyncio.Future[DeletableGroupResult] = asyncio.get_running_loop().create_future()
-    runtime.run(outcome.answer(answer, DeletableGroupResult(group_id=group_id, error_code=code)))
-    return await answer
+    pending = AwaitedMessage()
+    runtime.run(outcome.answer(pending, DeletableGroupResult(group_id=group_id, error_code=code)))
+    deleted: DeletableGroupResult = await pending
+    return deleted

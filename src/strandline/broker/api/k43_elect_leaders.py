@@ -6,24 +6,13 @@ ELIGIBLE_LEADERS_NOT_AVAILABLE by partition; INVALID_REQUEST, NOT_CONTROLLER.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.broker.metadata.controller_apis import refused_by_controller
-from strandline.broker.server.connection import RequestContext
-from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest, ElectLeadersResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
+from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest
 
 REQUEST = ElectLeadersRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: ElectLeadersRequest
-) -> ElectLeadersResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, ElectLeadersResponse)
-    return response
+handle = decided_by_controller
 
 
 refuse = refused_by_controller

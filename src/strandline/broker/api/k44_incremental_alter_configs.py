@@ -7,11 +7,10 @@ Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORA
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import KafkaError
 from strandline.broker.api.config_resources import alter, refusal
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.config import ConfigChange, alter_broker
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterConfigsResourceResponse,
@@ -19,21 +18,18 @@ from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = IncrementalAlterConfigsRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
+    services: Services, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     answers = await alter(
-        broker,
+        services,
         context,
         request.resources,
         lambda resource: alter_broker(
-            broker.configs,
+            services.configs,
             resource.resource_name,
             [ConfigChange(each.name, each.config_operation, each.value) for each in resource.configs],
         ),

@@ -6,27 +6,15 @@ NO_REASSIGNMENT_IN_PROGRESS by partition; NOT_CONTROLLER.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.broker.metadata.controller_apis import refused_by_controller
-from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k45_alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
 )
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = AlterPartitionReassignmentsRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
-) -> AlterPartitionReassignmentsResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, AlterPartitionReassignmentsResponse)
-    return response
+handle = decided_by_controller
 
 
 refuse = refused_by_controller

@@ -6,11 +6,10 @@ GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE,
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.pending_response import AwaitedMessage
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k47_offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -18,14 +17,11 @@ from strandline.wire.api.k47_offset_delete import (
     OffsetDeleteResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = OffsetDeleteRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: OffsetDeleteRequest
+    services: Services, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:
     asked = [
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
@@ -33,11 +29,11 @@ async def handle(
     known = [
         (name, index)
         for name, index in asked
-        if name in broker.image.topics and index in broker.image.topics[name].partitions
+        if name in services.image.topics and index in services.image.topics[name].partitions
     ]
     try:
-        broker.groups.check_is_named(request.group_id)
-        runtime = await broker.groups.loaded_shard_of(request.group_id)
+        services.groups.check_is_named(request.group_id)
+        runtime = await services.groups.loaded_shard_of(request.group_id)
         outcome, codes = runtime.shard.offset_requests.delete(request.group_id, known)
     except KafkaError as error:
         return OffsetDeleteResponse(error_code=error.code, throttle_time_ms=0, topics=())
@@ -61,6 +57,7 @@ async def handle(
             for topic in request.topics
         ),
     )
-    answer: asyncio.Future[OffsetDeleteResponse] = asyncio.get_running_loop().create_future()
-    runtime.run(outcome.answer(answer, response))
-    return await answer
+    pending = AwaitedMessage()
+    runtime.run(outcome.answer(pending, response))
+    written: OffsetDeleteResponse = await pending
+    return written

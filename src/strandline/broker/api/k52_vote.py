@@ -5,17 +5,13 @@ For controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, FENCED_L
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.services import Services
 from strandline.broker.metadata.raft_server import answer_vote
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k52_vote import VoteRequest, VoteResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = VoteRequest
 
 
-async def handle(broker: Broker, context: RequestContext, request: VoteRequest) -> VoteResponse:
-    return await answer_vote(broker.quorum, request)
+async def handle(services: Services, context: RequestContext, request: VoteRequest) -> VoteResponse:
+    return await answer_vote(services.quorum, request)

@@ -6,19 +6,15 @@ FENCED_LEADER_EPOCH, INVALID_VOTER_KEY.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.services import Services
 from strandline.broker.metadata.raft_server import answer_begin_epoch
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k53_begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = BeginQuorumEpochRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: BeginQuorumEpochRequest
+    services: Services, context: RequestContext, request: BeginQuorumEpochRequest
 ) -> BeginQuorumEpochResponse:
-    return await answer_begin_epoch(broker.quorum, request)
+    return await answer_begin_epoch(services.quorum, request)

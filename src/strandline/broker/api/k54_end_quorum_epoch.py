@@ -5,19 +5,15 @@ For controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, FENCED_L
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.services import Services
 from strandline.broker.metadata.raft_server import answer_end_epoch
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k54_end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = EndQuorumEpochRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: EndQuorumEpochRequest
+    services: Services, context: RequestContext, request: EndQuorumEpochRequest
 ) -> EndQuorumEpochResponse:
-    return await answer_end_epoch(broker.quorum, request)
+    return await answer_end_epoch(services.quorum, request)

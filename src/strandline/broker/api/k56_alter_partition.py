@@ -7,24 +7,13 @@ NEW_LEADER_ELECTED where the change ends a reassignment that takes the leader aw
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.broker.metadata.controller_apis import refused_by_controller
-from strandline.broker.server.connection import RequestContext
-from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
+from strandline.wire.api.k56_alter_partition import AlterPartitionRequest
 
 REQUEST = AlterPartitionRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: AlterPartitionRequest
-) -> AlterPartitionResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, AlterPartitionResponse)
-    return response
+handle = decided_by_controller
 
 
 refuse = refused_by_controller

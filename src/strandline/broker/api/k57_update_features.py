@@ -5,24 +5,13 @@ The controller decides. Errors: INVALID_UPDATE_VERSION, NOT_CONTROLLER.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.broker.metadata.controller_apis import refused_by_controller
-from strandline.broker.server.connection import RequestContext
-from strandline.wire.api.k57_update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
+from strandline.wire.api.k57_update_features import UpdateFeaturesRequest
 
 REQUEST = UpdateFeaturesRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: UpdateFeaturesRequest
-) -> UpdateFeaturesResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, UpdateFeaturesResponse)
-    return response
+handle = decided_by_controller
 
 
 refuse = refused_by_controller

@@ -6,12 +6,11 @@ SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC
+from strandline.broker.api.services import Services
 from strandline.broker.metadata.raft_server import check_cluster, leader_endpoints
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.quorum.messages import OffsetAndEpoch, ReplicaKey, SnapshotRequested
 from strandline.wire.api.k59_fetch_snapshot import (
     FetchSnapshotRequest,
@@ -24,45 +23,44 @@ from strandline.wire.api.k59_fetch_snapshot import (
     ResponseTopicSnapshot,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = FetchSnapshotRequest
 
 
-def handle(broker: Broker, context: RequestContext, request: FetchSnapshotRequest) -> FetchSnapshotResponse:
+def handle(
+    services: Services, context: RequestContext, request: FetchSnapshotRequest
+) -> FetchSnapshotResponse:
     try:
-        check_cluster(broker.quorum, request.cluster_id)
+        check_cluster(services.quorum, request.cluster_id)
     except KafkaError as error:
         return FetchSnapshotResponse(throttle_time_ms=0, error_code=error.code, topics=())
     topics = []
     for topic in request.topics:
         partitions = tuple(
-            _answer(broker, topic.name, p, request.replica_id, request.max_bytes) for p in topic.partitions
+            _answer(services, topic.name, p, request.replica_id, request.max_bytes) for p in topic.partitions
         )
         topics.append(ResponseTopicSnapshot(name=topic.name, partitions=partitions))
     return FetchSnapshotResponse(
         throttle_time_ms=0,
         error_code=ErrorCode.NONE,
         topics=tuple(topics),
-        node_endpoints=leader_endpoints(broker.quorum, NodeEndpoint),
+        node_endpoints=leader_endpoints(services.quorum, NodeEndpoint),
     )
 
 
 def _answer(
-    broker: Broker, topic: str, asked: PartitionSnapshot, replica_id: int, size_max: int
+    services: Services, topic: str, asked: PartitionSnapshot, replica_id: int, size_max: int
 ) -> ResponsePartitionSnapshot:
-    core, store = broker.quorum.core, broker.quorum.store
+    core, store = services.quorum.core, services.quorum.store
     wanted = OffsetAndEpoch(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
     code, data, size = ErrorCode.NONE, b"", 0
     if topic == METADATA_TOPIC:
         key = ReplicaKey(replica_id, asked.replica_directory_id)
-        broker.quorum.step(SnapshotRequested(replica=key, epoch=asked.current_leader_epoch))
+        services.quorum.step(SnapshotRequested(replica=key, epoch=asked.current_leader_epoch))
     if topic != METADATA_TOPIC or asked.partition != 0:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     elif asked.current_leader_epoch < core.epoch:
         code = ErrorCode.FENCED_LEADER_EPOCH
-    elif not broker.quorum.is_leader:
+    elif not services.quorum.is_leader:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     elif store.snapshot != wanted:
         code = ErrorCode.SNAPSHOT_NOT_FOUND

@@ -6,19 +6,17 @@ other types.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.api.metadata_response import CLUSTER_OPERATIONS, NOT_ASKED
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.metadata_response import CLUSTER_OPERATIONS, NOT_REQUESTED, any_live_broker_id
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k60_describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = DescribeClusterRequest
 _BROKERS: Final = 1
@@ -26,15 +24,17 @@ _CONTROLLERS: Final = 2
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+    services: Services, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
     served = _CONTROLLERS if context.connection.is_controller_listener else _BROKERS
     if request.endpoint_type != served:
         return _refused(request.endpoint_type, served)
     if served == _CONTROLLERS:
-        return _controllers(broker, context, request)
+        return _controllers(services, context, request)
     states = (
-        list(broker.image.brokers.values()) if request.include_fenced_brokers else broker.image.live_brokers()
+        list(services.image.brokers.values())
+        if request.include_fenced_brokers
+        else services.image.live_brokers()
     )
     brokers = []
     for state in states:
@@ -52,12 +52,12 @@ def handle(
     return DescribeClusterResponse(
         throttle_time_ms=0,
         error_code=ErrorCode.NONE,
-        cluster_id=broker.cluster_id,
-        controller_id=broker.any_live_broker_id(),
+        cluster_id=services.cluster_id,
+        controller_id=any_live_broker_id(services.image),
         brokers=tuple(brokers),
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
-        else NOT_ASKED,
+        else NOT_REQUESTED,
     )
 
 
@@ -75,13 +75,13 @@ def _refused(asked: int, served: int) -> DescribeClusterResponse:
 
 
 def _controllers(
-    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+    services: Services, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
     """Those that have registered (KIP-919), and the leader, which everybody knows before that."""
-    quorum = broker.quorum
+    quorum = services.quorum
     nodes: dict[int, tuple[str, int]] = {
         controller.controller_id: (endpoint.host, endpoint.port)
-        for controller in broker.image.controllers.values()
+        for controller in services.image.controllers.values()
         for endpoint in controller.end_points
         if endpoint.name == context.connection.listener
     }
@@ -91,7 +91,7 @@ def _controllers(
         throttle_time_ms=0,
         error_code=ErrorCode.NONE,
         endpoint_type=_CONTROLLERS,
-        cluster_id=broker.cluster_id,
+        cluster_id=services.cluster_id,
         controller_id=quorum.leader_id if quorum.leader_id in nodes else -1,
         brokers=tuple(
             DescribeClusterBroker(broker_id=node_id, host=host, port=port)
@@ -99,5 +99,5 @@ def _controllers(
         ),
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
-        else NOT_ASKED,
+        else NOT_REQUESTED,
     )

@@ -5,10 +5,9 @@ Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_S
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k61_describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -17,21 +16,18 @@ from strandline.wire.api.k61_describe_producers import (
     TopicResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = DescribeProducersRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeProducersRequest
+    services: Services, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     topics = []
     for topic in request.topics:
         answers = []
         for index in topic.partition_indexes:
             try:
-                replica = await broker.replicas.open_led(topic.name, index)
+                replica = await services.replicas.open_led(topic.name, index)
                 replica.check_online()
                 producers = tuple(
                     ProducerState(

@@ -6,25 +6,13 @@ process with the same id is alive.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.controller_forwarding import decided_for_broker
 from strandline.broker.metadata.controller_apis import refused_by_controller
-from strandline.broker.server.connection import RequestContext
-from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
+from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest
 
 REQUEST = BrokerRegistrationRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: BrokerRegistrationRequest
-) -> BrokerRegistrationResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, BrokerRegistrationResponse)
-    broker.watch_broker(context, request.broker_id, response.error_code)
-    return response
+handle = decided_for_broker
 
 
 refuse = refused_by_controller

@@ -5,25 +5,13 @@ For controllers only. Errors: NOT_CONTROLLER, STALE_BROKER_EPOCH.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.controller_forwarding import decided_for_broker
 from strandline.broker.metadata.controller_apis import refused_by_controller
-from strandline.broker.server.connection import RequestContext
-from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
+from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest
 
 REQUEST = BrokerHeartbeatRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: BrokerHeartbeatRequest
-) -> BrokerHeartbeatResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, BrokerHeartbeatResponse)
-    broker.watch_broker(context, request.broker_id, response.error_code)
-    return response
+handle = decided_for_broker
 
 
 refuse = refused_by_controller

@@ -5,24 +5,13 @@ Errors: BROKER_ID_NOT_REGISTERED, NOT_CONTROLLER.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.broker.metadata.controller_apis import refused_by_controller
-from strandline.broker.server.connection import RequestContext
-from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
+from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest
 
 REQUEST = UnregisterBrokerRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: UnregisterBrokerRequest
-) -> UnregisterBrokerResponse:
-    response = await broker.decide(context, request)
-    assert isinstance(response, UnregisterBrokerResponse)
-    return response
+handle = decided_by_controller
 
 
 refuse = refused_by_controller

@@ -6,10 +6,10 @@ Errors by id: INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND, NOT_COORDINATOR, COOR
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.transactions.transaction import STATE_NAMES, Transaction
 from strandline.wire.api.k65_describe_transactions import (
     DescribeTransactionsRequest,
@@ -18,29 +18,26 @@ from strandline.wire.api.k65_describe_transactions import (
     TransactionState,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = DescribeTransactionsRequest
 
 
-def first_load(broker: Broker, request: DescribeTransactionsRequest) -> asyncio.Task[None] | None:
-    loads = (broker.transactions.first_load(key) for key in request.transactional_ids)
+def first_load(services: Services, request: DescribeTransactionsRequest) -> asyncio.Task[None] | None:
+    loads = (services.transactions.first_load(key) for key in request.transactional_ids)
     return next((load for load in loads if load is not None), None)
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
+    services: Services, context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    states = tuple(_describe(broker, name) for name in request.transactional_ids)
+    states = tuple(_describe(services, name) for name in request.transactional_ids)
     return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=states)
 
 
-def _describe(broker: Broker, name: str) -> TransactionState:
+def _describe(services: Services, name: str) -> TransactionState:
     try:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        transaction = broker.transactions.shard_of(name).shard.transactions.get(name)
+        transaction = services.transactions.shard_of(name).shard.transactions.get(name)
         if transaction is None:
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
     except KafkaError as error:

@@ -6,10 +6,9 @@ Errors: COORDINATOR_LOAD_IN_PROGRESS while any of them is loaded, INVALID_REGULA
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.consumer.regular_expressions import matching_topics
 from strandline.transactions.transaction import STATE_NAMES, Transaction
 from strandline.wire.api.k66_list_transactions import (
@@ -18,22 +17,19 @@ from strandline.wire.api.k66_list_transactions import (
     TransactionState,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = ListTransactionsRequest
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: ListTransactionsRequest
+    services: Services, context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
-    if broker.transactions.is_loading:
+    if services.transactions.is_loading:
         return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     found = [
         transaction
-        for runtime in broker.transactions.shards()
+        for runtime in services.transactions.shards()
         for transaction in runtime.shard.transactions.values()
-        if _is_wanted(request, transaction, broker.clock.wall_ms())
+        if _is_wanted(request, transaction, services.clock.wall_ms())
     ]
     if request.transactional_id_pattern:
         try:

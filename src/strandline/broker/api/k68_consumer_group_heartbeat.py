@@ -8,38 +8,35 @@ COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from strandline.base.errors import KafkaError
-from strandline.broker.server.connection import RequestContext
-from strandline.broker.server.pending_response import MessageLater
+from strandline.broker.api.services import Services
+from strandline.broker.server.pending_response import PendingMessage
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = ConsumerGroupHeartbeatRequest
 
 
-def first_load(broker: Broker, request: ConsumerGroupHeartbeatRequest) -> asyncio.Task[None] | None:
-    return broker.groups.first_load(request.group_id)
+def first_load(services: Services, request: ConsumerGroupHeartbeatRequest) -> asyncio.Task[None] | None:
+    return services.groups.first_load(request.group_id)
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> ConsumerGroupHeartbeatResponse | MessageLater:
-    if request.member_epoch == 0 and (loaded := broker.groups.loaded(request.group_id)) is not None:
-        joined = MessageLater(context)
+    services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse | PendingMessage:
+    if request.member_epoch == 0 and (loaded := services.groups.loaded(request.group_id)) is not None:
+        joined = PendingMessage(context)
         loaded.join(Join(request, context.caller(), joined))
         return joined
     try:
-        runtime = broker.groups.shard_of(request.group_id)
+        runtime = services.groups.shard_of(request.group_id)
     except KafkaError as error:
         return heartbeat_refused(error.code, error.message)
-    answer = MessageLater(context)
-    runtime.run(runtime.shard.consumer_heartbeat(request, context.caller(), answer, runtime.now()))
-    return answer
+    pending = PendingMessage(context)
+    runtime.run(runtime.shard.consumer_heartbeat(request, context.caller(), pending, runtime.now()))
+    return pending

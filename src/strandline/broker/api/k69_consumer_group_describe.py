@@ -7,11 +7,12 @@ COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.k15_describe_groups import GROUP_OPERATIONS
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.groups.consumer.group import ConsumerGroup, ConsumerMember, preferred_assignor
 from strandline.wire.api.k69_consumer_group_describe import (
     Assignment,
@@ -22,27 +23,24 @@ from strandline.wire.api.k69_consumer_group_describe import (
     TopicPartitions,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = ConsumerGroupDescribeRequest
 _CLASSIC_MEMBER: Final = 0
 _CONSUMER_MEMBER: Final = 1
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ConsumerGroupDescribeRequest
+    services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     groups = []
     for group_id in request.group_ids:
         try:
-            broker.groups.check_is_named(group_id)
-            runtime = await broker.groups.loaded_shard_of(group_id)
+            services.groups.check_is_named(group_id)
+            runtime = await services.groups.loaded_shard_of(group_id)
             group = runtime.shard.groups.get(group_id)
             if not isinstance(group, ConsumerGroup):
                 what = "not found" if group is None else "is not a consumer group"
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
-            described = _describe(broker, group)
+            described = _describe(services, group)
         except KafkaError as error:
             described = DescribedGroup(
                 error_code=error.code,
@@ -60,7 +58,7 @@ async def handle(
     return ConsumerGroupDescribeResponse(throttle_time_ms=0, groups=tuple(groups))
 
 
-def _describe(broker: Broker, group: ConsumerGroup) -> DescribedGroup:
+def _describe(services: Services, group: ConsumerGroup) -> DescribedGroup:
     return DescribedGroup(
         error_code=ErrorCode.NONE,
         group_id=group.group_id,
@@ -68,13 +66,13 @@ def _describe(broker: Broker, group: ConsumerGroup) -> DescribedGroup:
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=preferred_assignor(
-            group.members.values(), broker.groups.settings.consumer_assignors[0]
+            group.members.values(), services.groups.settings.consumer_assignors[0]
         ),
-        members=tuple(_member(broker, group, member) for member in group.members.values()),
+        members=tuple(_member(services, group, member) for member in group.members.values()),
     )
 
 
-def _member(broker: Broker, group: ConsumerGroup, member: ConsumerMember) -> Member:
+def _member(services: Services, group: ConsumerGroup, member: ConsumerMember) -> Member:
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -84,8 +82,8 @@ def _member(broker: Broker, group: ConsumerGroup, member: ConsumerMember) -> Mem
         client_host=member.client_host,
         subscribed_topic_names=member.topic_names,
         subscribed_topic_regex=member.topic_regex,
-        assignment=_assignment(broker, _held(member)),
-        target_assignment=_assignment(broker, group.targets.get(member.member_id, {})),
+        assignment=_assignment(services, _held(member)),
+        target_assignment=_assignment(services, group.targets.get(member.member_id, {})),
         member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
     )
 
@@ -99,11 +97,13 @@ def _held(member: ConsumerMember) -> dict[bytes, list[int]]:
     return held
 
 
-def _assignment(broker: Broker, partitions: Mapping[bytes, Iterable[int]]) -> Assignment:
+def _assignment(services: Services, partitions: Mapping[bytes, Iterable[int]]) -> Assignment:
     return Assignment(
         topic_partitions=tuple(
             TopicPartitions(
-                topic_id=topic_id, topic_name=broker.topic_name(topic_id), partitions=tuple(sorted(indexes))
+                topic_id=topic_id,
+                topic_name=services.node.topic_name(topic_id),
+                partitions=tuple(sorted(indexes)),
             )
             for topic_id, indexes in sorted(partitions.items())
         )

@@ -6,27 +6,15 @@ UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER for one that the broker has n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.controller_forwarding import decided_by_controller
 from strandline.broker.metadata.controller_apis import refused_by_controller
-from strandline.broker.server.connection import RequestContext
 from strandline.wire.api.k73_assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
-    AssignReplicasToDirsResponse,
 )
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = AssignReplicasToDirsRequest
 
-
-async def handle(
-    broker: Broker, context: RequestContext, request: AssignReplicasToDirsRequest
-) -> AssignReplicasToDirsResponse:
-    response = await broker.decide_here(request, context.api_version)
-    assert isinstance(response, AssignReplicasToDirsResponse)
-    return response
+handle = decided_by_controller
 
 
 refuse = refused_by_controller

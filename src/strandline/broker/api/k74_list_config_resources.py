@@ -6,10 +6,11 @@ resource that has no configs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -22,16 +23,13 @@ from strandline.wire.api.k74_list_config_resources import (
     ListConfigResourcesResponse,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = ListConfigResourcesRequest
 _CLIENT_METRICS: Final = 16
 _ALL: Final = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, _CLIENT_METRICS, GROUP_RESOURCE)
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
+    services: Services, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     wanted = request.resource_types or (_ALL if context.api_version > 0 else (_CLIENT_METRICS,))
     if any(kind not in _ALL for kind in wanted):
@@ -40,12 +38,12 @@ def handle(
         )
     names: list[tuple[int, str]] = []
     if TOPIC_RESOURCE in wanted:
-        names += [(TOPIC_RESOURCE, name) for name in sorted(broker.image.topics)]
+        names += [(TOPIC_RESOURCE, name) for name in sorted(services.image.topics)]
     if GROUP_RESOURCE in wanted:
-        names += [(GROUP_RESOURCE, name) for name in broker.configs.names_of(GROUP_RESOURCE)]
+        names += [(GROUP_RESOURCE, name) for name in services.configs.names_of(GROUP_RESOURCE)]
     for kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
         if kind in wanted:
-            names += [(kind, str(state.node_id)) for state in broker.image.live_brokers()]
+            names += [(kind, str(state.node_id)) for state in services.image.live_brokers()]
     return ListConfigResourcesResponse(
         throttle_time_ms=0,
         error_code=ErrorCode.NONE,

@@ -6,13 +6,12 @@ connection, as a request that makes no sense.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID
 from strandline.base.topics import INTERNAL_TOPICS, invalid_topic_name
 from strandline.broker.api.metadata_response import TOPIC_OPERATIONS, offline_replicas
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
 from strandline.controller.image import NO_LEADER, ClusterImage, PartitionState
 from strandline.wire.api.k75_describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -23,16 +22,13 @@ from strandline.wire.api.k75_describe_topic_partitions import (
 )
 from strandline.wire.codec import DecodeError
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 REQUEST = DescribeTopicPartitionsRequest
 
 
 def handle(
-    broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
+    services: Services, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
-    image = broker.image
+    image = services.image
     names = sorted({topic.name for topic in request.topics} if request.topics else image.topics)
     first = 0
     if request.cursor is not None:
@@ -42,7 +38,9 @@ def handle(
             raise DecodeError("a cursor that names none of the topics asked for")
         names = [name for name in names if name >= request.cursor.topic_name]
         first = request.cursor.partition_index if names and names[0] == request.cursor.topic_name else 0
-    left = max(min(broker.partitions_per_answer_max, request.response_partition_limit), 1)
+    left = max(
+        min(services.node.config.int("max.request.partition.size.limit"), request.response_partition_limit), 1
+    )
     topics: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
         if left <= 0:

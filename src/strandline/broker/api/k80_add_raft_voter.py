@@ -9,27 +9,23 @@ in time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import KafkaError
+from strandline.broker.api.services import Services
 from strandline.broker.metadata.voter_apis import answer_add_voter
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = AddRaftVoterRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AddRaftVoterRequest
+    services: Services, context: RequestContext, request: AddRaftVoterRequest
 ) -> AddRaftVoterResponse:
     if not context.connection.is_controller_listener:
-        response = await broker.controllers.forward(request, context.api_version)
+        response = await services.channel.forward(request, context.api_version)
         assert isinstance(response, AddRaftVoterResponse)
         return response
-    return await answer_add_voter(broker.quorum, request)
+    return await answer_add_voter(services.quorum, request)
 
 
 def refuse(request: AddRaftVoterRequest, error: KafkaError) -> AddRaftVoterResponse:

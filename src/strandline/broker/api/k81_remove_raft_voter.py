@@ -8,27 +8,23 @@ way and for what is not committed in time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strandline.base.errors import KafkaError
+from strandline.broker.api.services import Services
 from strandline.broker.metadata.voter_apis import answer_remove_voter
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = RemoveRaftVoterRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: RemoveRaftVoterRequest
+    services: Services, context: RequestContext, request: RemoveRaftVoterRequest
 ) -> RemoveRaftVoterResponse:
     if not context.connection.is_controller_listener:
-        response = await broker.controllers.forward(request, context.api_version)
+        response = await services.channel.forward(request, context.api_version)
         assert isinstance(response, RemoveRaftVoterResponse)
         return response
-    return await answer_remove_voter(broker.quorum, request)
+    return await answer_remove_voter(services.quorum, request)
 
 
 def refuse(request: RemoveRaftVoterRequest, error: KafkaError) -> RemoveRaftVoterResponse:

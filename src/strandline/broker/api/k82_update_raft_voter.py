@@ -8,19 +8,15 @@ Kafka keeps those in memory until kraft.version is raised, Strandline learns dir
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.broker.api.services import Services
 from strandline.broker.metadata.voter_apis import answer_update_voter
-from strandline.broker.server.connection import RequestContext
+from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k82_update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 REQUEST = UpdateRaftVoterRequest
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: UpdateRaftVoterRequest
+    services: Services, context: RequestContext, request: UpdateRaftVoterRequest
 ) -> UpdateRaftVoterResponse:
-    return await answer_update_voter(broker.quorum, request)
+    return await answer_update_voter(services.quorum, request)

@@ -1,11 +1,12 @@
-"""Pieces of answers that several APIs give: brokers and partitions as the clients of a listener see them."""
+"""Pieces of responses that several APIs have: brokers and partitions as the clients of a listener see them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.topics import INTERNAL_TOPICS
+from strandline.broker.api.services import Services
 from strandline.controller.image import NO_LEADER, ClusterImage, PartitionState, TopicState
 from strandline.wire.api.k03_metadata import (
     MetadataResponseBroker,
@@ -13,18 +14,15 @@ from strandline.wire.api.k03_metadata import (
     MetadataResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 # Every operation that Kafka knows for the kind of resource, as bits: what a broker without an authorizer allows.
 TOPIC_OPERATIONS: Final = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 CLUSTER_OPERATIONS: Final = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
-NOT_ASKED: Final = -(1 << 31)
+NOT_REQUESTED: Final = -(1 << 31)
 
 
-def brokers_seen_by(broker: Broker, listener: str) -> tuple[MetadataResponseBroker, ...]:
+def brokers_seen_by(services: Services, listener: str) -> tuple[MetadataResponseBroker, ...]:
     found = []
-    for state in broker.absences.listed_brokers():
+    for state in services.suspected_brokers.listed_brokers():
         endpoint = state.endpoint(listener)
         if endpoint is not None:
             found.append(
@@ -35,12 +33,18 @@ def brokers_seen_by(broker: Broker, listener: str) -> tuple[MetadataResponseBrok
     return tuple(found)
 
 
+def any_live_broker_id(image: ClusterImage) -> int:
+    """The broker that responses call the controller: clients send it requests, and any broker forwards them."""
+    live = image.live_brokers()
+    return live[0].node_id if live else -1
+
+
 def offline_replicas(image: ClusterImage, partition: PartitionState) -> tuple[int, ...]:
     brokers = image.brokers
     return tuple(n for n in partition.replicas if n not in brokers or brokers[n].fenced)
 
 
-def topic_answer(image: ClusterImage, topic: TopicState, operations: int) -> MetadataResponseTopic:
+def topic_response(image: ClusterImage, topic: TopicState, operations: int) -> MetadataResponseTopic:
     partitions = []
     for index, state in sorted(topic.partitions.items()):
         partitions.append(

@@ -1,8 +1,8 @@
-"""What OffsetCommit asks for, and how a consumer's next commit is read without decoding it.
+"""The template by which a consumer's next OffsetCommit is read without decoding it.
 
-A consumer commits the same partitions again and again: of two such requests only the offsets and their leader epochs
-differ, which have fixed places. Of a request that came twice in a row a pattern is kept, on its connection, that reads
-the next one in a single step and knows the answer to it. Whatever does not fit the pattern is decoded.
+A consumer commits the same partitions again and again: two such requests differ only in the offsets and their leader
+epochs, which have fixed places. A request that came twice in a row becomes a template, kept for its connection, that
+reads the next one in a single step and knows the response to it. A request that does not fit the template is decoded.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.buffers import Buffer
 from strandline.base.tuples import new_tuple
+from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.groups.offsets import OffsetChanges
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
@@ -26,31 +27,28 @@ from strandline.wire.api.k08_offset_commit import (
 from strandline.wire.codec import encode
 from strandline.wire.records.offset_commits import POSITION
 
-if TYPE_CHECKING:
-    from strandline.broker.coordinator.group_runtime import ShardRuntime
-
-# From here on a leader epoch stands behind each offset.
+# From here on a leader epoch stands after each offset.
 _EPOCHS_FROM: Final = 6
 _PARTITIONS_MAX: Final = 1000
 
 
-class AskedCommit:
-    """A request without its offsets: who asks, and for what."""
+class CommitRequest:
+    """A request without its offsets: its committer, and the partitions."""
 
     __slots__ = (
         "_written",
+        "committer",
         "group_id",
         "retention_ms",
         "topics",
         "version",
-        "who",
     )
 
     def __init__(self, version: int, request: OffsetCommitRequest) -> None:
         self.version = version
         self.group_id = request.group_id
-        # As `OffsetRequests.check_commit` wants to know it.
-        self.who = (
+        # As `OffsetRequests.check_commit` takes it.
+        self.committer = (
             request.group_id,
             request.member_id,
             request.group_instance_id,
@@ -60,20 +58,24 @@ class AskedCommit:
         self.topics = request.topics
         self._written: bytes | None = None
 
-    def likeness(self, changes: Sequence[OffsetChanges]) -> tuple[object, ...]:
-        """What requests have in common that one pattern reads."""
-        return (self.version, self.who, *[(each.topic_id, each.partitions, each.notes) for each in changes])
+    def shape(self, changes: Sequence[OffsetChanges]) -> tuple[object, ...]:
+        """What requests have in common that one template reads."""
+        return (
+            self.version,
+            self.committer,
+            *[(each.topic_id, each.partitions, each.notes) for each in changes],
+        )
 
     def all_written(self) -> bytes:
-        """The answer where nothing is wrong."""
+        """The response where nothing is wrong."""
         if self._written is None:
-            self._written = self.answer(repeat(0))
+            self._written = self.response(repeat(0))
         return self._written
 
-    def answer(self, codes: Iterable[int]) -> bytes:
+    def response(self, codes: Iterable[int]) -> bytes:
         """`codes` has one for each partition, in the request's order."""
         following = iter(codes)
-        answered = tuple(
+        topics = tuple(
             OffsetCommitResponseTopic(
                 name=topic.name,
                 topic_id=topic.topic_id,
@@ -86,28 +88,28 @@ class AskedCommit:
             )
             for topic in self.topics
         )
-        return bytes(encode(OffsetCommitResponse(topics=answered), self.version))
+        return bytes(encode(OffsetCommitResponse(topics=topics), self.version))
 
 
-class CommitPattern:
-    __slots__ = ("_constants", "_image_version", "_layout", "_topics", "asked", "runtime")
+class CommitTemplate:
+    __slots__ = ("_constants", "_image_version", "_layout", "_topics", "request", "runtime")
 
     def __init__(
         self,
-        asked: AskedCommit,
-        request: OffsetCommitRequest,
+        request: CommitRequest,
+        message: OffsetCommitRequest,
         changes: Sequence[OffsetChanges],
-        runtime: ShardRuntime,
+        runtime: GroupRuntime,
         image_version: int,
     ) -> None:
         """`changes` are those of the request, all of whose partitions there are in this version of the image; `runtime`
         is of its group."""
-        self.asked = asked
+        self.request = request
         self.runtime = runtime
         self._topics = tuple((each.topic, each.topic_id, each.partitions, each.notes) for each in changes)
         self._image_version = image_version
-        zeros = bytes(encode(with_offsets(request, repeat((0, 0))), asked.version))
-        ones = bytes(encode(with_offsets(request, repeat((-1, -1))), asked.version))
+        zeros = bytes(encode(with_offsets(message, repeat((0, 0))), request.version))
+        ones = bytes(encode(with_offsets(message, repeat((-1, -1))), request.version))
         # Offsets and epochs are where the two differ, in every byte.
         differing = [place for place, (low, high) in enumerate(zip(zeros, ones, strict=True)) if low != high]
         starts = differing[:: POSITION.size]
@@ -123,10 +125,10 @@ class CommitPattern:
         assert self._layout.size == len(zeros)
 
     @classmethod
-    def can_be_of(cls, asked: AskedCommit, changes: Sequence[OffsetChanges]) -> bool:
+    def fits(cls, request: CommitRequest, changes: Sequence[OffsetChanges]) -> bool:
         return (
-            asked.version >= _EPOCHS_FROM
-            and len(changes) == len(asked.topics)
+            request.version >= _EPOCHS_FROM
+            and len(changes) == len(request.topics)
             and 0 < sum(len(each.partitions) for each in changes) <= _PARTITIONS_MAX
         )
 
@@ -137,7 +139,7 @@ class CommitPattern:
         layout = self._layout
         if (
             len(body) - position != layout.size
-            or version != self.asked.version
+            or version != self.request.version
             or image_version != self._image_version
             or self.runtime.is_stopped
         ):
@@ -146,7 +148,7 @@ class CommitPattern:
         if found[0::2] != self._constants:
             return None
         positions = found[1::2]
-        group_id = self.asked.group_id
+        group_id = self.request.group_id
         if len(self._topics) == 1:
             ((topic, topic_id, partitions, notes),) = self._topics
             return [

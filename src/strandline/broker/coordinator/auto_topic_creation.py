@@ -1,20 +1,19 @@
-"""Topics that come into being because somebody asked for them: by name in Metadata, or by looking for a coordinator.
+"""Creates topics that are asked for and do not exist: by name in Metadata, or by looking for a coordinator.
 
-A request waits a moment for the controller and is then answered without the topic, while the creation goes on: what
-follows on the same connection is answered in order, and must not wait for a quorum that is lost.
+A request waits a moment for the controller and is then responded to without the topic, while the creation goes on: the
+requests after it on the same connection must not wait for a quorum that is lost.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
+from strandline.broker.metadata.controller_channel import ControllerChannel
+from strandline.broker.node_context import NodeContext
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 _REQUEST_VERSION: Final = 7
 # A controller that is there takes some milliseconds.
@@ -24,17 +23,23 @@ _CONTROLLER_S_DEFAULT: Final = -1
 _NO_CONTROLLER: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
 
 
-class TopicCreation:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+class AutoTopicCreation:
+    def __init__(self, node: NodeContext, channel: ControllerChannel) -> None:
+        self._node = node
+        self._channel = channel
+        # The topics of coordinators, as each of them needs its own.
+        self.internal_topics: dict[str, Callable[[], CreatableTopic]] = {}
         # By name; the result is what was refused.
         self._under_way: dict[str, asyncio.Task[dict[str, KafkaError]]] = {}
 
     async def create_by_name(self, names: Sequence[str]) -> dict[str, KafkaError]:
-        """Those that could not be made, and why. A topic that then is not in the image either is still under way."""
+        """Creates topics; returns those that could not be created, and why.
+
+        A topic that is neither refused nor in the image afterwards is still being created.
+        """
         new = [name for name in names if name not in self._under_way]
         if new:
-            task = self._broker.tasks.start(self._make([self._topic(name) for name in new]))
+            task = self._node.tasks.start(self._create([self._topic(name) for name in new]))
             self._under_way |= dict.fromkeys(new, task)
         tasks = {name: self._under_way[name] for name in names}
         refused: dict[str, KafkaError] = {}
@@ -51,9 +56,8 @@ class TopicCreation:
 
     def _topic(self, name: str) -> CreatableTopic:
         """A coordinator's topic as it needs it; another as this broker's file says, or else the controller's."""
-        for coordinator in (self._broker.groups, self._broker.transactions):
-            if name == coordinator.topic:
-                return coordinator.new_topic()
+        if name in self.internal_topics:
+            return self.internal_topics[name]()
         return CreatableTopic(
             name=name,
             num_partitions=self._own_default("num.partitions"),
@@ -63,28 +67,28 @@ class TopicCreation:
         )
 
     def _own_default(self, key: str) -> int:
-        config = self._broker.config
+        config = self._node.config
         return config.int(key) if key in config.given else _CONTROLLER_S_DEFAULT
 
-    async def _make(self, topics: list[CreatableTopic]) -> dict[str, KafkaError]:
+    async def _create(self, topics: list[CreatableTopic]) -> dict[str, KafkaError]:
         try:
-            return await self._ask_the_controller(topics)
+            return await self._ask_controller(topics)
         except KafkaError as error:
             names = [topic.name for topic in topics]
-            self._broker.events.warn("topics not created", topics=", ".join(names), error=error)
+            self._node.events.warn("topics not created", topics=", ".join(names), error=error)
             # Nobody has refused them if there is no controller: whoever still wants one asks again.
             return {} if error.code in _NO_CONTROLLER else dict.fromkeys(names, error)
         finally:
             for topic in topics:
                 del self._under_way[topic.name]
 
-    async def _ask_the_controller(self, topics: list[CreatableTopic]) -> dict[str, KafkaError]:
+    async def _ask_controller(self, topics: list[CreatableTopic]) -> dict[str, KafkaError]:
         request = CreateTopicsRequest(topics=tuple(topics))
-        response = await self._broker.controllers.forward(request, _REQUEST_VERSION, _TRY_S)
+        response = await self._channel.forward(request, _REQUEST_VERSION, _TRY_S)
         refused: dict[str, KafkaError] = {}
         for result in response.topics:
             if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                 why = result.error_message or error_name(result.error_code)
                 refused[result.name] = KafkaError(result.error_code, why)
-                self._broker.events.warn("topic not created", topic=result.name, why=why)
+                self._node.events.warn("topic not created", topic=result.name, why=why)
         return refused

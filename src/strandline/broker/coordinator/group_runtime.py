@@ -1,34 +1,32 @@
-"""Gives one shard of groups its log: appends what it decides, applies it, answers.
+"""Carries out what one shard of groups decides, on the rules of `runtime` and these:
 
-1. Records of one decision are one batch, applied when appended, and answered when the high watermark has passed them.
-2. An answer without records of its own may rest on records that are not committed yet: it waits for them too, or a
-   failover could take back what a member was told.
-3. Whoever waits longer than `offsets.commit.timeout.ms` is told COORDINATOR_NOT_AVAILABLE.
-4. What a new coordinator finds above the high watermark may be there alone, or may have been acknowledged. Until that
+1. A request that waits longer than `offsets.commit.timeout.ms` gets COORDINATOR_NOT_AVAILABLE.
+2. What a new coordinator finds above the high watermark may be there alone, or may have been acknowledged. Until that
    is known no offset is shown: neither one that could be taken back nor one that is older than what was acknowledged.
-5. Offsets that are committed in a transaction are a batch of its producer; the marker that ends it decides about them.
+3. Offsets that are committed in a transaction are a batch of its producer; the marker that ends it decides about them.
 """
 
 from __future__ import annotations
 
 import asyncio
 from struct import error as StructError
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
-from strandline.base.tuples import new_tuple
-from strandline.broker.coordinator.shards import APPEND_ERRORS
-from strandline.broker.replication.delayed_produce import Waited
+from strandline.broker.coordinator.runtime import CommitWaiter, CoordinatorRuntime, coordinator_error
+from strandline.broker.node_context import NodeContext
+from strandline.broker.replication.delayed_produce import PendingAppend
 from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
+from strandline.broker.server.request_batching import RequestBatcher
 from strandline.groups.classic.rebalance import join_refused, sync_refused
 from strandline.groups.committed_view import CommittedView
 from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.groups.offsets import OffsetChanges
 from strandline.groups.result import After, Outcome, Response, Token
 from strandline.groups.shard import GroupShard
-from strandline.partition.leader import ACKS_ALL
-from strandline.partition.open_transactions import Guard
+from strandline.partition.open_transactions import VerificationGuard
 from strandline.wire.api.k11_join_group import JoinGroupResponse
 from strandline.wire.api.k14_sync_group import SyncGroupResponse
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
@@ -38,40 +36,36 @@ from strandline.wire.records import offset_commits
 from strandline.wire.records.markers import Marker
 from strandline.wire.records.offsets_framing import encode_key, encode_value
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 # A batch must fit into `max.message.bytes`; a commit without a note takes about a hundred bytes.
 _COMMITS_PER_BATCH_MAX: Final = 1000
 
 
-class ShardRuntime:
-    """One loaded shard: what it decides is carried out here."""
+class GroupRuntime(CoordinatorRuntime):
+    """One loaded shard of groups: what it decides is carried out here."""
 
-    def __init__(self, broker: Broker, replica: Replica, shard: GroupShard, codec: int) -> None:
-        self._broker = broker
-        self._replica = replica
+    def __init__(
+        self,
+        node: NodeContext,
+        replicas: Replicas,
+        batcher: RequestBatcher,
+        replica: Replica,
+        shard: GroupShard,
+        codec: int,
+    ) -> None:
+        super().__init__(node, replicas, replica)
+        self._batcher = batcher
         self.shard = shard
         self._codec = codec
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
-        self.is_stopped = False
-        self._uncommitted: dict[int, tuple[Outcome, asyncio.TimerHandle]] = {}
+        self._uncommitted: dict[CommitWaiter, Outcome] = {}
         self._committed = CommittedView(shard.offsets, shard.topics)
-        self._is_queueing = False  # more commits may come in this turn of the loop
+        self._is_queueing = False  # more commits may come in this iteration of the loop
         self._queued = Outcome()
         self._queued_count = 0  # of its offsets
         self._joining: list[Join] = []
-        self._end_offset = (
-            replica.log.log_end_offset
-        )  # of what was appended last, or found when it was loaded
         self._found_end = self._end_offset
-        self._commit_timeout_s = broker.config.int("offsets.commit.timeout.ms") / 1000
-        self.epoch = replica.epoch
-
-    def now(self) -> Moment:
-        clock = self._broker.clock
-        return new_tuple(Moment, (clock.monotonic(), clock.wall_ms()))
+        self._commit_timeout_s = node.config.int("offsets.commit.timeout.ms") / 1000
 
     def run(self, outcome: Outcome) -> None:
         """Writes what has to be written, then gives the answers."""
@@ -82,7 +76,7 @@ class ShardRuntime:
             if following.has_records:
                 following = self._write(following)
             else:
-                self._give_when_settled(following)
+                self._respond_when_settled(following)
                 following = None
         self._arm()
 
@@ -94,8 +88,8 @@ class ShardRuntime:
             return
         if not self._is_queueing:
             self._is_queueing = True
-            if not self._broker.turns.before_answers(self._end_turn):
-                asyncio.get_running_loop().call_soon(self._end_turn)
+            if not self._batcher.before_responses(self._end_iteration):
+                asyncio.get_running_loop().call_soon(self._end_iteration)
                 self.run(Outcome(answers=[(token, response)], commits=changes))
                 return
         self._queued.commits += changes
@@ -125,7 +119,7 @@ class ShardRuntime:
             for request, caller, token in joins:
                 self.run(self.shard.consumer_heartbeat(request, caller, token, self.now()))
 
-    def _end_turn(self) -> None:
+    def _end_iteration(self) -> None:
         self._is_queueing = False
         self.write_queued()
 
@@ -157,35 +151,30 @@ class ShardRuntime:
 
     # What is committed
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether all that was appended is committed."""
-        return self._replica.high_watermark >= self._end_offset
-
     def committed(self) -> CommittedView:
         """Offsets that no failover takes back; raises COORDINATOR_LOAD_IN_PROGRESS while that is not known of all."""
-        if self._replica.high_watermark < self._found_end:
+        if self.replica.high_watermark < self._found_end:
             raise KafkaError(
                 ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "What was found is not known to be committed."
             )
-        self._committed.advance(self._replica.high_watermark)
+        self._committed.advance(self.replica.high_watermark)
         return self._committed
 
-    def _give_when_settled(self, outcome: Outcome) -> None:
+    def _respond_when_settled(self, outcome: Outcome) -> None:
         if self.is_settled or not outcome.answers:
-            _give(outcome.answers)
+            _respond(outcome.answers)
         else:
             self._when_committed(self._end_offset, outcome)
 
     def _write(self, outcome: Outcome) -> Outcome | None:
         """Appends and applies; gives the answers once committed. What to run next, if that is known already."""
         try:
-            end_offset = self._append(outcome, self._broker.clock.wall_ms())
-        except (KafkaError, OSError) as error:
+            end_offset = self._append(outcome, self._clock.wall_ms())
+        except KafkaError as error:
             return self._not_written(outcome, error, self.now())
-        is_committed = self._replica.high_watermark >= end_offset
+        is_committed = self.replica.high_watermark >= end_offset
         if not is_committed:
-            self._committed.advance(self._replica.high_watermark)
+            self._committed.advance(self.replica.high_watermark)
             self._committed.will_change(outcome.entries, outcome.commits, end_offset)
         for entry in outcome.entries:
             self.shard.apply(entry.key, entry.value)
@@ -197,40 +186,27 @@ class ShardRuntime:
         return None
 
     def _append(self, outcome: Outcome, now_ms: int) -> int:
-        replica = self._replica
+        replica = self.replica
         records, count = _records(outcome)
         base_offset, epoch = replica.log.log_end_offset, replica.role.epoch
         batch, header = batch_of(
             records, count, now_ms, self._codec, base_offset=base_offset, leader_epoch=epoch
         )
-        replica.check_online()
-        appended = replica.append(memoryview(batch), header, ACKS_ALL, now_ms)
-        self._end_offset = appended.last_offset + 1
-        return self._end_offset
+        return self.append(batch, header, now_ms)
 
     def _when_committed(self, end_offset: int, outcome: Outcome) -> None:
-        key = self._broker.next_waiter_key()
-
-        def forget() -> None:
-            self._replica.forget_waker(key)
-            _, timer = self._uncommitted.pop(key)
-            timer.cancel()
-
-        def look() -> None:
-            if self.is_stopped or self._replica.high_watermark >= end_offset:
-                forget()
-            if not self.is_stopped and self._replica.high_watermark >= end_offset:
-                self._finish(outcome)
+        def done() -> None:
+            del self._uncommitted[waiter]
+            self._finish(outcome)
 
         def give_up() -> None:
-            forget()
+            del self._uncommitted[waiter]
             following = self._refuse(outcome, ErrorCode.COORDINATOR_NOT_AVAILABLE, self.now())
             if following is not None:
                 self.run(following)
 
-        timer = asyncio.get_running_loop().call_later(self._commit_timeout_s, give_up)
-        self._uncommitted[key] = (outcome, timer)
-        self._replica.wake_on_advance(key, look)
+        waiter = CommitWaiter(self.replica, end_offset, self._commit_timeout_s, done, give_up)
+        self._uncommitted[waiter] = outcome
 
     def _finish(self, outcome: Outcome) -> None:
         following = self._written(outcome)
@@ -238,23 +214,21 @@ class ShardRuntime:
             self.run(following)
 
     def _written(self, outcome: Outcome) -> Outcome | None:
-        _give(outcome.answers)
+        _respond(outcome.answers)
         return None if outcome.after is None else self.shard.written(outcome.after, self.now())
 
-    def _not_written(self, outcome: Outcome, error: KafkaError | OSError, now: Moment) -> Outcome | None:
-        if isinstance(error, OSError):
-            error = self._broker.replicas.disk_error(self._replica.directory, error)
-        return self._refuse(outcome, APPEND_ERRORS.get(ErrorCode(error.code), ErrorCode(error.code)), now)
+    def _not_written(self, outcome: Outcome, error: KafkaError, now: Moment) -> Outcome | None:
+        return self._refuse(outcome, coordinator_error(error.code), now)
 
     def _refuse(self, outcome: Outcome, code: ErrorCode, now: Moment) -> Outcome | None:
-        _give([(token, _refused(response, code)) for token, response in outcome.answers])
+        _respond([(token, _refused(response, code)) for token, response in outcome.answers])
         after: After | None = outcome.after
         return None if after is None else self.shard.write_failed(after, code, now)
 
     # Transactions
 
     def commit_in_transaction(
-        self, outcome: Outcome, producer_id: int, epoch: int, guard: Guard | None
+        self, outcome: Outcome, producer_id: int, epoch: int, guard: VerificationGuard | None
     ) -> None:
         """Writes offsets that count once the transaction commits; answers when they are committed themselves."""
         self.write_queued()
@@ -268,38 +242,32 @@ class ShardRuntime:
                 producer_epoch=epoch,
                 is_transactional=True,
             )
-            self._replica.check_online()
-            appended = self._replica.append(memoryview(batch), header, ACKS_ALL, now.wall_ms, guard)
-        except (KafkaError, OSError) as error:
+            self.append(batch, header, now.wall_ms, guard)
+        except KafkaError as error:
             self._not_written(outcome, error, now)
             return
-        self._end_offset = appended.last_offset + 1
         for changes in outcome.commits:
             self.shard.offsets.put_pending(producer_id, changes)
-        if self._replica.high_watermark >= self._end_offset:
-            _give(outcome.answers)
+        if self.replica.high_watermark >= self._end_offset:
+            _respond(outcome.answers)
         else:
             self._when_committed(self._end_offset, outcome)
 
     def end_transaction(
         self, producer_id: int, epoch: int, marker: Marker, transaction_version: int
-    ) -> Waited:
+    ) -> PendingAppend:
         """The marker of a transaction: its offsets become the group's, or are forgotten."""
         self.write_queued()
-        self._replica.check_online()
-        appended = self._replica.append_marker(
+        self.replica.check_online()
+        appended = self.replica.append_marker(
             producer_id, epoch, marker, transaction_version, self.now().wall_ms
         )
         self._end_offset = appended.last_offset + 1
-        if marker.is_commit and self._replica.high_watermark < self._end_offset:
-            self._committed.advance(self._replica.high_watermark)
+        if marker.is_commit and self.replica.high_watermark < self._end_offset:
+            self._committed.advance(self.replica.high_watermark)
             self._committed.places_will_change(self.shard.offsets.pending_of(producer_id), self._end_offset)
         self.shard.end_transaction(producer_id, marker.is_commit, self.now())
-        return Waited(self._replica, self.epoch, self._end_offset)
-
-    @property
-    def replica(self) -> Replica:
-        return self._replica
+        return PendingAppend(self.replica, self.epoch, self._end_offset)
 
     # Time
 
@@ -313,7 +281,7 @@ class ShardRuntime:
                 return
             self._timer.cancel()
         self._timer_at = deadline
-        delay = max(deadline - self._broker.clock.monotonic(), 0)
+        delay = max(deadline - self._clock.monotonic(), 0)
         self._timer = asyncio.get_running_loop().call_later(delay, self._expire)
 
     def _expire(self) -> None:
@@ -324,18 +292,19 @@ class ShardRuntime:
         self._arm()
 
     def stop(self) -> None:
-        """Whoever waits for a commit or a rebalance has to find the new coordinator."""
-        self.is_stopped = True
-        for _, timer in self._uncommitted.values():
-            timer.cancel()
-        given = [answer for outcome, _ in self._uncommitted.values() for answer in outcome.answers]
-        given += self._queued.answers
-        given += [(join.token, heartbeat_refused(ErrorCode.NOT_COORDINATOR)) for join in self._joining]
+        """Requests that wait for a commit or a rebalance have to find the new coordinator."""
+        super().stop()
+        for waiter in self._uncommitted:
+            waiter.cancel()
+        pending = [answer for outcome in self._uncommitted.values() for answer in outcome.answers]
+        self._uncommitted.clear()
+        pending += self._queued.answers
+        pending += [(join.token, heartbeat_refused(ErrorCode.NOT_COORDINATOR)) for join in self._joining]
         self._queued = Outcome()
         self._queued_count = 0
         self._joining.clear()
-        given += self.shard.waiting_members()
-        _give([(token, _refused(response, ErrorCode.NOT_COORDINATOR)) for token, response in given])
+        pending += self.shard.waiting_members()
+        _respond([(token, _refused(response, ErrorCode.NOT_COORDINATOR)) for token, response in pending])
         if self._timer is not None:
             self._timer.cancel()
 
@@ -358,16 +327,14 @@ def _records(outcome: Outcome) -> tuple[list[bytes], int]:
     return records, count
 
 
-def _give(answers: list[tuple[Any, Response]]) -> None:
-    """A token is the future that the request's handler returned."""
+def _respond(answers: list[tuple[Any, Response]]) -> None:
+    """A token is the pending response that the request's handler returned."""
     for token, response in answers:
-        if not token.done():
-            token.set_result(response)
+        token.respond(response)
 
 
 def _refused(response: Response, code: int) -> Response:
-    """Instead of an answer that was meant to be given, one that says that it could not be written, and nothing of what
-    that was."""
+    """The response that says that a change could not be written, and nothing of what the change was."""
     match response:
         case JoinGroupResponse():
             return join_refused(response.member_id, code)

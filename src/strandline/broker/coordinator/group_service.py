@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
-from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
+from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.broker.coordinator.shards import CoordinatorShards
-from strandline.broker.replication.delayed_produce import Waited
+from strandline.broker.node_context import NodeContext
+from strandline.broker.replication.corrupt_replicas import CorruptReplicas
+from strandline.broker.replication.delayed_produce import PendingAppend
 from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
+from strandline.broker.server.request_batching import RequestBatcher
 from strandline.controller.image import ClusterImage
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
@@ -20,11 +25,8 @@ from strandline.wire.record_batch import NO_PRODUCER_ID, read_header, records_in
 from strandline.wire.records.markers import Marker, read_marker
 from strandline.wire.records.offsets_framing import decode_entry
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-_LOAD_RECORDS_PER_TURN: Final = 1000
+_RECORDS_PER_ITERATION: Final = 1000
 
 
 class ImageTopics:
@@ -53,10 +55,18 @@ class ImageTopics:
         return 0 if topic is None else len(topic.partitions)
 
 
-class GroupCoordinator(CoordinatorShards[ShardRuntime]):
-    def __init__(self, broker: Broker) -> None:
-        super().__init__(broker, OFFSETS_TOPIC)
-        config = broker.config
+class GroupCoordinator(CoordinatorShards[GroupRuntime]):
+    def __init__(
+        self,
+        node: NodeContext,
+        replicas: Replicas,
+        corrupt_replicas: CorruptReplicas,
+        topic_creation: AutoTopicCreation,
+        batcher: RequestBatcher,
+    ) -> None:
+        super().__init__(node, replicas, corrupt_replicas, topic_creation, OFFSETS_TOPIC)
+        self._batcher = batcher
+        config = node.config
         self.settings = GroupSettings(
             session_timeout_min_ms=config.int("group.min.session.timeout.ms"),
             session_timeout_max_ms=config.int("group.max.session.timeout.ms"),
@@ -72,7 +82,7 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         )
 
     def _consumer_times(self, group: str) -> ConsumerTimes:
-        value = self._broker.configs.group_value
+        value = self._node.configs.group_value
         session_ms, heartbeat_ms = (
             value(group, "consumer.session.timeout.ms"),
             value(group, "consumer.heartbeat.interval.ms"),
@@ -86,31 +96,38 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
 
-    def shard_of(self, key: str) -> ShardRuntime:
+    def shard_of(self, key: str) -> GroupRuntime:
         runtime = super().shard_of(key)
         runtime.write_queued()
         return runtime
 
-    def shard_of_named(self, group_id: str) -> ShardRuntime:
+    def shard_of_named(self, group_id: str) -> GroupRuntime:
         """For requests of members: without a name they are refused for good, not until the shard is loaded."""
         self.check_is_named(group_id)
         return self.shard_of(group_id)
 
-    async def _load_runtime(self, replica: Replica) -> ShardRuntime:
-        topics = ImageTopics(self._broker.image)
-        shard = GroupShard(self.settings, topics, self._broker.random, self._broker.counters)
+    async def _load_runtime(self, replica: Replica) -> GroupRuntime:
+        topics = ImageTopics(self._node.image)
+        shard = GroupShard(self.settings, topics, self._node.random, self._node.counters)
         await self._replay(replica, shard)
-        codec = int(self._broker.config.int("offsets.topic.compression.codec"))
-        runtime = ShardRuntime(self._broker, replica, shard, codec if codec <= compression.ZSTD else 0)
+        codec = int(self._node.config.int("offsets.topic.compression.codec"))
+        runtime = GroupRuntime(
+            self._node,
+            self._replicas,
+            self._batcher,
+            replica,
+            shard,
+            codec if codec <= compression.ZSTD else 0,
+        )
         shard.loaded(runtime.now())
         return runtime
 
-    def _started(self, runtime: ShardRuntime) -> None:
+    def _started(self, runtime: GroupRuntime) -> None:
         runtime.forget_former_topics()
 
     async def _replay(self, replica: Replica, shard: GroupShard) -> None:
-        now = Moment(self._broker.clock.monotonic(), self._broker.clock.wall_ms())
-        since_turn = 0
+        now = Moment(self._node.clock.monotonic(), self._node.clock.wall_ms())
+        since_pause = 0
         for segment, place in replica.log.places(replica.log.log_start_offset):
             batch = segment.read_batch(place)
             header = read_header(batch)
@@ -124,13 +141,13 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
                     entry = decode_entry(record.key or b"\xff\xff", record.value)
                     if entry is not None:
                         shard.replay(*entry, producer_id)
-            since_turn += max(header.record_count, 1)  # compaction leaves batches without records
-            if since_turn >= _LOAD_RECORDS_PER_TURN:
-                since_turn = 0
+            since_pause += max(header.record_count, 1)  # compaction leaves batches without records
+            if since_pause >= _RECORDS_PER_ITERATION:
+                since_pause = 0
                 await asyncio.sleep(0)
 
     def _topic_settings(self) -> tuple[int, int, Mapping[str, str]]:
-        config = self._broker.config
+        config = self._node.config
         settings = {
             "cleanup.policy": "compact",
             "compression.type": "producer",
@@ -144,7 +161,7 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
 
     def end_transaction(
         self, partition: int, producer_id: int, epoch: int, marker: Marker, transaction_version: int
-    ) -> Waited:
+    ) -> PendingAppend:
         """Raises NOT_LEADER_OR_FOLLOWER while the partition is not loaded here: the marker comes again."""
         runtime = self.shard_at(partition)
         if runtime is None:
@@ -159,7 +176,7 @@ class GroupCoordinator(CoordinatorShards[ShardRuntime]):
         for runtime in self.shards():
             runtime.topic_gone(topic)
 
-    def expire_offsets(self) -> None:
+    async def expire_offsets(self) -> None:
         for runtime in self.shards():
             runtime.forget_former_topics()
             runtime.expire_offsets()

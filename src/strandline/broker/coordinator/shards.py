@@ -17,29 +17,21 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
+from strandline.broker.coordinator.runtime import CoordinatorRuntime
+from strandline.broker.node_context import NodeContext
+from strandline.broker.replication.corrupt_replicas import CorruptReplicas
 from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
 from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreatableTopicConfig
 from strandline.wire.compiler import DecodeError
 from strandline.wire.record_batch import CorruptBatch
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
-# What a failed append means to a client: whether to find the coordinator again or just to try again.
-APPEND_ERRORS: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-}
-
-_TRY_AGAIN_S: Final = 5.0
+RETRY_S: Final = 5.0
 
 
 @lru_cache(maxsize=10_000)
@@ -53,23 +45,26 @@ def java_hash(text: str) -> int:
     return 0 if signed == -(1 << 31) else abs(signed)
 
 
-class Runtime(Protocol):
-    """One loaded shard."""
-
-    epoch: int
-
-    def stop(self) -> None: ...
-
-
-R = TypeVar("R", bound=Runtime)
+R = TypeVar("R", bound=CoordinatorRuntime)
 
 
 class CoordinatorShards(ABC, Generic[R]):
     # The error where there is no topic yet: Kafka's two coordinators differ.
     ABSENT: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
-    def __init__(self, broker: Broker, topic: str) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        node: NodeContext,
+        replicas: Replicas,
+        corrupt_replicas: CorruptReplicas,
+        topic_creation: AutoTopicCreation,
+        topic: str,
+    ) -> None:
+        self._node = node
+        self._replicas = replicas
+        self._corrupt_replicas = corrupt_replicas
+        self._topic_creation = topic_creation
+        topic_creation.internal_topics[topic] = self.new_topic
         self.topic = topic
         self._shards: dict[int, R] = {}
         self._loading: dict[int, asyncio.Task[None]] = {}
@@ -90,7 +85,7 @@ class CoordinatorShards(ABC, Generic[R]):
     # Finding a shard
 
     def partition_of(self, key: str) -> int:
-        topic = self._broker.image.topics.get(self.topic)
+        topic = self._node.image.topics.get(self.topic)
         if topic is None:
             raise KafkaError(self.ABSENT, f"There is no topic {self.topic} yet.")
         return java_hash(key) % len(topic.partitions)
@@ -98,11 +93,11 @@ class CoordinatorShards(ABC, Generic[R]):
     def leader_of(self, key: str) -> int:
         """The broker that coordinates; -1 if there is none at the moment."""
         partition = self.partition_of(key)
-        return self._broker.image.topics[self.topic].partitions[partition].leader
+        return self._node.image.topics[self.topic].partitions[partition].leader
 
     def loaded(self, key: str) -> R | None:
         """The shard if it is here: the way of most requests."""
-        topic = self._broker.image.topics.get(self.topic)
+        topic = self._node.image.topics.get(self.topic)
         return None if topic is None else self._shards.get(java_hash(key) % len(topic.partitions))
 
     def shard_of(self, key: str) -> R:
@@ -135,7 +130,7 @@ class CoordinatorShards(ABC, Generic[R]):
         return bool(self._loading)
 
     def _check_leads(self, partition: int) -> None:
-        if self._broker.image.topics[self.topic].partitions[partition].leader != self._broker.node_id:
+        if self._node.image.topics[self.topic].partitions[partition].leader != self._node.node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, "Another broker is the coordinator.")
 
     def _check_loadable(self, partition: int) -> None:
@@ -144,14 +139,14 @@ class CoordinatorShards(ABC, Generic[R]):
             raise KafkaError(ErrorCode.NOT_COORDINATOR, f"{self.topic}-{partition} could not be loaded.")
 
     def _could_not_be_loaded(self, partition: int) -> bool:
-        """A while ago."""
-        return self._broker.clock.monotonic() < self._try_again_at.get(partition, 0.0)
+        """True if loading failed within the last RETRY_S seconds."""
+        return self._node.clock.monotonic() < self._try_again_at.get(partition, 0.0)
 
     # Loading
 
     def first_load(self, key: str) -> asyncio.Task[None] | None:
         """The load of a partition that nothing was ever written to, which takes no time; begun if it has to be."""
-        topic = self._broker.image.topics.get(self.topic)
+        topic = self._node.image.topics.get(self.topic)
         if topic is None:
             return None
         partition = java_hash(key) % len(topic.partitions)
@@ -159,32 +154,32 @@ class CoordinatorShards(ABC, Generic[R]):
             return None
         if partition in self._loading:
             return self._loading[partition] if partition in self._empty else None
-        is_led = topic.partitions[partition].leader == self._broker.node_id
+        is_led = topic.partitions[partition].leader == self._node.node_id
         if not is_led or not self._is_empty(partition) or self._could_not_be_loaded(partition):
             return None
         return self._start_loading(partition)
 
     def _has_data(self, partition: int) -> bool:
-        return self._broker.replicas.has_data(self.topic, partition)
+        return self._replicas.has_data(self.topic, partition)
 
     def _is_empty(self, partition: int) -> bool:
         """Also where it is open already, because followers have asked for it."""
-        replica = self._broker.replicas.get(self.topic, partition)
+        replica = self._replicas.get(self.topic, partition)
         return not self._has_data(partition) if replica is None else replica.log.log_end_offset == 0
 
     def _start_loading(self, partition: int) -> asyncio.Task[None]:
         self._try_again_at.pop(partition, None)
         if self._is_empty(partition):
             self._empty.add(partition)
-        task = self._broker.tasks.start(self._load(partition))
+        task = self._node.tasks.start(self._load(partition))
         self._loading[partition] = task
         return task
 
     def load_what_is_there(self) -> None:
         """At start: what is written down goes on before anyone asks for it."""
-        topic = self._broker.image.topics.get(self.topic)
+        topic = self._node.image.topics.get(self.topic)
         for partition in sorted(topic.partitions) if topic is not None else ():
-            leads = topic is not None and topic.partitions[partition].leader == self._broker.node_id
+            leads = topic is not None and topic.partitions[partition].leader == self._node.node_id
             if (
                 leads
                 and self._has_data(partition)
@@ -198,8 +193,8 @@ class CoordinatorShards(ABC, Generic[R]):
             runtime = self._shards[partition] = await self._loaded(partition)
             self._started(runtime)
         except KafkaError as error:
-            self._try_again_at[partition] = self._broker.clock.monotonic() + _TRY_AGAIN_S
-            self._broker.events.warn(
+            self._try_again_at[partition] = self._node.clock.monotonic() + RETRY_S
+            self._node.events.warn(
                 "coordinator not loaded", topic=self.topic, partition=partition, error=error
             )
         finally:
@@ -207,7 +202,7 @@ class CoordinatorShards(ABC, Generic[R]):
             self._empty.discard(partition)
 
     async def _loaded(self, partition: int) -> R:
-        replicas = self._broker.replicas
+        replicas = self._replicas
         while True:
             replica = await replicas.open_led(self.topic, partition)
             replica.check_online()
@@ -226,16 +221,16 @@ class CoordinatorShards(ABC, Generic[R]):
 
     def _not_loadable(self, replica: Replica, error: Exception) -> KafkaError:
         if isinstance(error, OSError):
-            return self._broker.replicas.disk_error(replica.directory, error)
+            return self._replicas.disk_error(replica.directory, error)
         if isinstance(error, DamagedSegment):
-            return self._broker.damaged_logs.found(replica, error)
+            return self._corrupt_replicas.found(replica, error)
         return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{replica.partition} cannot be understood: {error}")
 
     def leadership_changed(self, topic: str, partition: int) -> None:
         """What this node no longer leads is coordinated elsewhere; what it leads now is loaded."""
         if topic != self.topic:
             return
-        replica = self._broker.replicas.get(topic, partition)
+        replica = self._replicas.get(topic, partition)
         runtime = self._shards.get(partition)
         if runtime is not None and (
             replica is None or not replica.is_leader or replica.epoch != runtime.epoch
@@ -270,10 +265,10 @@ class CoordinatorShards(ABC, Generic[R]):
         )
 
     async def ensure_topic(self) -> None:
-        if self.topic in self._broker.image.topics:
+        if self.topic in self._node.image.topics:
             return
-        refused = await self._broker.topic_creation.create_by_name([self.topic])
-        if self.topic not in self._broker.image.topics:
+        refused = await self._topic_creation.create_by_name([self.topic])
+        if self.topic not in self._node.image.topics:
             why = refused[self.topic].message if refused else f"{self.topic} is being made."
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
-from strandline.broker.coordinator.group_service import OFFSETS_TOPIC
-from strandline.broker.replication.delayed_produce import Acknowledgements, Waited, outcome_of
+from strandline.broker.coordinator.group_service import OFFSETS_TOPIC, GroupCoordinator
+from strandline.broker.node_context import NodeContext
+from strandline.broker.nodes import BrokerClients
+from strandline.broker.replication.delayed_produce import PendingAppend, committed
+from strandline.broker.replication.replicas import Replicas
 from strandline.rpc.channel import ChannelClosed
 from strandline.wire.api.k27_write_txn_markers import (
     WritableTxnMarker,
@@ -23,9 +26,6 @@ from strandline.wire.api.k27_write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from strandline.wire.records.markers import Marker
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 VERSION: Final = 2
 _RETRY_S: Final = 0.05
@@ -45,60 +45,66 @@ class Ending(NamedTuple):
     transaction_version: int
 
 
-async def write_here(broker: Broker, ending: Ending, partitions: Iterable[TopicPartition]) -> list[int]:
-    """Appends a marker to each of these partitions; an error code for each once they are committed."""
-    results: list[int | Waited] = []
-    now_ms = broker.clock.wall_ms()
-    for partition in partitions:
+class TxnMarkers:
+    """Writes markers into partitions, wherever they are led."""
+
+    def __init__(self, node: NodeContext, replicas: Replicas, groups: GroupCoordinator) -> None:
+        self.node = node
+        self._replicas = replicas
+        self._groups = groups
+        self._timeout_ms = node.config.int("request.timeout.ms")
+        self.clients = BrokerClients(node, "transactions")
+
+    async def write_here(self, ending: Ending, partitions: Iterable[TopicPartition]) -> list[int]:
+        """Appends a marker to each of these partitions; an error code for each once they are committed."""
+        results: list[int | PendingAppend] = []
+        now_ms = self.node.clock.wall_ms()
+        for partition in partitions:
+            try:
+                results.append(await self._append(ending, partition, now_ms))
+            except KafkaError as error:
+                results.append(error.code)
+        pending = [each for each in results if isinstance(each, PendingAppend)]
+        codes = iter(await committed(pending, self._timeout_ms))
+        return [next(codes) if isinstance(each, PendingAppend) else each for each in results]
+
+    async def _append(self, ending: Ending, partition: TopicPartition, now_ms: int) -> PendingAppend:
+        producer_id, epoch, marker, version = ending
+        replica = await self._replicas.open_led(*partition)
+        replica.check_online()
         try:
-            results.append(await _append(broker, ending, partition, now_ms))
-        except KafkaError as error:
-            results.append(error.code)
-    return await _committed(broker, results)
+            if partition.topic == OFFSETS_TOPIC:
+                return self._groups.end_transaction(partition.partition, producer_id, epoch, marker, version)
+            appended = replica.append_marker(producer_id, epoch, marker, version, now_ms)
+        except OSError as error:
+            raise self._replicas.disk_error(replica.directory, error) from error
+        return PendingAppend(replica, replica.epoch, appended.last_offset + 1)
 
+    async def send(self, leader: int, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | None:
+        """The response of another broker; None if there is none."""
+        try:
+            response = await self.clients.call(leader, request, VERSION, self._timeout_ms / 1000)
+        except (OSError, TimeoutError, ChannelClosed):
+            return None
+        assert isinstance(response, WriteTxnMarkersResponse)
+        return response
 
-async def _append(broker: Broker, ending: Ending, partition: TopicPartition, now_ms: int) -> Waited:
-    producer_id, epoch, marker, version = ending
-    replica = await broker.replicas.open_led(*partition)
-    replica.check_online()
-    try:
-        if partition.topic == OFFSETS_TOPIC:
-            return broker.groups.end_transaction(partition.partition, producer_id, epoch, marker, version)
-        appended = replica.append_marker(producer_id, epoch, marker, version, now_ms)
-    except OSError as error:
-        raise broker.replicas.disk_error(replica.directory, error) from error
-    return Waited(replica, replica.epoch, appended.last_offset + 1)
-
-
-async def _committed(broker: Broker, results: list[int | Waited]) -> list[int]:
-    codes = [each if isinstance(each, int) else outcome_of(each) for each in results]
-    waited = [each for each, code in zip(results, codes, strict=True) if code is None]
-    if waited:
-        done: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
-
-        def finish(found: list[int]) -> None:
-            if not done.done():
-                done.set_result(found)
-
-        appends = [each for each in waited if isinstance(each, Waited)]
-        Acknowledgements(broker, appends, broker.config.int("request.timeout.ms"), finish)
-        following = iter(await done)
-        codes = [next(following) if code is None else code for code in codes]
-    return [code if code is not None else ErrorCode.REQUEST_TIMED_OUT for code in codes]
+    def stop(self) -> None:
+        self.clients.close()
 
 
 class MarkerSending:
     """The markers of one transaction, until every partition has its own."""
 
-    def __init__(self, broker: Broker, ending: Ending, partitions: Iterable[TopicPartition]) -> None:
-        self._broker = broker
+    def __init__(self, markers: TxnMarkers, ending: Ending, partitions: Iterable[TopicPartition]) -> None:
+        self._markers = markers
         self._ending = ending
         self._left = list(partitions)
 
     async def run_once(self) -> bool:
-        """Whether all is done. Raises TRANSACTION_COORDINATOR_FENCED."""
+        """Sends what is left; True if all is done. Raises TRANSACTION_COORDINATOR_FENCED."""
         by_leader: dict[int, list[TopicPartition]] = {}
-        image = self._broker.image
+        image = self._markers.node.image
         for partition in self._left:
             topic = image.topics.get(partition.topic)
             state = None if topic is None else topic.partitions.get(partition.partition)
@@ -107,8 +113,8 @@ class MarkerSending:
         self._left = []
         sends = [self._send(*each) for each in by_leader.items()]
         # All at once: a leader that hangs must not hold up what others can have. One alone needs no task of its own.
-        answers = [await sends[0]] if len(sends) == 1 else await asyncio.gather(*sends)
-        for partitions, codes in zip(by_leader.values(), answers, strict=True):
+        results = [await sends[0]] if len(sends) == 1 else await asyncio.gather(*sends)
+        for partitions, codes in zip(by_leader.values(), results, strict=True):
             for partition, code in zip(partitions, codes, strict=True):
                 if code == ErrorCode.TRANSACTION_COORDINATOR_FENCED:
                     raise KafkaError(code)
@@ -117,17 +123,12 @@ class MarkerSending:
         return not self._left
 
     async def _send(self, leader: int, partitions: list[TopicPartition]) -> list[int]:
-        broker = self._broker
-        if leader == broker.node_id:
-            return await write_here(broker, self._ending, partitions)
+        if leader == self._markers.node.node_id:
+            return await self._markers.write_here(self._ending, partitions)
         if leader < 0:
             return [ErrorCode.NOT_LEADER_OR_FOLLOWER] * len(partitions)
-        seconds = broker.config.int("request.timeout.ms") / 1000
-        try:
-            response = await broker.transactions.peers.call(
-                leader, self._request(partitions), VERSION, seconds
-            )
-        except (OSError, TimeoutError, ChannelClosed):
+        response = await self._markers.send(leader, self._request(partitions))
+        if response is None:
             return [ErrorCode.NETWORK_EXCEPTION] * len(partitions)
         return _codes_in(response, partitions)
 

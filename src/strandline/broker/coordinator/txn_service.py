@@ -6,15 +6,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
 from strandline.base.moment import Moment
-from strandline.broker.broker_nodes import BrokerPeers
+from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
+from strandline.broker.coordinator.producer_ids import ProducerIds
 from strandline.broker.coordinator.shards import CoordinatorShards
-from strandline.broker.coordinator.txn_runtime import TransactionRuntime
+from strandline.broker.coordinator.txn_markers import TxnMarkers
+from strandline.broker.coordinator.txn_runtime import TxnRuntime
+from strandline.broker.node_context import NodeContext
+from strandline.broker.replication.corrupt_replicas import CorruptReplicas
 from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
 from strandline.rpc.channel import ChannelClosed
 from strandline.transactions.planned import Identity
 from strandline.transactions.shard import TransactionSettings, TransactionShard
@@ -26,31 +31,37 @@ from strandline.wire.api.k24_add_partitions_to_txn import (
 from strandline.wire.record_batch import read_header, records_in
 from strandline.wire.records.transaction_log import decode_entry
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
-# Versions of AddPartitionsToTxn between brokers: 4 asks, 5 adds for producers of transaction version 2.
-ASKS: Final = 4
-ADDS: Final = 5
-_LOAD_BATCHES_PER_TURN: Final = 200
-_ASK_S: Final = 30.0
+# Versions of AddPartitionsToTxn between brokers: 4 verifies, 5 adds for producers of transaction version 2.
+VERIFY_ONLY: Final = 4
+ADD: Final = 5
+_BATCHES_PER_ITERATION: Final = 200
+_VERIFY_S: Final = 30.0
 
 
-class TransactionCoordinator(CoordinatorShards[TransactionRuntime]):
+class TransactionCoordinator(CoordinatorShards[TxnRuntime]):
     ABSENT = ErrorCode.NOT_COORDINATOR
 
-    def __init__(self, broker: Broker) -> None:
-        super().__init__(broker, TRANSACTIONS_TOPIC)
+    def __init__(
+        self,
+        node: NodeContext,
+        replicas: Replicas,
+        corrupt_replicas: CorruptReplicas,
+        topic_creation: AutoTopicCreation,
+        producer_ids: ProducerIds,
+        markers: TxnMarkers,
+    ) -> None:
+        super().__init__(node, replicas, corrupt_replicas, topic_creation, TRANSACTIONS_TOPIC)
+        self._producer_ids = producer_ids
+        self.markers = markers
         self.settings = TransactionSettings(
-            timeout_max_ms=broker.config.int("transaction.max.timeout.ms"),
-            expiration_ms=broker.config.int("transactional.id.expiration.ms"),
+            timeout_max_ms=node.config.int("transaction.max.timeout.ms"),
+            expiration_ms=node.config.int("transactional.id.expiration.ms"),
         )
-        self.peers = BrokerPeers(broker, "transactions")
 
-    async def _load_runtime(self, replica: Replica) -> TransactionRuntime:
+    async def _load_runtime(self, replica: Replica) -> TxnRuntime:
         shard = TransactionShard(self.settings)
-        clock = self._broker.clock
+        clock = self._node.clock
         for count, (segment, place) in enumerate(replica.log.places(replica.log.log_start_offset)):
             batch = segment.read_batch(place)
             if not read_header(batch).is_control:
@@ -58,16 +69,16 @@ class TransactionCoordinator(CoordinatorShards[TransactionRuntime]):
                     entry = decode_entry(record.key or b"\xff\xff", record.value)
                     if entry is not None:
                         shard.replay(*entry, Moment(clock.monotonic(), clock.wall_ms()))
-            if count % _LOAD_BATCHES_PER_TURN == 0:
+            if count % _BATCHES_PER_ITERATION == 0:
                 await asyncio.sleep(0)
-        return TransactionRuntime(self._broker, replica, shard)
+        return TxnRuntime(self._node, self._replicas, self._producer_ids, self.markers, replica, shard)
 
-    def _started(self, runtime: TransactionRuntime) -> None:
+    def _started(self, runtime: TxnRuntime) -> None:
         for transaction in runtime.shard.prepared():
-            runtime.carry_out(transaction)
+            runtime.complete(transaction)
 
     def _topic_settings(self) -> tuple[int, int, Mapping[str, str]]:
-        config = self._broker.config
+        config = self._node.config
         settings = {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",
@@ -81,9 +92,9 @@ class TransactionCoordinator(CoordinatorShards[TransactionRuntime]):
             settings,
         )
 
-    # Asking, for the leaders of partitions
+    # Verification, for the leaders of partitions
 
-    async def ask(
+    async def verify(
         self,
         transactional_id: str,
         identity: Identity,
@@ -93,30 +104,30 @@ class TransactionCoordinator(CoordinatorShards[TransactionRuntime]):
         """An error code for each partition: NONE if it is in the transaction, now or since before."""
         try:
             leader = self.leader_of(transactional_id)
-            if leader == self._broker.node_id:
-                return await self.answer(transactional_id, identity, partitions, version)
+            if leader == self._node.node_id:
+                return await self.verify_here(transactional_id, identity, partitions, version)
             if leader < 0:
                 raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            return await self._ask_peer(leader, transactional_id, identity, partitions, version)
+            return await self._verify_at(leader, transactional_id, identity, partitions, version)
         except KafkaError as error:
             return [error.code] * len(partitions)
 
-    async def answer(
+    async def verify_here(
         self, transactional_id: str, identity: Identity, partitions: list[TopicPartition], version: int
     ) -> list[int]:
-        """What the coordinator says to `ask`, if that is this broker; raises KafkaError."""
+        """The same on the broker that coordinates, which has to be this one; raises KafkaError."""
         runtime = self.shard_of(transactional_id)
         shard = runtime.shard
-        if version == ADDS:
+        if version == ADD:
             await runtime.run(
                 lambda _: shard.plan_add(transactional_id, identity, partitions, 2, runtime.now())
             )
             return [ErrorCode.NONE] * len(partitions)
-        await runtime.settled()  # what is said must not rest on what a failover could take back
+        await runtime.committed()  # what is said must not rest on what a failover could take back
         missing = set(shard.missing(transactional_id, identity, partitions))
         return [ErrorCode.TRANSACTION_ABORTABLE if p in missing else ErrorCode.NONE for p in partitions]
 
-    async def _ask_peer(
+    async def _verify_at(
         self,
         leader: int,
         transactional_id: str,
@@ -133,7 +144,7 @@ class TransactionCoordinator(CoordinatorShards[TransactionRuntime]):
                     transactional_id=transactional_id,
                     producer_id=identity.producer_id,
                     producer_epoch=identity.epoch,
-                    verify_only=version == ASKS,
+                    verify_only=version == VERIFY_ONLY,
                     topics=tuple(
                         AddPartitionsToTxnTopic(name=topic, partitions=tuple(indexes))
                         for topic, indexes in by_topic.items()
@@ -142,7 +153,7 @@ class TransactionCoordinator(CoordinatorShards[TransactionRuntime]):
             )
         )
         try:
-            response = await self.peers.call(leader, request, version, _ASK_S)
+            response = await self.markers.clients.call(leader, request, version, _VERIFY_S)
         except (OSError, TimeoutError, ChannelClosed) as error:
             raise KafkaError(ErrorCode.NETWORK_EXCEPTION, str(error)) from error
         if response.error_code != ErrorCode.NONE:
@@ -166,8 +177,8 @@ class TransactionCoordinator(CoordinatorShards[TransactionRuntime]):
             try:
                 runtime.forget_expired()
             except KafkaError as error:
-                self._broker.events.warn("transactional ids not forgotten", error=error)
+                self._node.events.warn("transactional ids not forgotten", error=error)
 
     def stop(self) -> None:
         super().stop()
-        self.peers.stop()
+        self.markers.stop()

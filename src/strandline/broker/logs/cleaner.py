@@ -18,11 +18,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import KafkaError
 from strandline.base.ids import TopicPartition
+from strandline.broker.disks.checkpoints import CheckpointWriter
+from strandline.broker.logs.removal import DelayedRemoval
+from strandline.broker.node_context import NodeContext
+from strandline.broker.replication.corrupt_replicas import CorruptReplicas
+from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
 from strandline.ports.workers import WorkLost
 from strandline.storage.compaction.cleaning import Cleaned, Finished, Plan, Step, compact
 from strandline.storage.compaction.planning import Extent, extent_of, plan_of
@@ -30,9 +36,6 @@ from strandline.storage.indexes import CorruptIndex
 from strandline.storage.segment import DamagedSegment
 from strandline.storage.segment_swap import remove_unfinished
 from strandline.wire.record_batch import CorruptBatch
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 # Less than this is done sooner than another process is started.
 HEAVY_BYTES_MIN: Final = 2 * 1024 * 1024
@@ -49,15 +52,28 @@ class _Overtaken(Exception):
 
 
 class Cleaner:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        node: NodeContext,
+        replicas: Replicas,
+        flusher: LogFlusher,
+        checkpoints: CheckpointWriter,
+        corrupt_replicas: CorruptReplicas,
+        removal: DelayedRemoval,
+    ) -> None:
+        self._node = node
+        self._replicas = replicas
+        self._flusher = flusher
+        self._checkpoints = checkpoints
+        self._corrupt_replicas = corrupt_replicas
+        self._removal = removal
         self.under_way: dict[TopicPartition, None] = {}
         self._unreadable: dict[tuple[TopicPartition, bytes], int] = {}  # with its count of cuts
         self._io_free_at = 0.0
 
     def start(self) -> None:
-        if self._broker.config.flag("log.cleaner.enable"):
-            self._broker.tasks.start(self._run())
+        if self._node.config.flag("log.cleaner.enable"):
+            self._node.tasks.start(self._run())
 
     async def _run(self) -> None:
         while True:
@@ -65,26 +81,25 @@ class Cleaner:
             await self._open_compacted()
             failed: set[Replica] = set()
             tasks = [
-                self._broker.tasks.start(self._clean_while_dirty(failed))
+                self._node.tasks.start(self._clean_while_dirty(failed))
                 for _ in range(int(self._number("log.cleaner.threads")))
             ]
             for task in tasks:
                 await asyncio.shield(task)
 
     def _number(self, key: str) -> float:
-        value = self._broker.configs.broker_value(key)
+        value = self._node.configs.broker_value(key)
         assert isinstance(value, int | float)
         return value
 
     async def _open_compacted(self) -> None:
         """Partitions of compacted topics that nobody has used since the start."""
-        broker = self._broker
-        for topic, state in sorted(broker.image.topics.items()):
-            if "compact" in broker.configs.topic(topic).cleanup_policy:
+        for topic, state in sorted(self._node.image.topics.items()):
+            if "compact" in self._node.configs.topic(topic).cleanup_policy:
                 for index in sorted(state.partitions):
-                    if broker.replicas.get(topic, index) is None and broker.replicas.has_data(topic, index):
+                    if self._replicas.get(topic, index) is None and self._replicas.has_data(topic, index):
                         try:
-                            await broker.replicas.open(topic, index)
+                            await self._replicas.open(topic, index)
                         except KafkaError:
                             continue  # it has said why, and may be gone
                         await asyncio.sleep(0)  # the loop has its turn between two of many
@@ -101,7 +116,7 @@ class Cleaner:
                 del self.under_way[replica.partition]
 
     def _candidates(self, left_out: Collection[Replica] = ()) -> Iterator[tuple[Replica, Extent]]:
-        for replica in self._broker.replicas.all_open():
+        for replica in self._replicas.all_open():
             if (
                 replica not in left_out
                 and "compact" in replica.config.cleanup_policy
@@ -120,44 +135,44 @@ class Cleaner:
     def _extent(self, replica: Replica) -> Extent | None:
         """None if that cannot be told, which is said: it takes a look at timestamps in the log."""
         cleaned_to = replica.directory.cleaned_offsets.get(replica.partition)
-        now_ms = self._broker.clock.wall_ms()
+        now_ms = self._node.clock.wall_ms()
         try:
             return extent_of(replica.log, cleaned_to, replica.last_stable_offset(), now_ms)
         except (CorruptBatch, CorruptIndex) as error:
             self._cannot_be_read(replica, error)
         except OSError as error:
-            self._broker.replicas.disk_error(replica.directory, error)
+            self._replicas.disk_error(replica.directory, error)
         return None
 
     def _cannot_be_read(self, replica: Replica, error: Exception) -> None:
         self._unreadable[replica.partition, replica.topic_id] = replica.log.cuts
         if isinstance(error, DamagedSegment):
-            self._broker.damaged_logs.found(replica, error)
-        self._broker.events.error("log cannot be compacted", partition=replica.partition, error=error)
+            self._corrupt_replicas.found(replica, error)
+        self._node.events.error("log cannot be compacted", partition=replica.partition, error=error)
 
     async def clean(self, replica: Replica, extent: Extent) -> bool:
         """Cleans one log; False if that did not come to its end."""
-        broker, log = self._broker, replica.log
+        log = replica.log
         cuts = log.cuts
         try:
             await self._make_durable(replica, extent.end)
             finished = await self._walk(replica, extent, cuts)
             replica.directory.cleaned_offsets[replica.partition] = finished.cleaned_to
-            await broker.checkpoints.write(replica.directory.render_cleaned_offsets)
+            await self._checkpoints.write(replica.directory.render_cleaned_offsets)
         except (_Overtaken, KafkaError) as error:
-            broker.events.info("compaction given up", partition=replica.partition, why=str(error))
+            self._node.events.info("compaction given up", partition=replica.partition, why=str(error))
         except WorkLost as error:
-            broker.events.warn("compaction failed", partition=replica.partition, error=error)
+            self._node.events.warn("compaction failed", partition=replica.partition, error=error)
         except (CorruptBatch, CorruptIndex, OSError) as error:
             if not self._is_there(replica) or log.cuts != cuts:
                 # Files went from under it, which says nothing about the disk.
-                broker.events.info("compaction given up", partition=replica.partition, why=str(error))
+                self._node.events.info("compaction given up", partition=replica.partition, why=str(error))
             elif isinstance(error, OSError):
-                broker.replicas.disk_error(replica.directory, error)
+                self._replicas.disk_error(replica.directory, error)
             else:
                 self._cannot_be_read(replica, error)
         else:
-            broker.events.info(
+            self._node.events.info(
                 "compacted",
                 partition=replica.partition,
                 to=finished.cleaned_to,
@@ -173,17 +188,18 @@ class Cleaner:
 
     async def _make_durable(self, replica: Replica, end: int) -> None:
         if replica.log.recovery_point < end:
-            await self._broker.flush(replica)
+            await self._flusher.flush(replica)
         if replica.log.recovery_point < end:  # only what is on the device is cleaned
             raise _Overtaken("the log was cut while it was synced, or its start has moved")
         replica.directory.recovery_points[replica.partition] = replica.log.recovery_point
-        await self._broker.checkpoints.write(replica.directory.render_recovery_points)
+        await self._checkpoints.write(replica.directory.render_recovery_points)
 
     async def _walk(self, replica: Replica, extent: Extent, cuts: int) -> Finished:
-        broker = self._broker
         self._check(replica, cuts)
         plan = self._plan(replica, extent)
-        walk = broker.workers.walk(compact, broker.disk, plan, is_heavy=_bytes_of(plan) >= HEAVY_BYTES_MIN)
+        walk = self._node.workers.walk(
+            compact, self._node.disk, plan, is_heavy=_bytes_of(plan) >= HEAVY_BYTES_MIN
+        )
         try:
             while (done := await walk.next()) is not None:
                 self._check(replica, cuts)
@@ -199,7 +215,7 @@ class Cleaner:
         raise AssertionError("a cleaning ends by saying so")
 
     def _is_there(self, replica: Replica) -> bool:
-        return self._broker.replicas.get(*replica.partition) is replica
+        return self._replicas.get(*replica.partition) is replica
 
     def _check(self, replica: Replica, cuts: int) -> None:
         if not self._is_there(replica):
@@ -214,10 +230,10 @@ class Cleaner:
         plan = plan_of(
             replica.log,
             extent,
-            now_ms=self._broker.clock.wall_ms(),
+            now_ms=self._node.clock.wall_ms(),
             key_bytes_max=int(self._number("log.cleaner.dedupe.buffer.size") * load / threads),
             read_bytes=max(int(self._number("log.cleaner.io.buffer.size") / threads / 2), _READ_BYTES_MIN),
-            seed=int.from_bytes(self._broker.random.uuid()[:8], "big"),
+            seed=int.from_bytes(self._node.random.uuid()[:8], "big"),
         )
         a_tenth_of_a_second = int(self._number("log.cleaner.io.max.bytes.per.second") / 10)
         return plan._replace(
@@ -226,32 +242,32 @@ class Cleaner:
         )
 
     async def _swap(self, replica: Replica, cleaned: Cleaned) -> None:
-        broker = self._broker
         try:
             paths = replica.log.replace_segments(cleaned.bases, cleaned.size)
-            broker.background.remove_later(paths, replica.config.file_delete_delay_ms)
-            await broker.replicas.sync(replica.directory, broker.disk.sync_directory, replica.log.directory)
+            self._removal.remove_later(paths, replica.config.file_delete_delay_ms)
+            await self._replicas.sync(
+                replica.directory, self._node.disk.sync_directory, replica.log.directory
+            )
         except OSError as error:
             if self._is_there(replica):
                 # Half of the names may be changed, or none of it on the device: a start sorts that out.
-                raise broker.replicas.sync_failed(replica.directory, error) from error
+                raise self._replicas.sync_failed(replica.directory, error) from error
             raise
 
     async def _throttle(self, bytes_moved: int) -> None:
         rate = self._number("log.cleaner.io.max.bytes.per.second")
-        now = self._broker.clock.monotonic()
+        now = self._node.clock.monotonic()
         self._io_free_at = max(self._io_free_at, now) + bytes_moved / rate
         if self._io_free_at - now > 0.001:
             await asyncio.sleep(self._io_free_at - now)
 
     async def _remove_unfinished(self, replica: Replica) -> None:
-        broker = self._broker
         if self._is_there(replica) and replica.directory.offline_because is None:
             try:
-                await broker.workers.run(remove_unfinished, broker.disk, replica.log.directory)
+                await self._node.workers.run(remove_unfinished, self._node.disk, replica.log.directory)
             except OSError as error:
                 if self._is_there(replica):
-                    broker.replicas.disk_error(replica.directory, error)
+                    self._replicas.disk_error(replica.directory, error)
 
 
 def _bytes_of(plan: Plan) -> int:

@@ -1,7 +1,7 @@
 """Logs at the beginning and at the end: recovery after an unclean end, and what makes an end a clean one.
 
 After an unclean end every log is checked and repaired while the broker already serves. A log is opened when it is first
-used, and that repairs it; whoever asks for one does not wait for the others. Here are the rest, in each directory
+used, and that repairs it; a request for one does not wait for the others. Here are the rest, in each directory
 `num.recovery.threads.per.data.dir` at a time, and how far it has come is said. As many are synced at a time at a stop.
 """
 
@@ -9,29 +9,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import KafkaError
 from strandline.base.ids import TopicPartition
+from strandline.broker.node_context import NodeContext
+from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
 from strandline.storage.directory import LogDirectory
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 # Lines about progress, of one directory, beside the first and the last.
 _LINES_MAX: Final = 10
 
 
-def _threads(broker: Broker) -> int:
-    threads = broker.configs.broker_value("num.recovery.threads.per.data.dir")
-    assert isinstance(threads, int)
-    return threads
+_THREADS: Final = "num.recovery.threads.per.data.dir"
 
 
-async def close_logs(broker: Broker) -> bool:
-    """Closes and syncs every log, some at a time; whether all of it worked."""
-    left = iter(broker.replicas.all_open())
+async def close_logs(node: NodeContext, replicas: Replicas, flusher: LogFlusher) -> bool:
+    """Closes and syncs every log, some at a time; True if all of it worked."""
+    left = iter(replicas.all_open())
     failed: list[Replica] = []
 
     async def close_some() -> None:
@@ -40,41 +37,44 @@ async def close_logs(broker: Broker) -> bool:
                 continue
             try:
                 replica.log.close()
-                await broker.flush(replica)
+                await flusher.flush(replica)
             except (OSError, KafkaError) as error:
-                broker.events.error("closing a log", partition=replica.partition, error=error)
+                node.events.error("closing a log", partition=replica.partition, error=error)
                 failed.append(replica)
 
-    threads = _threads(broker) * len(broker.replicas.directories)
+    threads = node.int_config(_THREADS) * len(replicas.directories)
     for task in [asyncio.get_running_loop().create_task(close_some()) for _ in range(threads)]:
         await task
     return not failed
 
 
-class Recovery:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-
-    def start(self) -> None:
-        for directory in self._broker.replicas.directories:
-            partitions = self._broker.replicas.partitions_in(directory)
-            if not directory.is_clean and directory.offline_because is None and partitions:
-                _DirectoryRecovery(self._broker, directory, partitions).start()
+def start_recovery(node: NodeContext, replicas: Replicas) -> None:
+    """Recovers the logs of every directory that was not left clean, in the background."""
+    for directory in replicas.directories:
+        partitions = replicas.partitions_in(directory)
+        if not directory.is_clean and directory.offline_because is None and partitions:
+            _DirectoryRecovery(node, replicas, directory, partitions).start()
 
 
 class _DirectoryRecovery:
-    def __init__(self, broker: Broker, directory: LogDirectory, partitions: list[TopicPartition]) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        node: NodeContext,
+        replicas: Replicas,
+        directory: LogDirectory,
+        partitions: list[TopicPartition],
+    ) -> None:
+        self._node = node
+        self._replicas = replicas
         self._directory = directory
         self._left: Iterator[TopicPartition] = iter(partitions)
         self._count = len(partitions)
         self._done = 0
-        self._started_at = broker.clock.monotonic()
+        self._started_at = node.clock.monotonic()
 
     def start(self) -> None:
-        broker = self._broker
-        threads = _threads(broker)
-        broker.events.info(
+        threads = self._node.int_config(_THREADS)
+        self._node.events.info(
             "recovering",
             directory=self._directory.path,
             logs=self._count,
@@ -82,27 +82,27 @@ class _DirectoryRecovery:
             because="unclean end",
         )
         for _ in range(threads):
-            broker.tasks.start(self._recover())
+            self._node.tasks.start(self._recover())
 
     async def _recover(self) -> None:
         for partition in self._left:
             if self._directory.offline_because is not None:
                 return
             try:
-                await self._broker.replicas.open(*partition)
+                await self._replicas.open(*partition)
             except KafkaError as error:
-                self._broker.events.warn("log not recovered", partition=partition, error=error)
+                self._node.events.warn("log not recovered", partition=partition, error=error)
             self._done += 1
             self._say()
 
     def _say(self) -> None:
         step = max(self._count // _LINES_MAX, 1)
         if self._done == self._count:
-            seconds = round(self._broker.clock.monotonic() - self._started_at, 1)
-            self._broker.events.info(
+            seconds = round(self._node.clock.monotonic() - self._started_at, 1)
+            self._node.events.info(
                 "recovered", directory=self._directory.path, logs=self._count, seconds=seconds
             )
         elif self._count > _LINES_MAX and self._done % step == 0:
-            self._broker.events.info(
+            self._node.events.info(
                 "recovering", directory=self._directory.path, logs=self._count, done=self._done
             )

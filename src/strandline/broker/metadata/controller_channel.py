@@ -1,29 +1,27 @@
-"""The way to the active controller: in this process if it is here, otherwise over its listener.
+"""The channel to the active controller: a call if it is in this process, otherwise a connection to its listener.
 
-`call` speaks the controller's own APIs; `forward` wraps a client's request in an Envelope (KIP-590), so that an answer
-that the controller gives is told from one that says that it is not the controller. Both look for the controller again
-until their time is up.
+`call` speaks the controller's own APIs; `forward` wraps a client's request in an Envelope (KIP-590), so that a response
+of the controller is told from one that says that it is not the controller. Both look for the controller again until
+their time is up.
 
-A connection is answered in order, so each purpose has its own: a heartbeat does not wait for a commit of something
-else, and who gives up on a client's request does not take those of other clients along. A client's request is not sent
-again while the controller may be at work on it: the second of two creations would be refused.
+Responses of a connection come in order, so each purpose has its own: a heartbeat does not wait for a commit of
+something else, and a client's request that is given up does not take those of other clients along. A client's request
+is not sent again while the controller may be at work on it: the second of two creations would be refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata.controller_apis import decide
-from strandline.broker.nodes import Peer
+from strandline.broker.metadata.controller_runtime import ControllerRuntime
+from strandline.broker.metadata.raft_node import RaftNode
+from strandline.broker.node_context import NodeContext
+from strandline.broker.nodes import NodeClient, NodeClients
 from strandline.rpc.channel import ChannelClosed, response_class
-from strandline.wire.api.k19_create_topics import CreateTopicsRequest
-from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
-from strandline.wire.api.k37_create_partitions import CreatePartitionsRequest
-from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest
-from strandline.wire.api.k45_alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.api.k58_envelope import EnvelopeRequest
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest
@@ -36,36 +34,27 @@ from strandline.wire.headers import (
 )
 from strandline.wire.schema import Request
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 SECONDS_MAX: Final = 30.0
 _RETRY_S: Final = 0.02
 _ATTEMPT_S: Final = 5.0
 # A controller that is there needs some milliseconds, however little time a client gives it.
 _ATTEMPT_MIN_S: Final = 0.5
-# How long a controller that was deposed may still answer what it has decided.
-_LAST_ANSWERS_S: Final = 0.2
-# As in Kafka, whose other requests for the controller have such a field too and are not limited by it.
-_SAYS_HOW_LONG: Final = (
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
-    CreatePartitionsRequest,
-    ElectLeadersRequest,
-    AlterPartitionReassignmentsRequest,
-)
-
-
+# How long a controller that was deposed may still respond with what it has decided.
+_LAST_RESPONSES_S: Final = 0.2
 # Connections for clients' requests; with more of those at a time some share one.
 _FORWARDING_MAX: Final = 8
 _HEARTBEATS: Final = "heartbeats"
 _CHANGES: Final = "changes"
 
 
-class Controllers:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._peers: dict[tuple[int, str], Peer] = {}  # by the controller and the purpose
+class ControllerChannel:
+    def __init__(self, node: NodeContext, quorum: RaftNode, runtime: ControllerRuntime | None) -> None:
+        self._node_id = node.node_id
+        self._clock = node.clock
+        self._quorum = quorum
+        self._runtime = runtime
+        # By the controller and the purpose.
+        self._clients: NodeClients[tuple[int, str]] = NodeClients(node.network, f"broker-{node.node_id}")
         self._forwarding = [0] * _FORWARDING_MAX  # requests under way, by connection
 
     async def call(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
@@ -74,15 +63,13 @@ class Controllers:
         return await self._until(seconds, lambda _: self._call_once(request, version, attempt_s))
 
     async def forward(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
-        """The same for a client's request, which may itself say how long it waits."""
-        if isinstance(request, _SAYS_HOW_LONG):
-            seconds = min(seconds, request.timeout_ms / 1000)
+        """The same for a client's request."""
         return await self._until(
             seconds, lambda left_s: self._forward_once(request, version, max(left_s, _ATTEMPT_MIN_S))
         )
 
     async def _until(self, seconds: float, attempt: Callable[[float], Awaitable[Any]]) -> Any:
-        clock = self._broker.clock
+        clock = self._clock
         deadline = clock.monotonic() + seconds
         while True:
             try:
@@ -92,22 +79,22 @@ class Controllers:
                     raise
             except (OSError, TimeoutError, ChannelClosed) as error:
                 if clock.monotonic() >= deadline:
-                    raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "No controller answers.") from error
+                    raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "No controller responds.") from error
             await asyncio.sleep(_RETRY_S)
 
     async def _call_once(self, request: Request, version: int, seconds: float) -> Any:
-        runtime = self._broker.controller_runtime
+        runtime = self._runtime
         if runtime is not None and runtime.is_active:
             return await decide(runtime, request, version)
         is_heartbeat = isinstance(request, BrokerRegistrationRequest | BrokerHeartbeatRequest)
-        peer = self._leader(_HEARTBEATS if is_heartbeat else _CHANGES)
-        response = await peer.call(request, version, seconds)
+        client = self._leader(_HEARTBEATS if is_heartbeat else _CHANGES)
+        response = await client.call(request, version, seconds)
         if getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
         return response
 
     async def _forward_once(self, request: Request, version: int, seconds: float) -> Any:
-        runtime = self._broker.controller_runtime
+        runtime = self._runtime
         if runtime is not None and runtime.is_active:
             return await decide(runtime, request, version)
         envelope = EnvelopeRequest(
@@ -126,38 +113,30 @@ class Controllers:
         data = response.response_data
         header_version = response_header_version(request.API_KEY, request.FLEXIBLE, version)
         _, position = decode_from(ResponseHeader, header_version, data, 0)
-        answer, _ = decode_from(response_class(type(request)), version, data, position)
-        return answer
+        inner, _ = decode_from(response_class(type(request)), version, data, position)
+        return inner
 
-    def _leader(self, purpose: str) -> Peer:
-        quorum = self._broker.quorum
+    def _leader(self, purpose: str) -> NodeClient:
+        quorum = self._quorum
         leader_id = quorum.leader_id
         address = quorum.addresses.of(leader_id)
         if quorum.is_stranger:
             raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, "The voters are of another cluster.")
-        if address is None or leader_id == self._broker.node_id:
+        if address is None or leader_id == self._node_id:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "The active controller is not known at the moment.")
-        key = (leader_id, purpose)
-        peer = self._peers.get(key)
-        if peer is not None and address != (peer.host, peer.port):
-            self._peers.pop(key).close()  # it has moved
-            peer = None
-        if peer is None:
-            client_id = f"broker-{self._broker.node_id}"
-            peer = self._peers[key] = Peer(self._broker.network, client_id, address.host, address.port)
-        return peer
+        return self._clients.at((leader_id, purpose), address.host, address.port)
 
     def changed(self) -> None:
-        """Another leads now: what the one before does not answer soon is asked again, and not waited for."""
-        asyncio.get_running_loop().call_later(_LAST_ANSWERS_S, self._leave_others)
+        """Another node leads now: requests that the one before does not respond to soon are sent again."""
+        asyncio.get_running_loop().call_later(_LAST_RESPONSES_S, self._leave_others)
 
     def _leave_others(self) -> None:
-        for key in [key for key in self._peers if key[0] != self._broker.quorum.leader_id]:
-            self._peers.pop(key).close()
+        for key in self._clients.known():
+            if key[0] != self._quorum.leader_id:
+                self._clients.close(key)
 
     def stop(self) -> None:
-        for peer in self._peers.values():
-            peer.close()
+        self._clients.close_all()
 
 
 def _with_header(request: Request, version: int) -> bytes:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.metadata.controller_channel import ControllerChannel
+from strandline.broker.node_context import NodeContext
 from strandline.controller.features import SUPPORTED_FEATURES
 from strandline.wire.api.k70_controller_registration import ControllerRegistrationRequest, Feature, Listener
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 _RETRY_S: Final = 0.5
 
 
-async def register_controller(broker: Broker) -> None:
-    """Until the active controller has it in its log."""
+async def register_controller(node: NodeContext, channel: ControllerChannel) -> None:
+    """Registers this controller; returns when the active one has it in its log."""
     request = ControllerRegistrationRequest(
-        controller_id=broker.node_id,
-        incarnation_id=broker.random.uuid(),
+        controller_id=node.node_id,
+        incarnation_id=node.random.uuid(),
         zk_migration_ready=False,
         listeners=tuple(
             Listener(
@@ -29,7 +28,7 @@ async def register_controller(broker: Broker) -> None:
                 port=listener.port,
                 security_protocol=SECURITY_PROTOCOLS[listener.protocol],
             )
-            for listener in broker.config.advertised_controller_listeners
+            for listener in node.config.advertised_controller_listeners
         ),
         features=tuple(
             Feature(name=name, min_supported_version=low, max_supported_version=high)
@@ -38,8 +37,8 @@ async def register_controller(broker: Broker) -> None:
     )
     while True:
         try:
-            answer = await broker.controllers.call(request, 0)
-            if answer.error_code == ErrorCode.NONE:
+            response = await channel.call(request, 0)
+            if response.error_code == ErrorCode.NONE:
                 return
         except KafkaError:
             pass  # there is no controller yet

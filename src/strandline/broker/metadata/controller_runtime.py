@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.planned import Planned
 from strandline.broker.nodes import is_gone
 from strandline.broker.tasks import TaskScope
 from strandline.controller.brokers import Registration, check_epoch
 from strandline.controller.controller import Controller
 from strandline.controller.directories import are_all_offline
 from strandline.controller.image import BrokerState
-from strandline.controller.plans import Planned
 from strandline.ports.clock import Clock
 from strandline.ports.network import Network
 from strandline.quorum.roles import Leader
@@ -33,7 +33,7 @@ from strandline.wire.records.metadata import BrokerEndpoint, BrokerFeature
 from strandline.wire.schema import Message
 
 if TYPE_CHECKING:
-    from strandline.broker.metadata.raft_node import QuorumNode
+    from strandline.broker.metadata.raft_node import RaftNode
 
 R = TypeVar("R")
 _PROBE_S: Final = 0.5
@@ -65,7 +65,7 @@ class ControllerRuntime:
         self._cluster_id = cluster_id
         self._session_timeout_s = session_timeout_s
         self._inter_broker_listener = inter_broker_listener
-        self.quorum: QuorumNode | None = None
+        self.quorum: RaftNode | None = None
         self.is_active = False
         # Everything before this offset is in the machine.
         self._applied = 0
@@ -94,7 +94,7 @@ class ControllerRuntime:
             self.machine.apply(record)
         self._applied = end_offset
 
-    def leads_no_more(self) -> None:
+    def resigned(self) -> None:
         was_active, self.is_active = self.is_active, False
         self._sessions.clear()
         self._disarm()
@@ -102,7 +102,7 @@ class ControllerRuntime:
         if was_active and quorum is not None:
             self._rebuild(quorum)
 
-    def _rebuild(self, quorum: QuorumNode) -> None:
+    def _rebuild(self, quorum: RaftNode) -> None:
         """Forgets what was applied and not committed."""
         from strandline.broker.metadata.raft_log import records_of_snapshot
 
@@ -173,7 +173,7 @@ class ControllerRuntime:
         if not self.is_active:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
 
-    def active_quorum(self) -> QuorumNode:
+    def active_quorum(self) -> RaftNode:
         self.check_active()
         assert self.quorum is not None
         return self.quorum

@@ -1,6 +1,6 @@
 """What this node knows of the cluster: follows the committed records, and tells the broker what changed.
 
-Changes of one batch of records are published together, so that nobody sees half of them.
+MetadataDelta of one batch of records are published together, so that nobody sees half of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Changes:
+class MetadataDelta:
     """What a publication brought."""
 
     removed_topics: list[str] = field(default_factory=list)
@@ -39,21 +39,21 @@ class Changes:
         return bool(self.removed_topics or self.partitions or self.fenced or self.has_configs)
 
 
-class MetadataView:
+class MetadataPublisher:
     def __init__(
         self,
         image: ClusterImage,
         configs: DynamicConfigs,
         runtime: ControllerRuntime | None,
-        on_changes: Callable[[Changes], None],
+        on_delta: Callable[[MetadataDelta], None],
         on_leader: Callable[[], None],
     ) -> None:
         self._image = image
         self._configs = configs
         self._runtime = runtime
-        self._on_changes = on_changes
+        self._on_delta = on_delta
         self._on_leader = on_leader
-        self._changes = Changes()
+        self._delta = MetadataDelta()
         self._end_offset = 0
 
     def committed(self, message: Message, end_offset: int) -> None:
@@ -66,18 +66,18 @@ class MetadataView:
         match message:
             case RemoveTopicRecord():
                 name = self._image.topics_by_id[message.topic_id].name
-                self._changes.removed_topics.append(name)
-                self._changes.partitions = {key: None for key in self._changes.partitions if key[0] != name}
+                self._delta.removed_topics.append(name)
+                self._delta.partitions = {key: None for key in self._delta.partitions if key[0] != name}
             case PartitionRecord() | PartitionChangeRecord():
                 name = self._image.topics_by_id[message.topic_id].name
-                self._changes.partitions[name, message.partition_id] = None
+                self._delta.partitions[name, message.partition_id] = None
             case BrokerRegistrationChangeRecord(fenced=1):
-                self._changes.fenced.append(message.broker_id)
+                self._delta.fenced.append(message.broker_id)
             case ConfigRecord():
-                self._changes.has_configs = True
+                self._delta.has_configs = True
                 topic = self._image.topics.get(message.resource_name)
                 if message.name == OBSERVERS and topic is not None:
-                    self._changes.partitions |= {(topic.name, index): None for index in topic.partitions}
+                    self._delta.partitions |= {(topic.name, index): None for index in topic.partitions}
             case _:
                 pass
 
@@ -85,9 +85,9 @@ class MetadataView:
         self._end_offset = max(self._end_offset, end_offset)
         if self._runtime is not None:
             self._runtime.published(end_offset)
-        if self._changes:
-            changes, self._changes = self._changes, Changes()
-            self._on_changes(changes)
+        if self._delta:
+            delta, self._delta = self._delta, MetadataDelta()
+            self._on_delta(delta)
 
     def snapshot_loaded(self, records: list[Message], end_offset: int) -> None:
         """The image is made anew: everything in it may have changed."""
@@ -100,13 +100,13 @@ class MetadataView:
             self._note_of_snapshot(record)
             apply_to(self._image, self._configs, record)
         # A topic that has been made again under its name is another one.
-        self._changes.removed_topics += [
+        self._delta.removed_topics += [
             topic.name for topic in old_topics if topic.topic_id not in self._image.topics_by_id
         ]
         for resource in old_configs:
             if resource not in self._image.configs:
                 self._configs.set_overrides(*resource, {})
-        self._changes.has_configs = True
+        self._delta.has_configs = True
         if self._runtime is not None:
             self._runtime.snapshot_loaded(records, end_offset)
         self.published(end_offset)
@@ -118,9 +118,9 @@ class MetadataView:
     def leads(self, epoch: int) -> None:
         pass  # the controller becomes active when the first record of the epoch is committed
 
-    def leads_no_more(self) -> None:
+    def resigned(self) -> None:
         if self._runtime is not None:
-            self._runtime.leads_no_more()
+            self._runtime.resigned()
 
     def leader_changed(self, leader_id: int, epoch: int) -> None:
         self._on_leader()

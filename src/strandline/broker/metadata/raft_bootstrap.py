@@ -3,46 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
-from strandline.broker.metadata.publisher import MetadataView
-from strandline.broker.metadata.raft_endpoints import Address, QuorumAddresses
+from strandline.broker.metadata.publisher import MetadataPublisher
+from strandline.broker.metadata.raft_endpoints import Address, RaftEndpoints
 from strandline.broker.metadata.raft_log import (
     BOOTSTRAP_FILE,
     PARTITION,
-    MetadataStore,
+    RaftLog,
     render_snapshot,
     snapshot_name,
 )
-from strandline.broker.metadata.raft_node import QuorumNode
+from strandline.broker.metadata.raft_node import RaftNode
+from strandline.broker.node_context import NodeContext
 from strandline.config import BrokerConfig, DynamicConfigs, TopicConfig
 from strandline.config.addresses import parse_address, parse_voter
 from strandline.controller.controller import Controller
 from strandline.controller.features import bootstrap_records
+from strandline.ports.process import Process
 from strandline.quorum.messages import OffsetAndEpoch
 from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import DYNAMIC_VERSION, UNKNOWN_DIRECTORY, Endpoint, ReplicaKey, Voter, VoterSet
 from strandline.storage import names
 from strandline.storage.directory import LogDirectory, UnusableDirectory, identity_of
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
+from strandline.storage.files import FileTable
 
 
-def controller_runtime_of(broker: Broker) -> ControllerRuntime | None:
-    """None on a node that is only a broker."""
-    config = broker.config
+def controller_runtime_of(node: NodeContext, cluster_id: str) -> ControllerRuntime | None:
+    """The runtime of the controller; None on a node that is only a broker."""
+    config = node.config
     if not config.is_controller:
         return None
     return ControllerRuntime(
-        new_machine=lambda: Controller(DynamicConfigs(config), broker.random),
-        clock=broker.clock,
-        network=broker.network,
-        events=broker.events,
-        tasks=broker.tasks,
-        node_id=broker.node_id,
-        cluster_id=broker.cluster_id,
+        new_machine=lambda: Controller(DynamicConfigs(config), node.random),
+        clock=node.clock,
+        network=node.network,
+        events=node.events,
+        tasks=node.tasks,
+        node_id=node.node_id,
+        cluster_id=cluster_id,
         session_timeout_s=config.int("broker.session.timeout.ms") / 1000,
         inter_broker_listener=config.inter_broker_listener_name,
     )
@@ -52,22 +51,22 @@ def metadata_directory(config: BrokerConfig) -> str:
     return config.optional_text("metadata.log.dir") or config.log_dirs[0]
 
 
-def take_directories(broker: Broker, directories: list[LogDirectory]) -> None:
-    """Those of log.dirs. The others serve while some cannot be read; without its metadata log there is no node.
+def take_directories(node: NodeContext, directories: list[LogDirectory]) -> None:
+    """Takes the directories of log.dirs. Where some cannot be read the others serve, but not without the metadata log.
 
     Each goes into `directories` as soon as it is taken, so that it can be given back if another is refused.
     """
-    for path in broker.config.log_dirs:
-        directories.append(LogDirectory(broker.disk, path, broker.node_id))
+    for path in node.config.log_dirs:
+        directories.append(LogDirectory(node.disk, path, node.node_id))
     for directory in directories:
         for note in directory.notes:
-            broker.events.warn("repaired", what=note)
+            node.events.warn("repaired", what=note)
         if directory.offline_because is None:
             continue
-        has_metadata = directory.path == metadata_directory(broker.config)
+        has_metadata = directory.path == metadata_directory(node.config)
         if has_metadata or all(d.offline_because is not None for d in directories):
             raise UnusableDirectory(f"{directory.offline_because}, and the node cannot do without it")
-        broker.events.error(
+        node.events.error(
             "log directory offline",
             directory=directory.path,
             error=directory.offline_because,
@@ -75,66 +74,69 @@ def take_directories(broker: Broker, directories: list[LogDirectory]) -> None:
         )
 
 
-def _directory_id(broker: Broker, directories: Sequence[LogDirectory]) -> bytes:
-    """Of the directory that holds the metadata log, which may hold nothing else."""
-    path = metadata_directory(broker.config)
+def _directory_id(node: NodeContext, directories: Sequence[LogDirectory]) -> bytes:
+    """The id of the directory that holds the metadata log, which may hold nothing else."""
+    path = metadata_directory(node.config)
     for directory in directories:
         if directory.path == path:
             return directory.directory_id
-    return identity_of(broker.disk, path, broker.node_id).directory_id
+    return identity_of(node.disk, path, node.node_id).directory_id
 
 
-def quorum_of(broker: Broker, directories: Sequence[LogDirectory]) -> QuorumNode:
-    config = broker.config
-    own = initial_voter(config, _directory_id(broker, directories))
+def raft_node_of(
+    node: NodeContext,
+    *,
+    files: FileTable,
+    process: Process,
+    cluster_id: str,
+    directories: Sequence[LogDirectory],
+    publisher: MetadataPublisher,
+) -> RaftNode:
+    """This node's part in the metadata quorum, with its copy of the log opened."""
+    config = node.config
+    own = initial_voter(config, _directory_id(node, directories))
     configured = configured_voters(config, own.key)
-    store = MetadataStore(
-        broker.disk,
-        broker.files,
+    store = RaftLog(
+        node.disk,
+        files,
         metadata_directory(config),
-        _log_config(broker),
-        broker.clock.wall_ms(),
+        _log_config(node),
+        node.clock.wall_ms(),
         is_alone=len(configured) == 1,
     )
     for note in store.notes:
-        broker.events.warn("repaired", what=note)
-    runtime = broker.controller_runtime
-    quorum = QuorumNode(
-        disk=broker.disk,
-        clock=broker.clock,
-        random=broker.random,
-        workers=broker.workers,
-        network=broker.network,
-        process=broker.process,
-        events=broker.events,
+        node.events.warn("repaired", what=note)
+    return RaftNode(
+        disk=node.disk,
+        clock=node.clock,
+        random=node.random,
+        workers=node.workers,
+        network=node.network,
+        process=process,
+        events=node.events,
         store=store,
         own=own,
         configured=configured,
         addresses=_addresses(config, own, configured),
-        cluster_id=broker.cluster_id,
+        cluster_id=cluster_id,
         settings=QuorumSettings(
             election_timeout_s=config.int("controller.quorum.election.timeout.ms") / 1000,
             fetch_timeout_s=config.int("controller.quorum.fetch.timeout.ms") / 1000,
             request_timeout_s=config.int("controller.quorum.request.timeout.ms") / 1000,
         ),
         joins_by_itself=config.flag("controller.quorum.auto.join.enable"),
-        listener=MetadataView(
-            broker.image, broker.configs, runtime, broker.image_changed, broker.controller_changed
-        ),
+        listener=publisher,
     )
-    if runtime is not None:
-        runtime.quorum = quorum
-    return quorum
 
 
-def _log_config(broker: Broker) -> TopicConfig:
+def _log_config(node: NodeContext) -> TopicConfig:
     """The metadata log has segments of its own, whatever is set for topics."""
     segments = {
-        "segment.bytes": str(broker.config.int("metadata.log.segment.bytes")),
-        "segment.ms": str(broker.config.int("metadata.log.segment.ms")),
+        "segment.bytes": str(node.config.int("metadata.log.segment.bytes")),
+        "segment.ms": str(node.config.int("metadata.log.segment.ms")),
         "preallocate": "false",
     }
-    return TopicConfig(broker.configs.topic_values(segments))
+    return TopicConfig(node.configs.topic_values(segments))
 
 
 def configured_voters(config: BrokerConfig, own: ReplicaKey) -> VoterSet:
@@ -164,13 +166,13 @@ def _own_endpoints(config: BrokerConfig) -> tuple[Endpoint, ...]:
     )
 
 
-def _addresses(config: BrokerConfig, own: Voter, configured: VoterSet) -> QuorumAddresses:
+def _addresses(config: BrokerConfig, own: Voter, configured: VoterSet) -> RaftEndpoints:
     listener = config.strings("controller.listener.names")[0]
     servers = [parse_address(entry) for entry in config.strings("controller.quorum.bootstrap.servers")]
     bootstrap = tuple(Address(*server) for server in servers if server is not None)
     me = configured.by_id(own.key.replica_id) or own
-    told = next((e for e in me.endpoints if e.listener == listener), None)
-    return QuorumAddresses(listener, bootstrap, told)
+    advertised = next((e for e in me.endpoints if e.listener == listener), None)
+    return RaftEndpoints(listener, bootstrap, advertised)
 
 
 def initial_voter(config: BrokerConfig, directory_id: bytes) -> Voter:

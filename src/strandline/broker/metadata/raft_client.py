@@ -15,7 +15,7 @@ from strandline.broker.metadata.raft_messages import (
     fetch_snapshot_request,
     vote_request,
 )
-from strandline.broker.nodes import Peer, is_gone
+from strandline.broker.nodes import NodeClient, is_gone
 from strandline.ports.network import Network
 from strandline.ports.random import Random
 from strandline.quorum import messages as m
@@ -28,7 +28,7 @@ from strandline.rpc.channel import ChannelClosed
 from strandline.telemetry.events import Events
 
 if TYPE_CHECKING:
-    from strandline.broker.metadata.raft_node import QuorumNode
+    from strandline.broker.metadata.raft_node import RaftNode
 
 # From this one on a replica says which high watermark it knows (KIP-1166).
 _FETCH_VERSION: Final = 18
@@ -39,10 +39,10 @@ _PROBE_S: Final = 0.5
 _FETCH_BYTES: Final = 8 * 1024 * 1024
 
 
-class QuorumPeers:
+class RaftClient:
     def __init__(
         self,
-        node: QuorumNode,
+        node: RaftNode,
         own: ReplicaKey,
         network: Network,
         random: Random,
@@ -55,7 +55,7 @@ class QuorumPeers:
         self._random = random
         self._events = events
         self._settings = settings
-        self._peers: dict[tuple[int, Address], Peer] = {}
+        self._peers: dict[tuple[int, Address], NodeClient] = {}
         # A voter says that it belongs to another cluster.
         self.is_stranger = False
 
@@ -245,19 +245,19 @@ class QuorumPeers:
         voter = self._node.core.history.last.by_id(node_id)
         return ReplicaKey(node_id, UNKNOWN_DIRECTORY) if voter is None else voter.key
 
-    def peer(self, node_id: int) -> Peer:
+    def peer(self, node_id: int) -> NodeClient:
         """ConnectionError if nobody has said where that node is."""
         address = self._node.addresses.of(node_id)
         if address is None:
             raise ConnectionError(f"the address of node {node_id} is not known")
         return self._peer_at(node_id, address)
 
-    def _peer_at(self, node_id: int, address: Address) -> Peer:
+    def _peer_at(self, node_id: int, address: Address) -> NodeClient:
         peer = self._peers.get((node_id, address))
         if peer is None:
             for known in [key for key in self._peers if node_id >= 0 and key[0] == node_id]:
                 self._peers.pop(known).close()
-            peer = Peer(self._network, f"quorum-{self._own.replica_id}", *address)
+            peer = NodeClient(self._network, f"quorum-{self._own.replica_id}", *address)
             self._peers[node_id, address] = peer
             peer.on_lost = lambda: self.lost(node_id)
         return peer

@@ -26,7 +26,7 @@ class NodeEndpoint(Protocol):
     port: int
 
 
-class QuorumAddresses:
+class RaftEndpoints:
     def __init__(self, listener_name: str, bootstrap: tuple[Address, ...], own: Endpoint | None) -> None:
         self.listener_name = listener_name
         # This node's own, for others to reach it by; None on a broker.

@@ -105,7 +105,7 @@ def _messages(batch: bytes) -> Iterator[Message]:
         yield decode_metadata_record(record.value or b"")
 
 
-class MetadataStore:
+class RaftLog:
     def __init__(
         self,
         disk: Disk,

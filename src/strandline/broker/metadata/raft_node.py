@@ -20,10 +20,10 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.logs.disk_retry import Patience
-from strandline.broker.metadata.raft_client import QuorumPeers
-from strandline.broker.metadata.raft_endpoints import Address, QuorumAddresses
-from strandline.broker.metadata.raft_log import MetadataStore, voters_of_snapshot
+from strandline.broker.disks.disk_retry import DiskRetry
+from strandline.broker.metadata.raft_client import RaftClient
+from strandline.broker.metadata.raft_endpoints import Address, RaftEndpoints
+from strandline.broker.metadata.raft_log import RaftLog, voters_of_snapshot
 from strandline.broker.metadata.voter_records import voter_records
 from strandline.broker.metadata.voter_upkeep import VoterUpkeep
 from strandline.broker.tasks import TaskScope
@@ -61,7 +61,7 @@ class QuorumListener(Protocol):
 
     def leads(self, epoch: int) -> None: ...
 
-    def leads_no_more(self) -> None: ...
+    def resigned(self) -> None: ...
 
     def leader_changed(self, leader_id: int, epoch: int) -> None: ...
 
@@ -71,7 +71,7 @@ class _FetchedSnapshot(NamedTuple):
     contents: bytes
 
 
-class QuorumNode:
+class RaftNode:
     def __init__(
         self,
         *,
@@ -82,10 +82,10 @@ class QuorumNode:
         network: Network,
         process: Process,
         events: Events,
-        store: MetadataStore,
+        store: RaftLog,
         own: Voter,
         configured: VoterSet,
-        addresses: QuorumAddresses,
+        addresses: RaftEndpoints,
         cluster_id: str,
         settings: QuorumSettings,
         listener: QuorumListener,
@@ -117,13 +117,13 @@ class QuorumNode:
             now=clock.monotonic(),
         )
         self.core.latest_snapshot = store.snapshot
-        self._peers = QuorumPeers(self, own.key, network, random, events, settings)
+        self._peers = RaftClient(self, own.key, network, random, events, settings)
         self._upkeep = VoterUpkeep(self, self._peers, settings, joins_by_itself=joins_by_itself)
         self._is_discovering = False
         self._writes: deque[Effect | _FetchedSnapshot | None] = deque()
         self._writer: asyncio.Task[None] | None = None
         # Until there is room this node hears of nothing new, and goes on otherwise.
-        self._patience = Patience(events, "the metadata log", lambda: self.is_stopped)
+        self._disk_retry = DiskRetry(events, "the metadata log", lambda: self.is_stopped)
         self._timer: asyncio.TimerHandle | None = None
         self._applied = store.start_offset
         self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()  # end offset, epoch, future
@@ -329,7 +329,7 @@ class QuorumNode:
         self._write(None)
 
     def _stop_leading(self) -> None:
-        self._listener.leads_no_more()
+        self._listener.resigned()
         waiting, self._waiting = self._waiting, deque()
         for _, _, future in waiting:
             if not future.done():
@@ -359,18 +359,18 @@ class QuorumNode:
     async def _sync(self, work: Callable[..., None], *values: object) -> None:
         try:
             # A file that could not be opened has asked the device for nothing yet.
-            await self._patience.carry_out(lambda: self._workers.run(work, *values), lacks_files)
+            await self._disk_retry.run(lambda: self._workers.run(work, *values), lacks_files)
         except OSError as error:
             self._process.halt(f"the metadata log cannot be synced: {error}")
 
     async def _write_one(self, effect: Effect | _FetchedSnapshot | None) -> None:
         if isinstance(effect, m.PersistElection):
-            await self._patience.carry_out(lambda: self._write_election(effect.election))
+            await self._disk_retry.run(lambda: self._write_election(effect.election))
             self.step(m.ElectionPersisted(election=effect.election))
             return
         if isinstance(effect, m.AppendFetched):
             changes: list[m.VotersAppended] = []
-            await self._patience.carry_out(lambda: self._append_fetched(effect.records, changes))
+            await self._disk_retry.run(lambda: self._append_fetched(effect.records, changes))
             self._tell_voters(changes)
         elif isinstance(effect, m.TruncateLog):
             self.events.info("metadata log truncated", offset=effect.offset)
@@ -381,7 +381,7 @@ class QuorumNode:
                     raise  # otherwise it is cut, and its epochs are written before the next append
             self.addresses.voters_changed()
         elif isinstance(effect, _FetchedSnapshot):
-            await self._patience.carry_out(lambda: self._workers.run(self.store.write_snapshot, *effect))
+            await self._disk_retry.run(lambda: self._workers.run(self.store.write_snapshot, *effect))
             self._snapshot_fetched(effect)
         work = self.store.sync_work()
         await self._sync(work.run, self._disk)

@@ -16,7 +16,7 @@ from strandline.wire.api import k53_begin_quorum_epoch as begin
 from strandline.wire.api import k54_end_quorum_epoch as end
 
 if TYPE_CHECKING:
-    from strandline.broker.metadata.raft_node import QuorumNode
+    from strandline.broker.metadata.raft_node import RaftNode
 
 E = TypeVar("E")
 _FETCH_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -45,12 +45,12 @@ def _metadata_partition(topics: tuple[_Topic[P_co], ...]) -> P_co:
     raise KafkaError(ErrorCode.INVALID_REQUEST)
 
 
-def check_cluster(quorum: QuorumNode, cluster_id: str | None) -> None:
+def check_cluster(quorum: RaftNode, cluster_id: str | None) -> None:
     if cluster_id is not None and cluster_id != quorum.cluster_id:
         raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID)
 
 
-def leader_endpoints(quorum: QuorumNode, cls: Callable[..., E]) -> tuple[E, ...]:
+def leader_endpoints(quorum: RaftNode, cls: Callable[..., E]) -> tuple[E, ...]:
     """Where the leader is, for whoever was told its id: an observer knows nobody at first."""
     address = quorum.leader_address
     return () if address is None else (cls(node_id=quorum.leader_id, host=address.host, port=address.port),)
@@ -64,7 +64,7 @@ def _code(error: str) -> int:
     return ErrorCode[error] if error else ErrorCode.NONE
 
 
-async def answer_vote(quorum: QuorumNode, request: vote.VoteRequest) -> vote.VoteResponse:
+async def answer_vote(quorum: RaftNode, request: vote.VoteRequest) -> vote.VoteResponse:
     try:
         check_cluster(quorum, request.cluster_id)
         asked = _metadata_partition(request.topics)
@@ -96,7 +96,7 @@ async def answer_vote(quorum: QuorumNode, request: vote.VoteRequest) -> vote.Vot
 
 
 async def answer_begin_epoch(
-    quorum: QuorumNode, request: begin.BeginQuorumEpochRequest
+    quorum: RaftNode, request: begin.BeginQuorumEpochRequest
 ) -> begin.BeginQuorumEpochResponse:
     try:
         check_cluster(quorum, request.cluster_id)
@@ -129,7 +129,7 @@ async def answer_begin_epoch(
 
 
 async def answer_end_epoch(
-    quorum: QuorumNode, request: end.EndQuorumEpochRequest
+    quorum: RaftNode, request: end.EndQuorumEpochRequest
 ) -> end.EndQuorumEpochResponse:
     try:
         check_cluster(quorum, request.cluster_id)
@@ -156,7 +156,7 @@ async def answer_end_epoch(
     )
 
 
-async def answer_fetch(quorum: QuorumNode, request: fetch.FetchRequest) -> fetch.FetchResponse:
+async def answer_fetch(quorum: RaftNode, request: fetch.FetchRequest) -> fetch.FetchResponse:
     """A replica of the metadata log pulls."""
     try:
         check_cluster(quorum, request.cluster_id)
@@ -192,7 +192,7 @@ async def answer_fetch(quorum: QuorumNode, request: fetch.FetchRequest) -> fetch
     )
 
 
-def _fetched(quorum: QuorumNode, answer: m.AnswerFetch) -> fetch.PartitionData:
+def _fetched(quorum: RaftNode, answer: m.AnswerFetch) -> fetch.PartitionData:
     data = fetch.PartitionData(
         partition_index=0,
         error_code=_code(answer.error),

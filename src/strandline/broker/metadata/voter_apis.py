@@ -17,7 +17,7 @@ from strandline.wire.api.k82_update_raft_voter import (
 )
 
 if TYPE_CHECKING:
-    from strandline.broker.metadata.raft_node import QuorumNode
+    from strandline.broker.metadata.raft_node import RaftNode
 
 
 class Listener(Protocol):
@@ -30,7 +30,7 @@ def _endpoints(listeners: Iterable[Listener]) -> tuple[Endpoint, ...]:
     return tuple(Endpoint(each.name, each.host, each.port) for each in listeners)
 
 
-def _flaw(quorum: QuorumNode, cluster_id: str | None, key: ReplicaKey) -> tuple[ErrorCode, str] | None:
+def _flaw(quorum: RaftNode, cluster_id: str | None, key: ReplicaKey) -> tuple[ErrorCode, str] | None:
     """What is wrong with a request whoever leads."""
     if cluster_id is not None and cluster_id != quorum.cluster_id:
         return (
@@ -42,7 +42,7 @@ def _flaw(quorum: QuorumNode, cluster_id: str | None, key: ReplicaKey) -> tuple[
     return None
 
 
-def _missing_listener(quorum: QuorumNode, endpoints: tuple[Endpoint, ...]) -> tuple[ErrorCode, str] | None:
+def _missing_listener(quorum: RaftNode, endpoints: tuple[Endpoint, ...]) -> tuple[ErrorCode, str] | None:
     name = quorum.addresses.listener_name
     if any(endpoint.listener == name and endpoint.port for endpoint in endpoints):
         return None
@@ -54,7 +54,7 @@ def _outcome(answer: m.AnswerVoterChange) -> tuple[int, str | None]:
     return code, answer.message or None
 
 
-async def answer_add_voter(quorum: QuorumNode, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
+async def answer_add_voter(quorum: RaftNode, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
     key = ReplicaKey(request.voter_id, request.voter_directory_id)
     endpoints = _endpoints(request.listeners)
     flaw = _flaw(quorum, request.cluster_id, key) or _missing_listener(quorum, endpoints)
@@ -71,7 +71,7 @@ async def answer_add_voter(quorum: QuorumNode, request: AddRaftVoterRequest) -> 
     return AddRaftVoterResponse(throttle_time_ms=0, error_code=code, error_message=message)
 
 
-async def answer_remove_voter(quorum: QuorumNode, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
+async def answer_remove_voter(quorum: RaftNode, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
     key = ReplicaKey(request.voter_id, request.voter_directory_id)
     flaw = _flaw(quorum, request.cluster_id, key)
     if flaw is not None:
@@ -83,7 +83,7 @@ async def answer_remove_voter(quorum: QuorumNode, request: RemoveRaftVoterReques
     return RemoveRaftVoterResponse(throttle_time_ms=0, error_code=code, error_message=message)
 
 
-async def answer_update_voter(quorum: QuorumNode, request: UpdateRaftVoterRequest) -> UpdateRaftVoterResponse:
+async def answer_update_voter(quorum: RaftNode, request: UpdateRaftVoterRequest) -> UpdateRaftVoterResponse:
     key = ReplicaKey(request.voter_id, request.voter_directory_id)
     endpoints = _endpoints(request.listeners)
     supported = request.k_raft_version_feature
@@ -108,6 +108,6 @@ async def answer_update_voter(quorum: QuorumNode, request: UpdateRaftVoterReques
     )
 
 
-def _current_leader(quorum: QuorumNode) -> CurrentLeader:
+def _current_leader(quorum: RaftNode) -> CurrentLeader:
     host, port = quorum.leader_address or ("", 0)
     return CurrentLeader(leader_id=quorum.leader_id, leader_epoch=quorum.core.epoch, host=host, port=port)

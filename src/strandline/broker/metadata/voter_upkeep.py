@@ -15,7 +15,7 @@ from strandline.broker.metadata.raft_messages import (
     remove_voter_request,
     update_voter_request,
 )
-from strandline.broker.nodes import Peer
+from strandline.broker.nodes import NodeClient
 from strandline.controller.features import KRAFT_VERSION_FEATURE
 from strandline.quorum import messages as m
 from strandline.quorum.roles import Follower
@@ -26,8 +26,8 @@ from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.schema import Request
 
 if TYPE_CHECKING:
-    from strandline.broker.metadata.raft_client import QuorumPeers
-    from strandline.broker.metadata.raft_node import QuorumNode
+    from strandline.broker.metadata.raft_client import RaftClient
+    from strandline.broker.metadata.raft_node import RaftNode
 
 # From this one on, features that begin at level 0 are told.
 _API_VERSIONS_VERSION: Final = 4
@@ -36,7 +36,7 @@ _UNREACHABLE: Final = (OSError, TimeoutError, ChannelClosed)
 
 class VoterUpkeep:
     def __init__(
-        self, node: QuorumNode, peers: QuorumPeers, settings: QuorumSettings, *, joins_by_itself: bool
+        self, node: RaftNode, peers: RaftClient, settings: QuorumSettings, *, joins_by_itself: bool
     ) -> None:
         self._node = node
         self._peers = peers
@@ -53,7 +53,7 @@ class VoterUpkeep:
         version_range = None
         address = self._node.addresses.of_voter(voter)
         assert address is not None, "a voter without endpoints is refused"
-        peer = Peer(self._node.network, "quorum-check", *address)
+        peer = NodeClient(self._node.network, "quorum-check", *address)
         try:
             asked = ApiVersionsRequest(client_software_name="strandline", client_software_version="1")
             response = await peer.call(asked, _API_VERSIONS_VERSION, self._settings.request_timeout_s)

@@ -14,25 +14,39 @@ A node that is stopped between 2 and 3 finds the damage again when it is next re
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
+from strandline.broker.node_context import NodeContext
+from strandline.broker.replication.directory_assignments import DirectoryAssignments
+from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
 from strandline.controller.image import LOST, NO_LEADER, PartitionState
 from strandline.partition.follower import Follower
 from strandline.storage import names
 from strandline.storage.segment import DamagedSegment
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 _LOOK_S: Final = 0.05
 
 
-class DamagedLogs:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+class CorruptReplicas:
+    def __init__(
+        self,
+        node: NodeContext,
+        replicas: Replicas,
+        flusher: LogFlusher,
+        assignments: DirectoryAssignments,
+    ) -> None:
+        self._node = node
+        self._replicas = replicas
+        self._flusher = flusher
+        self._assignments = assignments
+        # Set by the fetcher: how to stop and to begin fetching a replica.
+        self.unfollow: Callable[[TopicPartition], None] = lambda partition: None
+        self.follow: Callable[[Replica], None] = lambda replica: None
         self._said: dict[TopicPartition, tuple[str, int]] = {}
         self._replacing: dict[TopicPartition, None] = {}
 
@@ -42,7 +56,7 @@ class DamagedLogs:
         has_others = self._has_others(replica)
         if self._said.get(partition) != (damage.path, damage.position):
             self._said[partition] = (damage.path, damage.position)
-            self._broker.events.error(
+            self._node.events.error(
                 "a log is damaged",
                 partition=partition,
                 file=damage.path,
@@ -56,7 +70,7 @@ class DamagedLogs:
             return KafkaError(ErrorCode.CORRUPT_MESSAGE, str(damage))
         if partition not in self._replacing:
             self._replacing[partition] = None
-            self._broker.tasks.start(self._replace(replica, damage))
+            self._node.tasks.start(self._replace(replica, damage))
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{damage}; another replica takes over.")
 
     def holds(self, replica: Replica) -> bool:
@@ -65,17 +79,17 @@ class DamagedLogs:
 
     def _state(self, replica: Replica) -> PartitionState | None:
         """What the image says, if the replica is still there."""
-        if self._broker.replicas.get(*replica.partition) is not replica:
+        if self._replicas.get(*replica.partition) is not replica:
             return None
-        return self._broker.replicas.state_here(*replica.partition)
+        return self._replicas.state_here(*replica.partition)
 
     def _has_others(self, replica: Replica) -> bool:
         state = self._state(replica)
-        return state is not None and any(r != self._broker.node_id for r in state.in_sync)
+        return state is not None and any(r != self._node.node_id for r in state.in_sync)
 
     def _is_out(self, state: PartitionState) -> bool:
         """Nobody counts on it, and nobody will until the controller is told that it is here again."""
-        node_id = self._broker.node_id
+        node_id = self._node.node_id
         return (
             (node_id not in state.replicas or state.directory_of(node_id) == LOST)
             and node_id not in (*state.in_sync, *state.eligible_leaders)
@@ -85,27 +99,27 @@ class DamagedLogs:
     async def _replace(self, replica: Replica, damage: DamagedSegment) -> None:
         try:
             while (state := self._state(replica)) is not None and not self._is_out(state):
-                if not await self._broker.directory_reports.say_lost(replica.partition):
+                if not await self._assignments.report_lost(replica.partition):
                     return  # no other can lead; whoever reads it next has it tried again
                 await asyncio.sleep(_LOOK_S)
             if state is not None and isinstance(replica.role, Follower):
                 await self._cut(replica, damage)
         except OSError as error:
-            self._broker.replicas.disk_error(replica.directory, error)
+            self._replicas.disk_error(replica.directory, error)
         finally:
             del self._replacing[replica.partition]
         if self._state(replica) is not None and replica.directory.offline_because is None:
-            self._broker.replication.place(replica)
-            self._broker.directory_reports.placed(replica.partition, replica.directory)
+            self.follow(replica)
+            self._assignments.placed(replica.partition, replica.directory)
 
     async def _cut(self, replica: Replica, damage: DamagedSegment) -> None:
-        broker, log = self._broker, replica.log
-        broker.replication.forget(replica.partition)
+        log = replica.log
+        self.unfollow(replica.partition)
         old_end = log.log_end_offset
         log.cut_segments_from(names.base_offset_of(damage.path.rpartition("/")[2]) or 0)
         replica.after_cut()
-        await broker.save_cut(replica)
+        await self._flusher.save_cut(replica)
         self._said.pop(replica.partition, None)
-        broker.events.warn(
+        self._node.events.warn(
             "a damaged log is fetched anew", partition=replica.partition, end=old_end, at=log.log_end_offset
         )

@@ -8,10 +8,13 @@ not be read at the start has no id, and a replica that may be in it and is not k
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
+from strandline.broker.metadata.controller_channel import ControllerChannel
+from strandline.broker.node_context import NodeContext
 from strandline.controller.image import LOST, UNASSIGNED
 from strandline.storage.directory import NO_ID, LogDirectory
 from strandline.wire.api.k73_assign_replicas_to_dirs import (
@@ -21,42 +24,43 @@ from strandline.wire.api.k73_assign_replicas_to_dirs import (
     TopicData,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 _RETRY_S: Final = 0.1
 # Kafka's brokers send as many at a time.
 _REPLICAS_PER_REQUEST_MAX: Final = 2250
 
 
-class DirectoryReports:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._unsaid: dict[TopicPartition, bytes] = {}  # the directory's id
+class DirectoryAssignments:
+    def __init__(
+        self, node: NodeContext, channel: ControllerChannel, broker_epoch: Callable[[], int]
+    ) -> None:
+        self._node = node
+        self._channel = channel
+        self._broker_epoch = broker_epoch
+        self._unreported: dict[TopicPartition, bytes] = {}  # the directory's id
         self._wake = asyncio.Event()
 
     def placed(self, partition: TopicPartition, directory: LogDirectory) -> None:
         """A replica is in this directory, as was found at the start or decided now."""
         directory_id = LOST if directory.directory_id == NO_ID else directory.directory_id
-        if self._is_news(partition, directory_id):
-            self._unsaid[partition] = directory_id
+        if self._is_unknown(partition, directory_id):
+            self._unreported[partition] = directory_id
             self._wake.set()
 
-    async def say_lost(self, partition: TopicPartition) -> bool:
+    async def report_lost(self, partition: TopicPartition) -> bool:
         """The replica here is damaged: others should lead. False if the controller refuses: none can."""
-        self._unsaid.pop(partition, None)
+        self._unreported.pop(partition, None)
         try:
-            answer = await self._broker.controllers.call(self._request({partition: LOST}), 0)
+            answer = await self._channel.call(self._request({partition: LOST}), 0)
         except KafkaError:
             return True  # it may have come to the controller, or not: the image tells
         return all(
             p.error_code == ErrorCode.NONE for d in answer.directories for t in d.topics for p in t.partitions
         )
 
-    def _is_news(self, partition: TopicPartition, directory_id: bytes) -> bool:
-        topic = self._broker.image.topics.get(partition.topic)
+    def _is_unknown(self, partition: TopicPartition, directory_id: bytes) -> bool:
+        topic = self._node.image.topics.get(partition.topic)
         state = None if topic is None else topic.partitions.get(partition.partition)
-        node_id = self._broker.node_id
+        node_id = self._node.node_id
         if state is None or node_id not in state.replicas:
             return False
         known = state.directory_of(node_id)
@@ -66,36 +70,36 @@ class DirectoryReports:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._unsaid:
-                if not await self._say():
+            while self._unreported:
+                if not await self._report():
                     await asyncio.sleep(_RETRY_S)
 
-    async def _say(self) -> bool:
-        """Whether the controller has taken it."""
-        self._unsaid = {p: d for p, d in self._unsaid.items() if self._is_news(p, d)}
-        told = dict(list(self._unsaid.items())[:_REPLICAS_PER_REQUEST_MAX])
+    async def _report(self) -> bool:
+        """Tells the controller of some of them; True if it has taken that."""
+        self._unreported = {p: d for p, d in self._unreported.items() if self._is_unknown(p, d)}
+        told = dict(list(self._unreported.items())[:_REPLICAS_PER_REQUEST_MAX])
         if not told:
             return True
         try:
-            answer = await self._broker.controllers.call(self._request(told), 0)
+            answer = await self._channel.call(self._request(told), 0)
         except KafkaError:
             return False
         if answer.error_code != ErrorCode.NONE:
             return False  # registered anew meanwhile, perhaps
         for partition, directory_id in told.items():
-            if self._unsaid.get(partition) == directory_id:
-                del self._unsaid[partition]
+            if self._unreported.get(partition) == directory_id:
+                del self._unreported[partition]
         return True
 
     def _request(self, told: dict[TopicPartition, bytes]) -> AssignReplicasToDirsRequest:
         by_directory: dict[bytes, dict[bytes, list[int]]] = {}
         for partition, directory_id in told.items():
-            topic_id = self._broker.image.topics[partition.topic].topic_id
+            topic_id = self._node.image.topics[partition.topic].topic_id
             topics = by_directory.setdefault(directory_id, {})
             topics.setdefault(topic_id, []).append(partition.partition)
         return AssignReplicasToDirsRequest(
-            broker_id=self._broker.node_id,
-            broker_epoch=self._broker.broker_epoch,
+            broker_id=self._node.node_id,
+            broker_epoch=self._broker_epoch(),
             directories=tuple(
                 DirectoryData(
                     id=directory_id,

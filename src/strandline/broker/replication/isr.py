@@ -13,11 +13,15 @@ acknowledge alone what somebody eligible does not have (KIP-966).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.metadata.controller_channel import ControllerChannel
+from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
 from strandline.partition.leader import Leader
 from strandline.wire.api.k56_alter_partition import (
     AlterPartitionRequest,
@@ -28,18 +32,23 @@ from strandline.wire.api.k56_alter_partition import (
     TopicData,
 )
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
-
 _AGAIN_S: Final = 0.1
 _TAKEN_BACK: Final = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)
 _REPEATED: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT)
 
 
-class InSync:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+class IsrUpdater:
+    def __init__(
+        self,
+        node: NodeContext,
+        replicas: Replicas,
+        channel: ControllerChannel,
+        broker_epoch: Callable[[], int],
+    ) -> None:
+        self._node = node
+        self._replicas = replicas
+        self._channel = channel
+        self._broker_epoch = broker_epoch
         self._pending: list[tuple[Replica, Leader]] = []
         self._sender: asyncio.Task[None] | None = None
 
@@ -48,7 +57,7 @@ class InSync:
         leader = replica.leader
         if follower in leader.maximal_in_sync:
             return
-        state = self._broker.image.brokers.get(follower)
+        state = self._node.image.brokers.get(follower)
         is_alive = state is not None and not state.fenced and not state.in_controlled_shutdown
         if not leader.is_proposing and leader.may_join(follower, is_alive):
             self._propose(replica, leader, (*leader.in_sync, follower))
@@ -56,31 +65,31 @@ class InSync:
             leader.wait_for(follower, is_alive)
 
     def fenced(self, node_id: int) -> None:
-        for replica in self._broker.replicas.all_open():
+        for replica in self._replicas.all_open():
             if isinstance(replica.role, Leader) and replica.role.is_waiting:
-                replica.wait_no_longer(lambda follower: follower == node_id)
+                replica.remove_lagging(lambda follower: follower == node_id)
 
-    def check_lag(self) -> None:
-        lag_max_s = int(self._broker.configs.broker_value("replica.lag.time.max.ms")) / 1000  # type: ignore[arg-type]
-        now = self._broker.clock.monotonic()
-        for replica in self._broker.replicas.all_open():
+    async def check_lag(self) -> None:
+        lag_max_s = self._node.int_config("replica.lag.time.max.ms") / 1000
+        now = self._node.clock.monotonic()
+        for replica in self._replicas.all_open():
             leader = replica.role
             if not isinstance(leader, Leader):
                 continue
             if leader.is_waiting:
-                replica.wait_no_longer(partial(leader.is_late, lag_max_s=lag_max_s, now=now))
+                replica.remove_lagging(partial(leader.is_lagging, lag_max_s=lag_max_s, now=now))
             if leader.is_proposing:
                 continue
-            late = leader.lagging(lag_max_s, now)
-            if late:
-                self._broker.events.info("replicas lag", partition=replica.partition, replicas=list(late))
-                self._propose(replica, leader, tuple(r for r in leader.in_sync if r not in late))
+            lagging = leader.lagging(lag_max_s, now)
+            if lagging:
+                self._node.events.info("replicas lag", partition=replica.partition, replicas=list(lagging))
+                self._propose(replica, leader, tuple(r for r in leader.in_sync if r not in lagging))
 
     def _propose(self, replica: Replica, leader: Leader, in_sync: tuple[int, ...]) -> None:
         leader.propose(in_sync)
         self._pending.append((replica, leader))
         if self._sender is None:
-            self._sender = self._broker.tasks.start(self._send())
+            self._sender = self._node.tasks.start(self._send())
 
     async def _send(self) -> None:
         try:
@@ -116,41 +125,39 @@ class InSync:
                 )
             )
         request = AlterPartitionRequest(
-            broker_id=self._broker.node_id,
-            broker_epoch=self._broker.broker_epoch,
+            broker_id=self._node.node_id,
+            broker_epoch=self._broker_epoch(),
             topics=tuple(TopicData(topic_id=t, partitions=tuple(p)) for t, p in topics.items()),
         )
         try:
-            response = await self._broker.controllers.call(request, 3)
+            response = await self._channel.call(request, 3)
         except KafkaError:
             response = None
-        return self._answered(batch, response)
+        return self._responded(batch, response)
 
     def _epoch_of(self, leader: Leader, replica: int) -> int:
-        return (
-            self._broker.broker_epoch if replica == self._broker.node_id else leader.broker_epoch_of(replica)
-        )
+        return self._broker_epoch() if replica == self._node.node_id else leader.broker_epoch_of(replica)
 
-    def _answered(
+    def _responded(
         self, batch: list[tuple[Replica, Leader]], response: AlterPartitionResponse | None
     ) -> list[tuple[Replica, Leader]]:
-        answers = {}
+        results = {}
         if response is not None and response.error_code == ErrorCode.NONE:
-            answers = {(t.topic_id, p.partition_index): p for t in response.topics for p in t.partitions}
+            results = {(t.topic_id, p.partition_index): p for t in response.topics for p in t.partitions}
         again = []
         for replica, leader in batch:
-            answer = answers.get((replica.topic_id, replica.partition.partition))
+            result = results.get((replica.topic_id, replica.partition.partition))
             if not self._is_open(replica, leader):
                 continue  # the image was faster
-            if answer is None or answer.error_code in _REPEATED:
+            if result is None or result.error_code in _REPEATED:
                 again.append((replica, leader))
-            elif answer.error_code in _TAKEN_BACK:
+            elif result.error_code in _TAKEN_BACK:
                 leader.proposal_failed()
-            elif _takes_in(answer, leader):
-                replica.in_sync_decided(answer.isr, answer.partition_epoch)
+            elif _is_expansion(result, leader):
+                replica.in_sync_decided(result.isr, result.partition_epoch)
         return again
 
 
-def _takes_in(answer: ResponsePartitionData, leader: Leader) -> bool:
-    is_of_now = answer.error_code == ErrorCode.NONE and answer.leader_epoch == leader.epoch
-    return is_of_now and set(answer.isr) >= set(leader.in_sync)
+def _is_expansion(result: ResponsePartitionData, leader: Leader) -> bool:
+    is_current = result.error_code == ErrorCode.NONE and result.leader_epoch == leader.epoch
+    return is_current and set(result.isr) >= set(leader.in_sync)

@@ -19,7 +19,7 @@ from strandline.config import TopicConfig
 from strandline.partition.batch_validation import Intake
 from strandline.partition.follower import Follower
 from strandline.partition.leader import ACKS_ALL, Leader
-from strandline.partition.open_transactions import Guard
+from strandline.partition.open_transactions import VerificationGuard
 from strandline.partition.producers import AppendedBatch, Producers
 from strandline.partition.refused_batches import RefusedBatches, error_after
 from strandline.ports.clock import Clock
@@ -90,8 +90,8 @@ class Replica:
         self.has_unsaved_cut = False  # nothing may be fetched yet: see `Broker.save_cut`
         self.flushing: asyncio.Task[KafkaError | None] | None = None  # the sync that runs now
         # Called when the high watermark advances, in the order of their coming.
-        self._wakers: dict[int, Callable[[], None]] = {}
-        self._append_wakers: dict[int, Callable[[], None]] = {}
+        self._wakers: dict[object, Callable[[], None]] = {}
+        self._append_wakers: dict[object, Callable[[], None]] = {}
         self.configure(config)
 
     @property
@@ -143,7 +143,12 @@ class Replica:
             )
 
     def append(
-        self, batch: memoryview, header: BatchHeader, acks: int, now_ms: int, guard: Guard | None = None
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        acks: int,
+        now_ms: int,
+        guard: VerificationGuard | None = None,
     ) -> Appended:
         """Appends a batch that `intake` has checked; raises KafkaError, or OSError if the disk refuses.
 
@@ -183,7 +188,7 @@ class Replica:
             self._wake_appended()
         return new_tuple(Appended, (base_offset, end_offset - 1, append_time))
 
-    def _check_producer(self, header: BatchHeader, guard: Guard | None) -> AppendedBatch | None:
+    def _check_producer(self, header: BatchHeader, guard: VerificationGuard | None) -> AppendedBatch | None:
         """The batch that this one repeats, if it does. Raises KafkaError if it must not be appended."""
         try:
             repeated = self.producers.check(header, guard)
@@ -221,7 +226,7 @@ class Replica:
         for wake in list(self._append_wakers.values()):
             wake()
 
-    def _check_transaction(self, header: BatchHeader, guard: Guard | None) -> None:
+    def _check_transaction(self, header: BatchHeader, guard: VerificationGuard | None) -> None:
         producers = self.producers
         if producers.is_open(header.producer_id, header.producer_epoch):
             return
@@ -266,9 +271,9 @@ class Replica:
         # Whoever waits for acknowledgements must see that the set is too small now.
         self.wake_all()
 
-    def wait_no_longer(self, gone: Callable[[int], bool]) -> None:
-        """For followers that were about to be in sync."""
-        if self.leader.wait_no_longer(gone, self.config.min_insync_replicas):
+    def remove_lagging(self, is_gone: Callable[[int], bool]) -> None:
+        """Stops waiting for followers that were about to be in sync and lag or are gone."""
+        if self.leader.remove_lagging(is_gone, self.config.min_insync_replicas):
             self._advanced()
 
     def take(self, role: Leader | Follower) -> None:
@@ -326,25 +331,27 @@ class Replica:
         if isinstance(self.role, Follower):
             self.role.high_watermark = min(self.role.high_watermark, log.log_end_offset)
 
-    def told_high_watermark(self, high_watermark: int) -> None:
+    def leader_high_watermark(self, high_watermark: int) -> None:
         role = self.role
-        if isinstance(role, Follower) and role.told(high_watermark, self.log.log_end_offset):
+        if isinstance(role, Follower) and role.leader_high_watermark_advanced(
+            high_watermark, self.log.log_end_offset
+        ):
             self._advanced()
 
     # Waiting
 
-    def wake_on_append(self, key: int, wake: Callable[[], None]) -> None:
-        self._append_wakers[key] = wake
+    def wake_on_append(self, waiter: object, wake: Callable[[], None]) -> None:
+        self._append_wakers[waiter] = wake
 
-    def wake_on_advance(self, key: int, wake: Callable[[], None]) -> None:
-        self._wakers[key] = wake
+    def wake_on_advance(self, waiter: object, wake: Callable[[], None]) -> None:
+        self._wakers[waiter] = wake
 
-    def wake_on_both(self, key: int, wake: Callable[[], None]) -> None:
-        self._append_wakers[key] = self._wakers[key] = wake
+    def wake_on_both(self, waiter: object, wake: Callable[[], None]) -> None:
+        self._append_wakers[waiter] = self._wakers[waiter] = wake
 
-    def forget_waker(self, key: int) -> None:
-        self._wakers.pop(key, None)
-        self._append_wakers.pop(key, None)
+    def forget_waker(self, waiter: object) -> None:
+        self._wakers.pop(waiter, None)
+        self._append_wakers.pop(waiter, None)
 
     def wake_all(self) -> None:
         """When the replica goes away or its role changes: whoever waits must look again."""

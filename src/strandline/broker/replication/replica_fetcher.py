@@ -10,13 +10,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import TopicPartition
-from strandline.broker.nodes import Peer
+from strandline.broker.node_context import NodeContext
+from strandline.broker.nodes import NodeClient, inter_broker_endpoint
+from strandline.broker.replication.corrupt_replicas import CorruptReplicas
+from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
+from strandline.broker.replication.replication_quota import ReplicationQuota
+from strandline.broker.replication.suspected_brokers import SuspectedBrokers
 from strandline.partition.follower import Follower, truncation_point
+from strandline.ports.network import Network
 from strandline.storage.segment import DamagedSegment
 from strandline.wire.api.k01_fetch import (
     FetchPartition,
@@ -28,9 +37,6 @@ from strandline.wire.api.k01_fetch import (
 )
 from strandline.wire.record_batch import CorruptBatch
 
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
-
 FETCH_VERSION: Final = 18
 _SLACK_S: Final = 5.0
 _LATEST, _EARLIEST = -1, -2
@@ -41,65 +47,80 @@ _THROTTLED_S: Final = 0.2
 _TROUBLE_S: Final = 0.5
 
 
-class _Followed:
+class FetchState:
     """A partition that is fetched, with what the leader was told of it last."""
 
-    __slots__ = ("held_until", "replica", "told", "trouble")
+    __slots__ = ("held_until", "replica", "sent", "trouble")
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
-        self.told: tuple[int, int, int, int] | None = None  # end, epoch, high watermark, start
+        self.sent: tuple[int, int, int, int] | None = None  # end, epoch, high watermark, start
         self.held_until = 0.0
         self.trouble = ""  # why it could not be written, as it was said
 
 
-class Source:
-    """One broker that is fetched from."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetcherParts:
+    """What fetchers of all leaders share."""
 
-    def __init__(self, broker: Broker, node_id: int, lane: int) -> None:
-        self._broker = broker
-        self._node_id = node_id
-        self._lane = lane
-        self._followed: dict[TopicPartition, _Followed] = {}
+    node: NodeContext
+    replicas: Replicas
+    flusher: LogFlusher
+    quota: ReplicationQuota
+    corrupt_replicas: CorruptReplicas
+    suspected_brokers: SuspectedBrokers
+    broker_epoch: Callable[[], int]
+    network: Network  # whose sockets suit fetches
+
+
+class LeaderFetcher:
+    """Fetches from one broker, on one connection."""
+
+    def __init__(self, parts: FetcherParts, leader_id: int, number: int) -> None:
+        self._parts = parts
+        self._node = parts.node
+        self._leader_id = leader_id
+        self._number = number  # of several fetchers from the same broker
+        self._followed: dict[TopicPartition, FetchState] = {}
         self._forgotten: list[tuple[bytes, int]] = []
         self._session_id = 0
         self._session_epoch = 0
-        self._peer: Peer | None = None
+        self._client: NodeClient | None = None
         self._more = asyncio.Event()
-        self._is_asking = False
+        self._is_fetching = False
         self._task: asyncio.Task[Any] | None = None
 
     def follow(self, replica: Replica) -> None:
-        self._followed[replica.partition] = _Followed(replica)
-        self._ask_now()
+        self._followed[replica.partition] = FetchState(replica)
+        self._fetch_now()
         if self._task is None:
-            self._task = self._broker.tasks.start(self._run())
+            self._task = self._node.tasks.start(self._run())
 
     def unfollow(self, partition: TopicPartition) -> None:
         followed = self._followed.pop(partition, None)
         if followed is not None:
             self._forget(followed)
 
-    def _forget(self, followed: _Followed) -> None:
+    def _forget(self, followed: FetchState) -> None:
         """Takes it out of the session, from the next request on."""
-        if followed.told is not None:
-            followed.told = None
+        if followed.sent is not None:
+            followed.sent = None
             self._forgotten.append((followed.replica.topic_id, followed.replica.partition.partition))
 
     def stop(self) -> None:
-        if self._peer is not None:
-            self._peer.close()
+        if self._client is not None:
+            self._client.close()
 
-    def _ask_now(self) -> None:
+    def _fetch_now(self) -> None:
         """There is something to ask for that a request which waits at the leader does not name."""
         self._more.set()
-        if self._is_asking and self._peer is not None:
-            self._peer.nudge()
+        if self._is_fetching and self._client is not None:
+            self._client.nudge()
 
     # The loop
 
     async def _run(self) -> None:
-        backoff_s = self._broker.config.int("replica.fetch.backoff.ms") / 1000
+        backoff_s = self._node.config.int("replica.fetch.backoff.ms") / 1000
         while True:
             if not self._followed:
                 self._more.clear()
@@ -110,41 +131,41 @@ class Source:
                 self._reset_session()
                 await asyncio.sleep(min(backoff_s, 0.05))
             except KafkaError as error:
-                self._broker.events.warn("replica fetch", source=self._node_id, error=error)
+                self._node.events.warn("replica fetch", source=self._leader_id, error=error)
                 self._reset_session()
                 await asyncio.sleep(backoff_s)
 
-    def _patience_s(self, wait_ms: int) -> float:
+    def _response_timeout_s(self, wait_ms: int) -> float:
         """How long to wait for an answer that the leader may hold back for `wait_ms`."""
-        return min(self._broker.config.int("replica.socket.timeout.ms") / 1000, wait_ms / 1000 + _SLACK_S)
+        return min(self._node.config.int("replica.socket.timeout.ms") / 1000, wait_ms / 1000 + _SLACK_S)
 
     def _reset_session(self) -> None:
         self._session_id = self._session_epoch = 0
         self._forgotten.clear()
         for followed in self._followed.values():
-            followed.told = None
+            followed.sent = None
 
     async def _fetch_once(self) -> None:
-        config = self._broker.config
+        config = self._node.config
         wait_ms = config.int("replica.fetch.wait.max.ms")
-        peer = self._connect()  # before what is asked: another connection has another session
+        client = self._connect()  # before what is asked: another connection has another session
         request = self._request(wait_ms)
-        if not request.topics and not request.forgotten_topics_data and not self._is_told():
+        if not request.topics and not request.forgotten_topics_data and not self._has_sent():
             self._more.clear()
             await self._more.wait()  # all of it is held up, and an empty request would be answered at once
             return
-        self._is_asking = True
+        self._is_fetching = True
         try:
-            response = await peer.call(request, FETCH_VERSION, self._patience_s(wait_ms))
+            response = await client.call(request, FETCH_VERSION, self._response_timeout_s(wait_ms))
         finally:
-            self._is_asking = False
+            self._is_fetching = False
         if response.error_code != ErrorCode.NONE:
             self._reset_session()
             return
         self._session_id = response.session_id
         self._session_epoch = self._session_epoch + 1 if self._session_id else 0
         for topic in response.responses:
-            name = self._broker.topic_name(topic.topic_id)
+            name = self._node.topic_name(topic.topic_id)
             for data in topic.partitions:
                 followed = self._followed.get(TopicPartition(name, data.partition_index))
                 if followed is not None:
@@ -152,30 +173,28 @@ class Source:
         if not self._session_id:
             # The leader has no room for a session, and remembers nothing of this: the next request names all again.
             for followed in self._followed.values():
-                followed.told = None
+                followed.sent = None
 
-    def _is_told(self) -> bool:
-        return any(followed.told is not None for followed in self._followed.values())
+    def _has_sent(self) -> bool:
+        return any(followed.sent is not None for followed in self._followed.values())
 
-    def _connect(self) -> Peer:
-        state = self._broker.image.brokers.get(self._node_id)
-        endpoint = None if state is None else state.endpoint(self._broker.config.inter_broker_listener_name)
-        if endpoint is None:
-            raise ConnectionError(f"broker {self._node_id} has no address")
-        peer = self._peer
-        if peer is None or (peer.host, peer.port) != (endpoint.host, endpoint.port):
-            if peer is not None:
-                peer.close()
+    def _connect(self) -> NodeClient:
+        listener = self._node.config.inter_broker_listener_name
+        endpoint = inter_broker_endpoint(self._node.image, self._leader_id, listener)
+        client = self._client
+        if client is None or (client.host, client.port) != (endpoint.host, endpoint.port):
+            if client is not None:
+                client.close()
             self._reset_session()
-            client_id = f"replica-{self._broker.node_id}-{self._lane}"
-            peer = self._peer = Peer(self._broker.replica_network, client_id, endpoint.host, endpoint.port)
-            peer.on_lost = lambda: self._broker.absences.suspect(self._node_id)
-        return peer
+            client_id = f"replica-{self._node.node_id}-{self._number}"
+            client = self._client = NodeClient(self._parts.network, client_id, endpoint.host, endpoint.port)
+            client.on_lost = lambda: self._parts.suspected_brokers.suspect(self._leader_id)
+        return client
 
     def _request(self, wait_ms: int) -> FetchRequest:
-        config = self._broker.config
+        config = self._node.config
         size_max = config.int("replica.fetch.max.bytes")
-        now = self._broker.clock.monotonic()
+        now = self._node.clock.monotonic()
         by_topic: dict[bytes, list[FetchPartition]] = {}
         for followed in self._followed.values():
             replica = followed.replica
@@ -186,9 +205,9 @@ class Source:
                 continue
             log, role = replica.log, replica.role
             wanted = (log.log_end_offset, role.epoch, role.high_watermark, log.log_start_offset)
-            if followed.told == wanted:
+            if followed.sent == wanted:
                 continue
-            followed.told = wanted
+            followed.sent = wanted
             by_topic.setdefault(replica.topic_id, []).append(
                 FetchPartition(
                     partition=replica.partition.partition,
@@ -208,7 +227,7 @@ class Source:
         self._forgotten.clear()
         return FetchRequest(
             replica_state=ReplicaState(
-                replica_id=self._broker.node_id, replica_epoch=self._broker.broker_epoch
+                replica_id=self._node.node_id, replica_epoch=self._parts.broker_epoch()
             ),
             max_wait_ms=wait_ms,
             min_bytes=config.int("replica.fetch.min.bytes"),
@@ -221,25 +240,25 @@ class Source:
             ),
         )
 
-    def _is_throttled(self, followed: _Followed) -> bool:
+    def _is_throttled(self, followed: FetchState) -> bool:
         """Whether a replica that catches up has to wait because its side has moved enough for now."""
-        replica, throttle = followed.replica, self._broker.follower_throttle
-        if not throttle.lists(replica, self._broker.node_id) or not throttle.is_exceeded():
+        replica, quota = followed.replica, self._parts.quota
+        if not quota.lists(replica, self._node.node_id) or not quota.is_exceeded():
             return False
-        topic = self._broker.image.topics.get(replica.partition.topic)
+        topic = self._node.image.topics.get(replica.partition.topic)
         state = None if topic is None else topic.partitions.get(replica.partition.partition)
-        if state is not None and self._broker.node_id in state.in_sync:
+        if state is not None and self._node.node_id in state.in_sync:
             return False
         self._hold(followed, _THROTTLED_S)
         return True
 
     # What came
 
-    def _take(self, followed: _Followed, data: PartitionData) -> None:
+    def _take(self, followed: FetchState, data: PartitionData) -> None:
         replica = followed.replica
-        if not isinstance(replica.role, Follower) or replica.role.leader_id != self._node_id:
+        if not isinstance(replica.role, Follower) or replica.role.leader_id != self._leader_id:
             return
-        if followed.told is None:
+        if followed.sent is None:
             return  # an answer to what was asked before it was held up or followed anew
         try:
             if data.error_code != ErrorCode.NONE:
@@ -248,22 +267,22 @@ class Source:
                 self._go_back(followed, data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
             else:
                 if data.records:
-                    if self._broker.follower_throttle.lists(replica, self._broker.node_id):
-                        self._broker.follower_throttle.note(len(data.records))
-                    replica.append_fetched(memoryview(data.records), self._broker.clock.wall_ms())
+                    if self._parts.quota.lists(replica, self._node.node_id):
+                        self._parts.quota.note(len(data.records))
+                    replica.append_fetched(memoryview(data.records), self._node.clock.wall_ms())
                     if replica.has_unsaved_cut:
                         self._save_soon(followed)
-                replica.told_high_watermark(data.high_watermark)
+                replica.leader_high_watermark(data.high_watermark)
                 if data.log_start_offset > replica.log.log_start_offset:
                     replica.log.advance_start(min(data.log_start_offset, replica.log.log_end_offset))
                 followed.trouble = ""
         except (KafkaError, OSError, CorruptBatch) as error:
-            self._in_trouble(followed, error)
+            self._failed(followed, error)
 
-    def _refused(self, followed: _Followed, data: PartitionData) -> None:
+    def _refused(self, followed: FetchState, data: PartitionData) -> None:
         replica = followed.replica
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._broker.tasks.start(self._begin_anew(followed))
+            self._node.tasks.start(self._start_over(followed))
             self._hold(followed)
             return
         # The leader or this node does not know of the other's epoch yet: the image will tell.
@@ -271,28 +290,28 @@ class Source:
         if data.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
             replica.wake_all()
 
-    def _in_trouble(self, followed: _Followed, error: KafkaError | OSError | CorruptBatch) -> None:
+    def _failed(self, followed: FetchState, error: KafkaError | OSError | CorruptBatch) -> None:
         """What goes wrong with a partition here is its own trouble (rule 4), and is said once while it lasts."""
         replica = followed.replica
         if isinstance(error, OSError):
-            error = self._broker.replicas.disk_error(replica.directory, error)
+            error = self._parts.replicas.disk_error(replica.directory, error)
         elif isinstance(error, DamagedSegment):
-            error = self._broker.damaged_logs.found(replica, error)
+            error = self._parts.corrupt_replicas.found(replica, error)
         if followed.trouble != str(error):
             followed.trouble = str(error)
-            self._broker.events.warn("replication held up", partition=replica.partition, why=error)
+            self._node.events.warn("replication held up", partition=replica.partition, why=error)
         self._hold(followed, _TROUBLE_S)
 
-    def _hold(self, followed: _Followed, seconds: float = _HOLD_S) -> None:
+    def _hold(self, followed: FetchState, seconds: float = _HOLD_S) -> None:
         self._forget(followed)
-        followed.held_until = self._broker.clock.monotonic() + seconds
-        asyncio.get_running_loop().call_later(seconds * 1.1, self._ask_now)
+        followed.held_until = self._node.clock.monotonic() + seconds
+        asyncio.get_running_loop().call_later(seconds * 1.1, self._fetch_now)
 
-    def _go_back(self, followed: _Followed, epoch: int, end_offset: int) -> None:
+    def _go_back(self, followed: FetchState, epoch: int, end_offset: int) -> None:
         replica = followed.replica
         log = replica.log
         target = truncation_point(log.epochs.entries, log.log_end_offset, epoch, end_offset)
-        events = self._broker.events
+        events = self._node.events
         say = events.warn if target < replica.high_watermark else events.info
         say(
             "truncated",
@@ -308,14 +327,14 @@ class Source:
         finally:
             self._was_cut(followed, cuts)
 
-    async def _begin_anew(self, followed: _Followed) -> None:
+    async def _start_over(self, followed: FetchState) -> None:
         """The leader does not have what comes next here. Either its log ends before (an unclean election), and what is
         too much here goes; or it no longer has it, and the log here begins where the leader's does."""
         replica = followed.replica
         refused = (replica.log.cuts, replica.log.log_end_offset)
         try:
-            end = await self._ask_offset(replica, _LATEST)
-            start = await self._ask_offset(replica, _EARLIEST)
+            end = await self._leader_offset(replica, _LATEST)
+            start = await self._leader_offset(replica, _EARLIEST)
         except OSError:
             return
         if end is None or start is None or self._followed.get(replica.partition) is not followed:
@@ -325,9 +344,9 @@ class Source:
         try:
             self._begin_at(followed, start, end)
         except (KafkaError, OSError, CorruptBatch) as error:
-            self._in_trouble(followed, error)
+            self._failed(followed, error)
 
-    async def _ask_offset(self, replica: Replica, timestamp: int) -> int | None:
+    async def _leader_offset(self, replica: Replica, timestamp: int) -> int | None:
         from strandline.wire.api.k02_list_offsets import (
             ListOffsetsPartition,
             ListOffsetsRequest,
@@ -335,7 +354,7 @@ class Source:
         )
 
         request = ListOffsetsRequest(
-            replica_id=self._broker.node_id,
+            replica_id=self._node.node_id,
             topics=(
                 ListOffsetsTopic(
                     name=replica.partition.topic,
@@ -349,13 +368,13 @@ class Source:
                 ),
             ),
         )
-        response = await self._connect().call(request, 9, self._patience_s(0))
-        answer = response.topics[0].partitions[0]
-        return answer.offset if answer.error_code == ErrorCode.NONE else None
+        response = await self._connect().call(request, 9, self._response_timeout_s(0))
+        found = response.topics[0].partitions[0]
+        return found.offset if found.error_code == ErrorCode.NONE else None
 
-    def _begin_at(self, followed: _Followed, start: int, end: int) -> None:
+    def _begin_at(self, followed: FetchState, start: int, end: int) -> None:
         """`start` and `end` are the leader's."""
-        replica, log, events = followed.replica, followed.replica.log, self._broker.events
+        replica, log, events = followed.replica, followed.replica.log, self._node.events
         cuts = log.cuts
         try:
             if end < log.log_end_offset:
@@ -369,59 +388,62 @@ class Source:
         finally:
             self._was_cut(followed, cuts)
 
-    def _was_cut(self, followed: _Followed, cuts_before: int) -> None:
+    def _was_cut(self, followed: FetchState, cuts_before: int) -> None:
         if followed.replica.log.cuts != cuts_before:
             followed.replica.after_cut()
         if not followed.replica.has_unsaved_cut:
-            followed.told = None
+            followed.sent = None
         else:
             self._save_soon(followed)
 
-    def _save_soon(self, followed: _Followed) -> None:
+    def _save_soon(self, followed: FetchState) -> None:
         """It is fetched again when the cut is on the device."""
         self._forget(followed)
-        self._broker.tasks.start(self._save_cut(followed.replica))
+        self._node.tasks.start(self._save_cut(followed.replica))
 
     async def _save_cut(self, replica: Replica) -> None:
-        await self._broker.save_cut(replica)
-        self._ask_now()
+        await self._parts.flusher.save_cut(replica)
+        self._fetch_now()
 
 
-class Replication:
-    """Which partition is fetched from whom."""
+class ReplicaFetcher:
+    """Which partition is fetched from which leader."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._sources: dict[tuple[int, int], Source] = {}
-        self._place: dict[TopicPartition, tuple[Source, int, int]] = {}  # source, leader, epoch
+    def __init__(self, parts: FetcherParts) -> None:
+        self._parts = parts
+        self._fetchers_per_leader = max(parts.node.config.int("num.replica.fetchers"), 1)
+        self._fetchers: dict[tuple[int, int], LeaderFetcher] = {}
+        self._followed: dict[TopicPartition, tuple[LeaderFetcher, int, int]] = {}  # fetcher, leader, epoch
+        parts.corrupt_replicas.follow = self.follow
+        parts.corrupt_replicas.unfollow = self.unfollow
 
-    def place(self, replica: Replica) -> None:
+    def follow(self, replica: Replica) -> None:
         """Fetches a follower's partition from its leader, and stops fetching what this node leads."""
         role = replica.role
         leader_id = role.leader_id if isinstance(role, Follower) else -1
-        known = self._place.get(replica.partition)
+        known = self._followed.get(replica.partition)
         if known is not None:
             if known[1] == leader_id and known[2] == role.epoch:
                 return
             known[0].unfollow(replica.partition)
-            del self._place[replica.partition]
+            del self._followed[replica.partition]
         if leader_id < 0:
             return
-        lane = hash_of(replica.partition) % max(self._broker.config.int("num.replica.fetchers"), 1)
-        source = self._sources.get((leader_id, lane))
-        if source is None:
-            source = self._sources[leader_id, lane] = Source(self._broker, leader_id, lane)
-        source.follow(replica)
-        self._place[replica.partition] = (source, leader_id, role.epoch)
+        number = hash_of(replica.partition) % self._fetchers_per_leader
+        fetcher = self._fetchers.get((leader_id, number))
+        if fetcher is None:
+            fetcher = self._fetchers[leader_id, number] = LeaderFetcher(self._parts, leader_id, number)
+        fetcher.follow(replica)
+        self._followed[replica.partition] = (fetcher, leader_id, role.epoch)
 
-    def forget(self, partition: TopicPartition) -> None:
-        known = self._place.pop(partition, None)
+    def unfollow(self, partition: TopicPartition) -> None:
+        known = self._followed.pop(partition, None)
         if known is not None:
             known[0].unfollow(partition)
 
     def stop(self) -> None:
-        for source in self._sources.values():
-            source.stop()
+        for fetcher in self._fetchers.values():
+            fetcher.stop()
 
 
 def hash_of(partition: TopicPartition) -> int:

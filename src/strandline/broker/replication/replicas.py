@@ -13,7 +13,8 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
-from strandline.broker.logs.checkpoints import Checkpoints
+from strandline.broker.disks.checkpoints import CheckpointWriter
+from strandline.broker.disks.disk_retry import shortage
 from strandline.broker.replication.replica import Replica
 from strandline.config import DynamicConfigs
 from strandline.controller.image import UNASSIGNED, ClusterImage, PartitionState
@@ -34,7 +35,6 @@ from strandline.telemetry.events import Events
 # Each write that a full disk refuses is answered so; the node's log has a line of it in this many seconds.
 _SAY_PASSING_S: Final = 10.0
 _FILES_S: Final = 0.1
-TOO_MANY_FILES: Final = "too many open files: raise the limit (ulimit -n) or have fewer connections"
 
 
 class Replicas:
@@ -48,7 +48,7 @@ class Replicas:
         disk: Disk,
         files: FileTable,
         workers: Workers,
-        checkpoints: Checkpoints,
+        checkpoints: CheckpointWriter,
         clock: Clock,
         random: Random,
         events: Events,
@@ -319,11 +319,9 @@ class Replicas:
             return
         self._say_passing_at[directory] = now + _SAY_PASSING_S
         if is_full(error):
-            self._events.error("disk full", directory=directory.path)
-        elif lacks_files(error):
-            self._events.error(TOO_MANY_FILES, directory=directory.path, error=error)
+            self._events.error(shortage(error), directory=directory.path)
         else:
-            self._events.error("out of memory", directory=directory.path, error=error)
+            self._events.error(shortage(error), directory=directory.path, error=error)
 
     async def sync(self, directory: LogDirectory, work: Callable[..., None], *values: object) -> None:
         """Runs a sync that opens what it syncs. Where that cannot be opened for want of files the device has been asked

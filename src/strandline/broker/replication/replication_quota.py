@@ -9,26 +9,24 @@ or asks for nothing more until it is below it again, so a batch that is larger t
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.replica import Replica
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 LEADER: Final = "leader.replication.throttled.rate"
 FOLLOWER: Final = "follower.replication.throttled.rate"
 _ALL: Final = "*"
 
 
-class Throttle:
+class ReplicationQuota:
     """The bytes that one side of replication has moved lately, and whether that is too much."""
 
-    def __init__(self, broker: Broker, rate_key: str) -> None:
-        self._broker = broker
+    def __init__(self, node: NodeContext, rate_key: str) -> None:
+        self._node = node
         self._rate_key = rate_key
-        windows = broker.config.int("replication.quota.window.num")
-        self._window_s = float(windows * broker.config.int("replication.quota.window.size.seconds"))
+        windows = node.config.int("replication.quota.window.num")
+        self._window_s = float(windows * node.config.int("replication.quota.window.size.seconds"))
         self._moved: deque[tuple[float, int]] = deque()
         self._total = 0
 
@@ -44,13 +42,11 @@ class Throttle:
         return _ALL in named or f"{replica.partition.partition}:{node_id}" in named
 
     def note(self, size: int) -> None:
-        self._moved.append((self._broker.clock.monotonic(), size))
+        self._moved.append((self._node.clock.monotonic(), size))
         self._total += size
 
     def is_exceeded(self) -> bool:
-        now = self._broker.clock.monotonic()
+        now = self._node.clock.monotonic()
         while self._moved and self._moved[0][0] <= now - self._window_s:
             self._total -= self._moved.popleft()[1]
-        rate = self._broker.configs.broker_value(self._rate_key)
-        assert isinstance(rate, int)
-        return self._total > rate * self._window_s
+        return self._total > self._node.int_config(self._rate_key) * self._window_s

@@ -14,40 +14,38 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from strandline.base.waiting import within
+from strandline.broker.node_context import NodeContext
 from strandline.broker.nodes import is_gone
 from strandline.controller.image import BrokerState, TopicState
-
-if TYPE_CHECKING:
-    from strandline.broker.broker import Broker
 
 DECISION_SECONDS_MAX: Final = 0.25
 LISTED_SECONDS: Final = 5.0
 
 
-class Absences:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+class SuspectedBrokers:
+    def __init__(self, node: NodeContext) -> None:
+        self._node = node
         self._suspects: dict[int, asyncio.Future[None]] = {}
         self._listed_until: dict[int, float] = {}
 
     def suspect(self, node_id: int) -> None:
         """A connection to it has broken."""
-        state = self._broker.image.brokers.get(node_id)
+        state = self._node.image.brokers.get(node_id)
         if node_id in self._suspects or state is None or state.fenced:
             return
         self._suspects[node_id] = asyncio.get_running_loop().create_future()
-        self._broker.tasks.start(self._clear_up(state))
+        self._node.tasks.start(self._clear_up(state))
 
     async def _clear_up(self, state: BrokerState) -> None:
         decided = self._suspects[state.node_id]
         try:
-            endpoint = state.endpoint(self._broker.config.inter_broker_listener_name)
+            endpoint = state.endpoint(self._node.config.inter_broker_listener_name)
             if endpoint is None:
                 return
-            if await is_gone(self._broker.network, endpoint.host, endpoint.port, DECISION_SECONDS_MAX):
+            if await is_gone(self._node.network, endpoint.host, endpoint.port, DECISION_SECONDS_MAX):
                 with suppress(TimeoutError):
                     await within(DECISION_SECONDS_MAX, asyncio.shield(decided))
         finally:
@@ -57,7 +55,7 @@ class Absences:
 
     def fenced(self, node_id: int) -> None:
         """The image says so now, and who leads instead."""
-        self._listed_until[node_id] = self._broker.clock.monotonic() + LISTED_SECONDS
+        self._listed_until[node_id] = self._node.clock.monotonic() + LISTED_SECONDS
         decided = self._suspects.get(node_id)
         if decided is not None and not decided.done():
             decided.set_result(None)
@@ -74,9 +72,9 @@ class Absences:
 
     def listed_brokers(self) -> list[BrokerState]:
         """The brokers that clients are told of."""
-        now = self._broker.clock.monotonic()
+        now = self._node.clock.monotonic()
         return [
             state
-            for state in self._broker.image.brokers.values()
+            for state in self._node.image.brokers.values()
             if not state.fenced or self._listed_until.get(state.node_id, 0.0) > now
         ]

@@ -2,30 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Final, Literal, Protocol
 
-if TYPE_CHECKING:
-    from strandline.broker.server.connection import ClientConnection
+from strandline.broker.node_context import NodeContext
+from strandline.broker.periodic_tasks import NEVER_MS
+
+_IDLE_CHECKS_PER_LIMIT: Final = 4
+# A request that arrives more slowly than this, beyond its timeout, is given up.
+RECEIVE_BYTES_PER_S_MIN: Final = 64 * 1024
+
+
+class ReceivingConnection(Protocol):
+    """A connection that has received a part of a request."""
+
+    def memory_granted(self) -> None:
+        """Called when there is room for the part of a request that waits."""
+        ...
+
+    def end_overdue(self) -> None:
+        """Called when the rest of a request has not come in time."""
+        ...
+
+
+class LimitedConnection(Protocol):
+    """A connection that is counted, and perhaps held back."""
+
+    listener: str
+    is_controller_listener: bool
+    last_active: float
+
+    @property
+    def peer_address(self) -> str: ...
+
+    @property
+    def is_idle(self) -> bool: ...
+
+    def serve(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def end_idle(self) -> None: ...
 
 
 class RequestMemory:
-    """`queued.max.request.bytes`: large requests are received only while there is room for them.
+    """The bytes of requests that are being received, over all connections, and how long each of them takes.
 
-    One that is larger than the limit itself is let in when it is alone, as it could never be received otherwise. Zero
-    and less are no limit.
+    1. All of them together hold at most `limit` bytes (`queued.max.request.bytes`, or else
+       `strandline.incomplete.requests.max.bytes`). A connection that wants more waits unread, the youngest longest.
+    2. The oldest incomplete request is always granted what it wants: otherwise requests that have each begun could wait
+       for each other, and one that is larger than the limit could never be received.
+    3. A request that has begun must be complete in time: `strandline.request.receive.timeout.ms`, and on top of that
+       the time that its size takes at RECEIVE_BYTES_PER_S_MIN. Otherwise its connection is closed.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, timeout_s: float) -> None:
         self.limit = limit
+        self._timeout_s = timeout_s
         self.used = 0
-        self._queue: dict[ClientConnection, int] = {}  # in the order in which they came
+        # Deadlines of incomplete requests, those that began first at the beginning.
+        self._incomplete: dict[ReceivingConnection, float] = {}
+        self._waiting: dict[ReceivingConnection, int] = {}
         self._is_granting = False
 
-    def charge(self, size: int, connection: ClientConnection) -> bool:
+    def begin(self, connection: ReceivingConnection, size: int, now: float) -> None:
+        """A part of a request has come; once its size is known, the deadline follows from it."""
+        deadline = now + self._timeout_s + size / RECEIVE_BYTES_PER_S_MIN
+        self._incomplete[connection] = max(deadline, self._incomplete.get(connection, 0.0))
+
+    def complete(self, connection: ReceivingConnection) -> None:
+        """The request is there, or its connection is gone: those after it do not wait for it."""
+        self._waiting.pop(connection, None)
+        if self._incomplete.pop(connection, None) is not None and self._waiting:
+            self._grant()
+
+    def charge(self, size: int, connection: ReceivingConnection) -> bool:
         """True if there is room; otherwise `connection.memory_granted` is called when there is."""
-        if self._queue or not self._fits(size):
-            self._queue[connection] = size
+        if not self._fits(size, connection):
+            self._waiting[connection] = size
             return False
         self.used += size
         return True
@@ -33,34 +86,38 @@ class RequestMemory:
     def release(self, size: int) -> None:
         self.used -= size
         assert self.used >= 0
-        self._grant()
-
-    def forget(self, connection: ClientConnection) -> None:
-        """The connection has ended: if it waits for room, those behind it do not wait for it."""
-        if self._queue.pop(connection, None) is not None:
+        if self._waiting:
             self._grant()
 
+    def end_overdue(self, now: float) -> None:
+        for connection in [each for each, deadline in self._incomplete.items() if deadline < now]:
+            connection.end_overdue()
+
     def _grant(self) -> None:
-        """One that is granted room may give it back at once, which comes here again: the outermost call goes on."""
+        """Grants room in the order in which requests began. One that is granted room may give it back at once, which
+        comes here again: the outermost call goes on."""
         if self._is_granting:
             return
         self._is_granting = True
         try:
-            while self._queue:
-                connection, size = next(iter(self._queue.items()))
-                if not self._fits(size):
-                    return
-                del self._queue[connection]
-                self.used += size
+            while (connection := self._next()) is not None:
+                self.used += self._waiting.pop(connection)
                 connection.memory_granted()
         finally:
             self._is_granting = False
 
-    def _fits(self, size: int) -> bool:
-        return self.limit <= 0 or self.used == 0 or self.used + size <= self.limit
+    def _next(self) -> ReceivingConnection | None:
+        for connection in self._incomplete:
+            size = self._waiting.get(connection)
+            if size is not None:
+                return connection if self._fits(size, connection) else None
+        return None
+
+    def _fits(self, size: int, connection: ReceivingConnection) -> bool:
+        return self.used + size <= self.limit or next(iter(self._incomplete)) is connection
 
 
-class Connections:
+class ConnectionLimits:
     """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away.
 
     While the node starts, its ports are open and nobody is served: what leads which partition, and in which epoch, is
@@ -70,26 +127,20 @@ class Connections:
     Kafka's rule (`protectedListener`); where brokers and clients share a listener, they cannot be told apart.
     """
 
-    def __init__(
-        self,
-        count_max: Callable[[], int],
-        per_address_max: Callable[[str], int],
-        protected_listener: str | None,
-    ) -> None:
-        self._count_max = count_max
+    def __init__(self, node: NodeContext, protected_listener: str | None) -> None:
+        self._node = node
         self._protected_listener = protected_listener
-        self._per_address_max = per_address_max
-        self._served: dict[ClientConnection, None] = {}
-        self._quorum: dict[ClientConnection, None] = {}  # other nodes, at the controllers' listener
-        self._held: dict[ClientConnection, None] = {}
+        self._served: dict[LimitedConnection, None] = {}
+        self._quorum: dict[LimitedConnection, None] = {}  # other nodes, at the controllers' listener
+        self._held: dict[LimitedConnection, None] = {}
         self._by_address: dict[str, int] = {}
-        self._addresses: dict[ClientConnection, str] = {}
+        self._addresses: dict[LimitedConnection, str] = {}
         self._is_serving = True
 
     def __len__(self) -> int:
         return len(self._served) + len(self._quorum)
 
-    def admit(self, connection: ClientConnection) -> Literal["serve", "hold", "refuse"]:
+    def admit(self, connection: LimitedConnection) -> Literal["serve", "hold", "refuse"]:
         address = connection.peer_address.rpartition(":")[0]
         self._addresses[connection] = address
         self._by_address[address] = self._by_address.get(address, 0) + 1
@@ -104,13 +155,21 @@ class Connections:
             return "hold"
         return "serve"
 
-    def _is_protected(self, connection: ClientConnection) -> bool:
+    def _is_protected(self, connection: LimitedConnection) -> bool:
         return connection.listener == self._protected_listener
 
     def _has_place(self) -> bool:
-        return len(self._served) < self._count_max()
+        return len(self._served) < self._node.int_config("max.connections")
 
-    def ended(self, connection: ClientConnection) -> None:
+    def _per_address_max(self, address: str) -> int:
+        overrides = self._node.configs.broker_value("max.connections.per.ip.overrides")
+        for entry in str(overrides or "").split(","):
+            host, _, count = entry.strip().rpartition(":")
+            if host == address and count.isdigit():
+                return int(count)
+        return self._node.int_config("max.connections.per.ip")
+
+    def ended(self, connection: LimitedConnection) -> None:
         address = self._addresses.pop(connection, None)
         if address is not None:
             self._by_address[address] -= 1
@@ -135,13 +194,24 @@ class Connections:
         while self._is_serving and self._held and self._has_place():
             self._serve(next(iter(self._held)))
 
-    def _serve(self, connection: ClientConnection) -> None:
+    def _serve(self, connection: LimitedConnection) -> None:
         del self._held[connection]
         self._served[connection] = None
         connection.serve()
 
-    def idle_since(self, moment: float) -> list[ClientConnection]:
-        return [c for c in [*self._served, *self._quorum] if c.last_active < moment and c.is_idle]
+    async def close_idle(self) -> None:
+        """Closes connections on which nothing has happened for `connections.max.idle.ms`."""
+        limit_ms = self._node.int_config("connections.max.idle.ms")
+        if limit_ms > 0:
+            moment = self._node.clock.monotonic() - limit_ms / 1000
+            for connection in [*self._served, *self._quorum]:
+                if connection.last_active < moment and connection.is_idle:
+                    connection.end_idle()
+
+    def idle_check_ms(self) -> int:
+        """The interval of `close_idle`."""
+        limit_ms = self._node.int_config("connections.max.idle.ms")
+        return NEVER_MS if limit_ms <= 0 else max(limit_ms // _IDLE_CHECKS_PER_LIMIT, 10)
 
     def close_all(self) -> None:
         for connection in [*self._held, *self._served, *self._quorum]:

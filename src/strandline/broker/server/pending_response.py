@@ -1,47 +1,43 @@
-"""An answer that comes by a plain call: to the connection, in the turn of the loop in which it is known.
+"""A response that is not known yet: the one way to respond later.
 
-A future tells of it only in the next turn. What a client waits for while followers are told what it waited for, or what
-is written at the end of its own turn, should not leave behind them.
+It is completed by a plain call, and leaves in the same iteration of the loop. A future would tell of it only in the
+next one, after the followers have been told what the client waited for (ADR 25).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import Coroutine, Generator
+from typing import Any
 
-from strandline.base.buffers import Buffer
-from strandline.storage.segment import Slice
+from strandline.broker.server.request_context import Body, RequestContext
 from strandline.wire.codec import EncodeError, encode
 
-if TYPE_CHECKING:
-    from strandline.broker.server.connection import RequestContext
 
-# An answer's body: bytes and regions of files, one behind the other.
-Body = Sequence[Buffer | Slice]
+class PendingResponse:
+    """The bytes of a response that come later."""
 
-
-class Later:
-    __slots__ = ("given", "request")
+    __slots__ = ("body", "request")
 
     def __init__(self) -> None:
-        self.given: Body | None = None
-        # Which request waits for it, once its connection knows that it has to wait.
+        self.body: Body | None = None
+        # The request that waits for it, once its connection knows that it has to wait.
         self.request: RequestContext | None = None
 
-    def give(self, body: Body) -> None:
-        self.given = body
-        # The request knows this one: the cycle would be garbage that stays until the collector comes.
+    def complete(self, body: Body) -> None:
+        self.body = body
+        # The request refers to this object: the cycle would be garbage that stays until the collector comes.
         request, self.request = self.request, None
         if request is not None:
-            request.connection.given(request, body)
+            request.connection.completed(request, body)
 
-    def abandon(self) -> None:
-        """The client has gone."""
+    def cancel(self) -> None:
+        """The client is gone."""
         self.request = None
 
 
-class MessageLater(Later):
-    """The token of a request to a coordinator: takes the message, and has its bytes for the connection."""
+class PendingMessage(PendingResponse):
+    """A response that is completed by its message, which is encoded for the version of the request."""
 
     __slots__ = ("_context",)
 
@@ -49,16 +45,38 @@ class MessageLater(Later):
         super().__init__()
         self._context = context
 
-    def done(self) -> bool:
-        return self.given is not None
-
-    def set_result(self, message: Any) -> None:
+    def respond(self, message: Any) -> None:
+        """Completes the response; a second message is ignored."""
+        if self.body is not None:
+            return
         context = self._context
         try:
             body = (encode(message, context.api_version),)
         except EncodeError as error:
-            # Whoever gives it gives others theirs too: only this client's connection ends.
-            self.given = ()
-            context.connection.cannot_answer(context, error)
+            # Others get their responses in the same step: only this client's connection ends.
+            self.body = ()
+            context.connection.cannot_encode(context, error)
         else:
-            self.give(body)
+            self.complete(body)
+
+
+class AwaitedMessage:
+    """A message that a coroutine awaits, where the coroutine goes on to use it."""
+
+    __slots__ = ("_future",)
+
+    def __init__(self) -> None:
+        self._future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def respond(self, message: Any) -> None:
+        if not self._future.done():
+            self._future.set_result(message)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._future.__await__()
+
+
+# The result of a handler's coroutine: a response, or a pending one where all that is left to do is to wait.
+Finished = Body | None | PendingResponse
+# The result of a handler. The response is None where the client wants none.
+Handled = Finished | Coroutine[Any, Any, Finished]

@@ -1,7 +1,7 @@
 """Writes the checkpoints of log directories, one at a time.
 
 Two writers of one file would take each other's temporary file away, and what is older could replace what is newer. So
-each waits for its turn, takes the state as it is then, and is not cut short when whoever asked for it is cancelled.
+each waits for its turn, takes the state as it is then, and is not cut short when its caller is cancelled.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 
 
-class Checkpoints:
+class CheckpointWriter:
     def __init__(self, disk: Disk, workers: Workers) -> None:
         self._disk = disk
         self._workers = workers

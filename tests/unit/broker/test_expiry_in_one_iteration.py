@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode
-from strandline.broker.coordinator.group_runtime import ShardRuntime
+from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.groups.consumer.group import ConsumerGroup
 from tests.group_requests import commit, consumer_heartbeat, consumer_join, fitted
 from tests.unit.broker.test_commits_of_a_turn import code
 from tests.unit.broker.test_group_coordinator import HOUR_MS, call, offsets, ready
-from tests.unit.broker.test_joins_of_a_turn import told
+from tests.unit.broker.test_joins_in_one_iteration import told
 from tests.unit.broker.world import Client, World, in_world
 
 
-def runtime_of(world: World) -> ShardRuntime:
+def runtime_of(world: World) -> GroupRuntime:
     runtime = world.broker.groups.loaded("g")
     assert runtime is not None
     return runtime
@@ -31,7 +31,7 @@ async def test_an_offset_that_is_committed_in_the_turn_in_which_it_would_expire_
     await call(client, commit("g", {0: 5}), 9)
     world.clock.ms += 2 * HOUR_MS
     queue_a_commit(client, other, 7)
-    world.broker.groups.expire_offsets()
+    await world.broker.groups.expire_offsets()
     assert [await code(client), await code(other)] == [ErrorCode.NONE] * 2
     assert (await offsets(client))[0] == 7
 
@@ -55,7 +55,7 @@ async def test_an_empty_group_that_somebody_joins_in_the_turn_in_which_it_would_
     await call(client, consumer_join("g", "m1"), 1)
     await call(client, consumer_heartbeat("g", "m1", -1), 1)
     client.ask(consumer_join("g", "m2"), 1)
-    world.broker.groups.expire_offsets()
+    await world.broker.groups.expire_offsets()
     error_code, epoch = await told(client)
     assert error_code == ErrorCode.NONE
     assert (await call(client, consumer_heartbeat("g", "m2", epoch), 1)).error_code == ErrorCode.NONE

@@ -6,8 +6,8 @@ import asyncio
 from typing import NoReturn
 
 from strandline.base.ids import TopicPartition
+from strandline.base.planned import Planned
 from strandline.broker.coordinator.txn_markers import Ending, MarkerSending
-from strandline.controller.plans import Planned
 from strandline.ports.network import Peer
 from strandline.wire.records.markers import Marker
 from strandline.wire.records.metadata import BrokerEndpoint, PartitionChangeRecord, RegisterBrokerRecord
@@ -57,7 +57,9 @@ async def test_a_leader_that_hangs_does_not_hold_up_the_others(world: World) -> 
     moved = (*led_by(topic_id, 0, 2), *led_by(topic_id, 1, 3))
     await runtime.commit(lambda: Planned(records=moved, response=None))
     ending = Ending(producer_id=7, epoch=0, marker=Marker(True, 0), transaction_version=2)
-    sending = MarkerSending(world.broker, ending, [TopicPartition("t", 0), TopicPartition("t", 1)])
+    sending = MarkerSending(
+        world.broker.transactions.markers, ending, [TopicPartition("t", 0), TopicPartition("t", 1)]
+    )
     sent = asyncio.ensure_future(sending.run_once())
     async with asyncio.timeout(60):
         while len(asked) < 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from strandline.broker.server.response_cache import KEPT_MAX, KeptAnswers
+from strandline.broker.server.response_cache import CACHED_MAX, ResponseCache
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.api.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -69,9 +69,9 @@ async def test_who_asks_while_the_answer_is_made_gets_what_has_changed_since(wor
 
 
 def test_few_answers_are_kept_and_none_that_is_older_than_the_question() -> None:
-    kept = KeptAnswers()
-    for number in range(KEPT_MAX + 1):
-        kept.keep(number, 7, "brokers", b"answer")
+    kept = ResponseCache()
+    for number in range(CACHED_MAX + 1):
+        kept.put(number, 7, "brokers", b"answer")
     assert kept.find(0, 7, "brokers") is None
     assert kept.find(1, 7, "brokers") == kept.find(1, 6, "brokers") == b"answer"
     assert kept.find(1, 8, "brokers") is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strandline.broker.metadata.publisher import Changes, MetadataView
+from strandline.broker.metadata.publisher import MetadataDelta, MetadataPublisher
 from strandline.config import DynamicConfigs
 from strandline.controller.image import TOPIC_RESOURCE, ClusterImage
 from strandline.wire.records.metadata import ConfigRecord, PartitionRecord, TopicRecord
@@ -34,9 +34,9 @@ def setting(name: str, key: str, value: str) -> Message:
 
 def test_a_snapshot_removes_what_it_does_not_have() -> None:
     """A topic of the same name and another id is another topic: it must not get the old one's log."""
-    seen: list[Changes] = []
+    seen: list[MetadataDelta] = []
     configs = DynamicConfigs(started())
-    view = MetadataView(ClusterImage(), configs, None, seen.append, lambda: None)
+    view = MetadataPublisher(ClusterImage(), configs, None, seen.append, lambda: None)
     first = [*topic("kept", 1), *topic("made again", 2), *topic("deleted", 3)]
     first += [setting("kept", "retention.ms", "5"), setting("kept", "segment.bytes", "2097152")]
     first += [setting("made again", "retention.ms", "5")]
@@ -55,7 +55,7 @@ def test_a_snapshot_removes_what_it_does_not_have() -> None:
 
 def test_an_image_never_goes_back() -> None:
     """To a view that goes back, what is newer has been deleted."""
-    view = MetadataView(ClusterImage(), DynamicConfigs(started()), None, lambda _: None, lambda: None)
+    view = MetadataPublisher(ClusterImage(), DynamicConfigs(started()), None, lambda _: None, lambda: None)
     view.snapshot_loaded(topic("kept", 1), 10)
     view.published(12)
     with pytest.raises(AssertionError, match="never goes back"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from strandline.broker.nodes import Peer
+from strandline.broker.nodes import NodeClient
 from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 
@@ -37,13 +37,13 @@ class SlowNetwork:
 def test_a_connection_that_comes_too_late_is_not_kept(how: str) -> None:
     async def main() -> None:
         network: Any = SlowNetwork()
-        peer = Peer(network, "test", "h", 1)
-        call = asyncio.get_running_loop().create_task(peer.call(ApiVersionsRequest(), 0, 60))
+        client = NodeClient(network, "test", "h", 1)
+        call = asyncio.get_running_loop().create_task(client.call(ApiVersionsRequest(), 0, 60))
         network.may_connect.set()
         while not network.made:
             await asyncio.sleep(0)
         if how == "closed":
-            peer.close()
+            client.close()
             network.may_return.set()
         else:
             call.cancel()
@@ -54,13 +54,13 @@ def test_a_connection_that_comes_too_late_is_not_kept(how: str) -> None:
     asyncio.run(main())
 
 
-def test_a_closed_peer_connects_no_more() -> None:
+def test_a_closed_client_connects_no_more() -> None:
     async def main() -> None:
         network: Any = SlowNetwork()
-        peer = Peer(network, "test", "h", 1)
-        peer.close()
+        client = NodeClient(network, "test", "h", 1)
+        client.close()
         with pytest.raises(ChannelClosed):
-            await peer.call(ApiVersionsRequest(), 0, 60)
+            await client.call(ApiVersionsRequest(), 0, 60)
         assert not network.made
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""Writes that wait where the disk is sound and only has no room, or the process no files, for the moment."""
+"""Writes that are tried again while the disk is sound and only has no room, or the process no free files."""
 
 from __future__ import annotations
 
@@ -6,25 +6,32 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from strandline.broker.replication.replicas import TOO_MANY_FILES
 from strandline.ports.disk import is_full, lacks_files, passes
 from strandline.telemetry.events import Events
 
-_AGAIN_S: Final = 0.5
+RETRY_S: Final = 0.5
+_TOO_MANY_FILES: Final = "too many open files: raise the limit (ulimit -n) or have fewer connections"
 
 
-class Patience:
+def shortage(error: OSError) -> str:
+    """What the disk or the process lacks for the moment, in words for the log."""
+    return "disk full" if is_full(error) else _TOO_MANY_FILES if lacks_files(error) else "out of memory"
+
+
+class DiskRetry:
+    """Retries of one kind of write; the log says once while it lasts that it cannot be written."""
+
     def __init__(self, events: Events, what: str, is_over: Callable[[], bool]) -> None:
-        """`what` is written, as people are told; when `is_over` nothing is waited for any more."""
+        """`what` names the write for people; once `is_over` returns True nothing is tried again."""
         self._events = events
         self._what = what
         self._is_over = is_over
         self._is_said = False
 
-    async def carry_out(
+    async def run(
         self, write: Callable[[], Awaitable[None]], waits_for: Callable[[OSError], bool] = passes
     ) -> None:
-        """Tries until it is done; raises OSError if waiting does not help."""
+        """Writes, and tries again while `waits_for` says that the error passes; raises OSError otherwise."""
         while True:
             try:
                 await write()
@@ -34,12 +41,9 @@ class Patience:
                 if not waits_for(error) or self._is_over():
                     raise
                 self._say(error)
-            await asyncio.sleep(_AGAIN_S)
+            await asyncio.sleep(RETRY_S)
 
     def _say(self, error: OSError) -> None:
         if not self._is_said:
-            lack = (
-                "disk full" if is_full(error) else TOO_MANY_FILES if lacks_files(error) else "out of memory"
-            )
-            self._events.error(lack, what=self._what, error=error)
+            self._events.error(shortage(error), what=self._what, error=error)
         self._is_said = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strandline.broker.replication.replication_quota import Throttle
+from strandline.broker.replication.replication_quota import FOLLOWER, ReplicationQuota
 from tests.batches import batch
 from tests.unit.broker.requests import append, create
 from tests.unit.broker.test_topic_configs import alter
@@ -18,25 +18,25 @@ async def test_a_side_that_moved_more_than_its_rate_waits_until_the_window_has_p
     await append(client, batch(1))
     replica = world.broker.replicas.get("t", 0)
     assert replica is not None
-    for throttle, side in (
-        (world.broker.leader_throttle, "leader"),
-        (world.broker.follower_throttle, "follower"),
+    for quota, side in (
+        (world.broker.services.leader_quota, "leader"),
+        (ReplicationQuota(world.broker.node, FOLLOWER), "follower"),
     ):
-        assert not throttle.lists(replica, 1)
+        assert not quota.lists(replica, 1)
         await alter(client, TOPIC, "t", f"{side}.replication.throttled.replicas", "0:1,1:2")
-        assert throttle.lists(replica, 1)
-        assert not throttle.lists(replica, 2)
+        assert quota.lists(replica, 1)
+        assert not quota.lists(replica, 2)
         await alter(client, BROKER, "1", f"{side}.replication.throttled.rate", "1000")
-        check_window(world, throttle)
+        check_window(world, quota)
 
 
-def check_window(world: World, throttle: Throttle) -> None:
-    throttle.note(2000)  # what two seconds allow
-    assert not throttle.is_exceeded()
-    throttle.note(1)
-    assert throttle.is_exceeded()
+def check_window(world: World, quota: ReplicationQuota) -> None:
+    quota.note(2000)  # what two seconds allow
+    assert not quota.is_exceeded()
+    quota.note(1)
+    assert quota.is_exceeded()
     world.clock.ms += 2000
-    assert not throttle.is_exceeded()
+    assert not quota.is_exceeded()
 
 
 @in_world()
@@ -47,5 +47,5 @@ async def test_a_star_lists_every_replica(world: World) -> None:
     await alter(client, TOPIC, "t", "leader.replication.throttled.replicas", "*")
     replica = world.broker.replicas.get("t", 0)
     assert replica is not None
-    assert world.broker.leader_throttle.lists(replica, 7)
-    assert not world.broker.follower_throttle.lists(replica, 7)
+    assert world.broker.services.leader_quota.lists(replica, 7)
+    assert not ReplicationQuota(world.broker.node, FOLLOWER).lists(replica, 7)

@@ -1,10 +1,10 @@
-"""Requests of many connections in one turn of the loop; those of one connection by itself."""
+"""Requests of many connections in one iteration of the loop; those of one connection by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from strandline.broker.server.request_batching import _BUSY_ARRIVALS, _LONELY_TURNS, Turns
+from strandline.broker.server.request_batching import _BUSY_ARRIVALS, _IDLE_ROUNDS, RequestBatcher
 
 
 class Loop:
@@ -20,7 +20,7 @@ class Loop:
     def call_soon(self, call: Callable[[], None]) -> None:
         self._soon.append(call)
 
-    def end_turn(self, ms: int = 0) -> None:
+    def end_iteration(self, ms: int = 0) -> None:
         soon, self._soon = self._soon, []
         for call in soon:
             call()
@@ -34,47 +34,47 @@ class Connection:
     def handle_received(self) -> None:
         self._story.append(f"{self._name} handled")
 
-    def send_answers(self) -> None:
+    def send_responses(self) -> None:
         self._story.append(f"{self._name} sent")
 
 
 class World:
     def __init__(self) -> None:
         self.loop = Loop()
-        self.turns = Turns()
-        self.turns._loop = self.loop  # type: ignore[assignment]
+        self.batcher = RequestBatcher()
+        self.batcher._loop = self.loop  # type: ignore[assignment]
         self.story: list[str] = []
         self.connections = [Connection(str(number), self.story) for number in range(_BUSY_ARRIVALS + 1)]
 
     def become_busy(self) -> None:
         for connection in self.connections:
-            self.turns.defers(connection)
-        self.loop.end_turn(ms=1)
+            self.batcher.should_defer(connection)
+        self.loop.end_iteration(ms=1)
         self.story.clear()
 
 
 def test_a_connection_by_itself_is_never_put_off() -> None:
     world = World()
     for _ in range(10 * _BUSY_ARRIVALS):
-        assert not world.turns.defers(world.connections[0])
-        world.loop.end_turn()
+        assert not world.batcher.should_defer(world.connections[0])
+        world.loop.end_iteration()
 
 
 def test_connections_that_are_milliseconds_apart_are_not_put_off() -> None:
     world = World()
     for connection in world.connections * 3:
-        assert not world.turns.defers(connection)
-        world.loop.end_turn(ms=1)
+        assert not world.batcher.should_defer(connection)
+        world.loop.end_iteration(ms=1)
 
 
 def test_connections_that_arrive_together_are_handled_together_and_then_answered() -> None:
     world = World()
     world.become_busy()
     first, second = world.connections[:2]
-    assert world.turns.defers(second)
-    assert world.turns.defers(first)
+    assert world.batcher.should_defer(second)
+    assert world.batcher.should_defer(first)
     assert world.story == []
-    world.loop.end_turn()
+    world.loop.end_iteration()
     assert world.story == ["1 handled", "0 handled", "1 sent", "0 sent"]
 
 
@@ -85,19 +85,19 @@ def test_what_arrives_while_a_turn_is_handled_has_the_next_one() -> None:
     class Provoking(Connection):
         def handle_received(self) -> None:
             super().handle_received()
-            world.turns.defers(world.connections[0])
+            world.batcher.should_defer(world.connections[0])
 
-    world.turns.defers(Provoking("p", world.story))
-    world.loop.end_turn()
+    world.batcher.should_defer(Provoking("p", world.story))
+    world.loop.end_iteration()
     assert world.story == ["p handled", "p sent"]
-    world.loop.end_turn()
+    world.loop.end_iteration()
     assert world.story[2:] == ["0 handled", "0 sent"]
 
 
 def test_when_the_load_is_over_nobody_is_put_off_any_more() -> None:
     world = World()
     world.become_busy()
-    for _ in range(_LONELY_TURNS):
-        assert world.turns.defers(world.connections[0])
-        world.loop.end_turn(ms=1)
-    assert not world.turns.defers(world.connections[0])
+    for _ in range(_IDLE_ROUNDS):
+        assert world.batcher.should_defer(world.connections[0])
+        world.loop.end_iteration(ms=1)
+    assert not world.batcher.should_defer(world.connections[0])

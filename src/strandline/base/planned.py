@@ -1,0 +1,14 @@
+"""The result of a plan, whichever machine it is of: the records to append, and the response once they are committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned(Generic[R]):
+    records: tuple[Any, ...]  # in the form that the machine's `apply` takes
+    response: R

@@ -1,0 +1,44 @@
+"""Requests that the active controller decides: on its own listener by this node, otherwise in an Envelope (KIP-590).
+
+Which they are is a column of the table; `metadata.controller_apis` decides each of them.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.api.services import Services
+from strandline.broker.api.table import TABLE
+from strandline.broker.metadata.controller_apis import decide
+from strandline.broker.metadata.controller_channel import SECONDS_MAX
+from strandline.broker.server.request_context import RequestContext
+from strandline.wire.schema import Request
+
+
+async def decided_by_controller(services: Services, context: RequestContext, request: Request) -> Any:
+    """The controller's response, from wherever the controller is."""
+    if context.connection.is_controller_listener:
+        return await decide_here(services, request, context.api_version)
+    seconds = SECONDS_MAX
+    if TABLE[request.API_KEY].is_limited_by_timeout_ms:
+        seconds = min(seconds, request.timeout_ms / 1000)  # type: ignore[attr-defined]
+    return await services.channel.forward(request, context.api_version, seconds)
+
+
+async def decide_here(services: Services, request: Request, version: int) -> Any:
+    """The response of the controller in this process; raises NOT_CONTROLLER if it is not the active one."""
+    if services.controller is None or not services.controller.is_active:
+        raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
+    return await decide(services.controller, request, version)
+
+
+async def decided_for_broker(services: Services, context: RequestContext, request: Any) -> Any:
+    """The same for a broker that speaks of itself: when its connection breaks, the broker may be gone."""
+    response = await decided_by_controller(services, context, request)
+    connection, controller = context.connection, services.controller
+    if response.error_code == ErrorCode.NONE and connection.on_lost is None and controller is not None:
+        connection.on_lost = partial(controller.connection_lost, request.broker_id)
+        controller.connection_opened(request.broker_id)
+    return response

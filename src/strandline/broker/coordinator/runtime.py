@@ -1,0 +1,130 @@
+"""Gives one shard of a coordinator its log: the runtime that groups and transactions have in common.
+
+1. A decision's records are appended as one batch and applied at once, so that the next decision sees them. Its response
+   is given when the high watermark has passed them: until then a failover could take them back.
+2. A response without records of its own may rest on records that are not committed yet: it waits for those too.
+3. The errors of an append are told in the coordinator's words: find the coordinator again, or just try again.
+4. A coordinator that no longer leads its partition stops at once; the next one goes on from the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.moment import Moment
+from strandline.base.tuples import new_tuple
+from strandline.broker.node_context import NodeContext
+from strandline.broker.replication.delayed_produce import PendingAppend, committed
+from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
+from strandline.partition.leader import ACKS_ALL
+from strandline.partition.open_transactions import VerificationGuard
+from strandline.wire.record_batch import BatchHeader
+
+# What a failed append means to a client: whether to find the coordinator again or just to try again.
+_APPEND_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+
+
+def coordinator_error(code: int) -> ErrorCode:
+    """The error of an append in the words of a coordinator."""
+    return _APPEND_ERRORS.get(ErrorCode(code), ErrorCode(code))
+
+
+class CoordinatorRuntime:
+    """One loaded shard on the partition that it was loaded from."""
+
+    def __init__(self, node: NodeContext, replicas: Replicas, replica: Replica) -> None:
+        self._node = node
+        self._clock = node.clock
+        self._replicas = replicas
+        self.replica = replica
+        self.epoch = replica.epoch
+        self.is_stopped = False
+        self._end_offset = (
+            replica.log.log_end_offset
+        )  # of what was appended last, or found when it was loaded
+
+    def now(self) -> Moment:
+        return new_tuple(Moment, (self._clock.monotonic(), self._clock.wall_ms()))
+
+    def check_leads(self) -> None:
+        """Raises NOT_COORDINATOR if this node no longer leads the partition in the epoch of the load."""
+        if self.is_stopped or not self.replica.is_leader or self.replica.epoch != self.epoch:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, "Another broker is the coordinator.")
+
+    def append(
+        self,
+        batch: bytes | bytearray,
+        header: BatchHeader,
+        now_ms: int,
+        guard: VerificationGuard | None = None,
+    ) -> int:
+        """Appends a batch of records; the offset after it. Raises KafkaError in the words of `Produce`."""
+        replica = self.replica
+        try:
+            if replica.directory.offline_because is not None:
+                replica.check_online()
+            appended = replica.append(memoryview(batch), header, ACKS_ALL, now_ms, guard)
+        except OSError as error:
+            raise self._replicas.disk_error(replica.directory, error) from error
+        self._end_offset = appended.last_offset + 1
+        return self._end_offset
+
+    @property
+    def is_settled(self) -> bool:
+        """True if everything that was appended is committed."""
+        return self.replica.high_watermark >= self._end_offset
+
+    async def settled(self, timeout_ms: int) -> None:
+        """Returns when everything that was appended until now is committed; raises KafkaError if it cannot be."""
+        (code,) = await committed([PendingAppend(self.replica, self.epoch, self._end_offset)], timeout_ms)
+        if code != ErrorCode.NONE:
+            raise KafkaError(coordinator_error(code))
+
+    def stop(self) -> None:
+        """The shard is coordinated elsewhere from now on."""
+        self.is_stopped = True
+
+
+class CommitWaiter:
+    """Calls `done` when the high watermark has passed an offset, or `give_up` after a while."""
+
+    __slots__ = ("_done", "_end_offset", "_replica", "_timer")
+
+    def __init__(
+        self,
+        replica: Replica,
+        end_offset: int,
+        timeout_s: float,
+        done: Callable[[], None],
+        give_up: Callable[[], None],
+    ) -> None:
+        self._replica = replica
+        self._end_offset = end_offset
+        self._done = done
+
+        def expire() -> None:
+            self.cancel()
+            give_up()
+
+        self._timer = asyncio.get_running_loop().call_later(timeout_s, expire)
+        replica.wake_on_advance(self, self._check)
+
+    def _check(self) -> None:
+        if self._replica.high_watermark >= self._end_offset:
+            self.cancel()
+            self._done()
+
+    def cancel(self) -> None:
+        self._replica.forget_waker(self)
+        self._timer.cancel()

@@ -1,0 +1,56 @@
+"""What a node does for the metadata every so often: snapshots of it and, on the active controller, elections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from strandline.base.errors import KafkaError
+from strandline.base.planned import Planned
+from strandline.broker.metadata.controller_runtime import ControllerRuntime
+from strandline.broker.metadata.raft_node import RaftNode
+from strandline.broker.node_context import NodeContext
+from strandline.controller.controller import Controller
+from strandline.controller.image_records import records_of
+
+
+class ControllerJobs:
+    def __init__(self, node: NodeContext, quorum: RaftNode, runtime: ControllerRuntime | None) -> None:
+        self._node = node
+        self._quorum = quorum
+        self._runtime = runtime
+        self._snapshot_at = node.clock.monotonic()
+
+    async def return_leaders(self) -> None:
+        """Leadership goes back to preferred replicas (auto.leader.rebalance.enable)."""
+        config = self._node.config
+        if config.flag("auto.leader.rebalance.enable"):
+            percentage = config.int("leader.imbalance.per.broker.percentage")
+            moved = await self._elect(lambda machine: machine.plan_preferred_leaders(percentage))
+            if moved:
+                self._node.events.info("preferred leaders elected", partitions=moved)
+
+    async def elect_uncleanly(self) -> None:
+        """Where nobody in sync is left and the topic has come to allow any leader (unclean.leader.election.enable)."""
+        elected = await self._elect(Controller.plan_unclean_leaders)
+        if elected:
+            self._node.events.warn("leaders elected that may lack records", partitions=elected)
+
+    async def _elect(self, plan: Callable[[Controller], Planned[int]]) -> int:
+        """How many partitions got another leader; none where another node decides."""
+        runtime = self._runtime
+        if runtime is None or not runtime.is_active:
+            return 0
+        try:
+            return await runtime.commit(lambda: plan(runtime.machine))
+        except KafkaError:
+            return 0
+
+    async def snapshot_metadata(self) -> None:
+        """When the metadata log has grown enough since the last snapshot, or something is new and that one is old."""
+        quorum, config = self._quorum, self._node.config
+        size, now = quorum.store.bytes_since_snapshot, self._node.clock.monotonic()
+        interval_s = config.int("metadata.log.max.snapshot.interval.ms") / 1000
+        is_old = interval_s > 0 and now - self._snapshot_at >= interval_s
+        if size >= config.int("metadata.log.max.record.bytes.between.snapshots") or (size and is_old):
+            self._snapshot_at = now
+            await quorum.make_snapshot(records_of(self._node.image), quorum.applied_offset)

@@ -1,0 +1,74 @@
+"""Syncs logs, and checkpoints what must not be older than the log itself.
+
+A log has one sync at a time, and callers that come meanwhile share the next. The operating system tells of a failure
+once: a second sync beside the one that is told would succeed, and vouch for what is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.disks.checkpoints import CheckpointWriter
+from strandline.broker.disks.disk_retry import RETRY_S
+from strandline.broker.node_context import NodeContext
+from strandline.broker.replication.replica import Replica
+from strandline.broker.replication.replicas import Replicas
+
+
+class LogFlusher:
+    def __init__(self, node: NodeContext, replicas: Replicas, checkpoints: CheckpointWriter) -> None:
+        self._node = node
+        self._replicas = replicas
+        self._checkpoints = checkpoints
+
+    async def flush(self, replica: Replica) -> None:
+        """Syncs what the log has now. If that fails the directory goes offline: a sync is never tried again."""
+        if replica.flushing is not None:
+            await asyncio.shield(replica.flushing)  # it began before what is to be synced now was written
+            replica.check_online()
+        if replica.flushing is None:
+            replica.flushing = asyncio.get_running_loop().create_task(self._sync(replica))
+        failure = await asyncio.shield(replica.flushing)
+        if failure is not None:
+            raise KafkaError(failure.code, failure.message)
+
+    async def _sync(self, replica: Replica) -> KafkaError | None:
+        log, cuts = replica.log, replica.log.cuts
+        work = log.flush_work()
+        replica.last_flush_ms = self._node.clock.wall_ms()
+        try:
+            await self._replicas.sync(replica.directory, work.run, self._node.disk)
+        except OSError as error:
+            if self._replicas.get(*replica.partition) is not replica:
+                # Its directory was renamed under the sync; the disk is sound.
+                deleted = f"{replica.partition} has been deleted."
+                return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, deleted)
+            return self._replicas.sync_failed(replica.directory, error)
+        finally:
+            replica.flushing = None
+        if log.cuts == cuts:  # otherwise what is there now may be younger than the sync
+            log.flushed(work.end_offset)
+        return None
+
+    async def save_cut(self, replica: Replica) -> None:
+        """Checkpoints where a log that was cut is synced, begins and is compacted. Before that nothing may be fetched
+        after the cut: it would be taken for what was there before, and synced, deleted or free of older values."""
+        directory = replica.directory
+        while replica.has_unsaved_cut and directory.offline_because is None:
+            try:
+                await self._checkpoints.write(directory.render_recovery_points)
+                await self._checkpoints.write(directory.render_log_starts)
+                await self._checkpoints.write(directory.render_cleaned_offsets)
+                replica.has_unsaved_cut = False
+            except OSError as error:
+                self._replicas.disk_error(directory, error)
+                await asyncio.sleep(RETRY_S)
+
+    async def checkpoint_log_start(self, replica: Replica) -> None:
+        """Checkpoints the start of a log; raises KafkaError if the disk refuses."""
+        replica.directory.log_starts[replica.partition] = replica.log.log_start_offset
+        try:
+            await self._checkpoints.write(replica.directory.render_log_starts)
+        except OSError as error:
+            raise self._replicas.disk_error(replica.directory, error) from error

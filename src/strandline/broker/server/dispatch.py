@@ -1,0 +1,128 @@
+"""From a request to its handler: by API key, version and listener.
+
+A handler's module is imported on its first request, so that a start does not pay for what nobody asks for. A module
+has either `handle(services, context, request) -> response`, which takes and returns version-free messages, or
+`handle_raw(services, context)`, which deals with the bytes itself: on the hot path it walks them, and a response that
+may be large it encodes in a worker.
+
+A handler returns its response; or a coroutine, which holds up the connection's next request until it is done; or a
+`PendingResponse`, which does not. Where a whole request can fail while it waits, `refuse(request, error) -> response`
+says so in the words of its API. A load that `first_load(services, request)` returns is awaited before the request is
+handled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from importlib import import_module
+from types import CoroutineType
+from typing import Any
+
+from strandline.base.errors import KafkaError
+from strandline.broker.server.api_row import ApiRow
+from strandline.broker.server.pending_response import Finished, Handled, PendingResponse
+from strandline.broker.server.request_context import Body, RequestContext
+from strandline.wire.codec import DecodeError, decode, encode
+from strandline.wire.schema import Message, Request
+
+Handler = Callable[[Any, RequestContext], Handled]
+Refuse = Callable[[Any, KafkaError], Message]
+FirstLoad = Callable[[Any, Any], asyncio.Task[None] | None]
+
+
+class Dispatch:
+    """Finds handlers in `package` by the rows of `table`, and calls them with `services`."""
+
+    def __init__(
+        self,
+        table: Mapping[int, ApiRow],
+        package: str,
+        services: object,
+        unknown_version: Mapping[int, Handler],
+    ) -> None:
+        """`unknown_version` has handlers for APIs that respond to versions that they do not know."""
+        self._table = table
+        self._package = package
+        self._services = services
+        self._unknown_version = unknown_version
+        self.flexible = frozenset(
+            (row.key, version)
+            for row in table.values()
+            for version in range(row.flexible_from, row.version_max + 1)
+        )
+        self._loaded: dict[int, Handler] = {}
+        # By key, version and whether it came to a controller's listener: handlers that are known to serve it.
+        self._served: dict[tuple[int, int, bool], Handler] = {}
+
+    def handle(self, context: RequestContext) -> Handled:
+        place = (context.api_key, context.api_version, context.connection.is_controller_listener)
+        handler = self._served.get(place)
+        if handler is None:
+            handler = self._find(*place)
+        return handler(self._services, context)
+
+    def _find(self, api_key: int, api_version: int, is_controller_listener: bool) -> Handler:
+        row = self._table.get(api_key)
+        if row is None:
+            raise DecodeError(f"a request with the unknown API key {api_key}")
+        if not row.is_served_on(controller_listener=is_controller_listener):
+            raise DecodeError(f"{row.name} is not served on this listener")
+        if not row.version_min <= api_version <= row.version_max:
+            if api_key in self._unknown_version:
+                return self._unknown_version[api_key]
+            raise DecodeError(
+                f"{row.name} in version {api_version}; {row.version_min} to {row.version_max} are known"
+            )
+        if api_key not in self._loaded:
+            module = import_module(f"{self._package}.{row.module}")
+            self._loaded[api_key] = (
+                module.handle_raw if hasattr(module, "handle_raw") else _by_message(module)
+            )
+        handler = self._served[api_key, api_version, is_controller_listener] = self._loaded[api_key]
+        return handler
+
+
+def _by_message(module: Any) -> Handler:
+    """Wraps a handler of messages: decodes its request, encodes its response."""
+    request_class: type[Request] = module.REQUEST
+    handle: Callable[[Any, RequestContext, Any], Any] = module.handle
+    refuse: Refuse | None = getattr(module, "refuse", None)
+    first_load: FirstLoad | None = getattr(module, "first_load", None)
+
+    def handle_bytes(services: Any, context: RequestContext) -> Handled:
+        request = decode(request_class, context.api_version, context.body, context.position)
+        return handle_message(services, context, request)
+
+    def handle_message(services: Any, context: RequestContext, request: Request) -> Handled:
+        load = None if first_load is None else first_load(services, request)
+        if load is not None:
+            return after(load, lambda: handle_message(services, context, request))
+        response = handle(services, context, request)
+        if isinstance(response, Message):
+            return (encode(response, context.api_version),)
+        if isinstance(response, PendingResponse):
+            return response if response.body is None else response.body
+        assert isinstance(response, CoroutineType)
+        return _encoded(response, request, context.api_version, refuse)
+
+    return handle_bytes
+
+
+async def after(load: asyncio.Task[None], handle: Callable[[], Handled]) -> Finished:
+    """The result of a handler that is called once a load has ended; one that failed shows in the response."""
+    await asyncio.shield(load)
+    handled = handle()
+    return await handled if isinstance(handled, CoroutineType) else handled  # type: ignore[return-value]
+
+
+async def _encoded(
+    response: Coroutine[Any, Any, Message], request: Request, version: int, refuse: Refuse | None
+) -> Body:
+    try:
+        message = await response
+    except KafkaError as error:
+        if refuse is None:
+            raise
+        message = refuse(request, error)
+    return (encode(message, version),)
