@@ -204,6 +204,23 @@ def test_the_first_batch_of_a_producer_goes_alone_and_at_most_five_are_in_flight
     assert taken == sequences.IN_FLIGHT_MAX
 
 
+def test_nothing_new_is_sent_while_a_batch_in_doubt_is_in_flight_again() -> None:
+    accumulator, queue, _ = filled(3)
+    sequences.begin_epoch(queue, ProducerIdAndEpoch(7, 0))
+    queue.is_producer_known = True
+    first, second = accumulator.take(queue), accumulator.take(queue)
+    for batch in (first, second):
+        sequences.assign(queue, batch)
+    assert sequences.may_send(queue)
+    first.is_in_doubt = True  # its response was lost
+    accumulator.reenqueue(first, 0.0)
+    sequences.acknowledged(queue, second)
+    accumulator.resolve(second, Acknowledged(1, -1))
+    assert sequences.may_send(queue)
+    assert accumulator.take(queue) is first
+    assert not sequences.may_send(queue), "the broker would forget it after five more"
+
+
 def test_sequences_wrap_and_epochs_end() -> None:
     accumulator, queue, _ = filled(2)
     queue.next_sequence = 0x7FFFFFFF

@@ -4,7 +4,8 @@ A broker takes a producer's batches of a partition only in sequence, and recogni
 
 1. A batch gets its sequence when it is first sent and keeps it when it is sent again, so that the broker recognises
    it.
-2. While a batch is being sent again, only the lowest sequence may be sent: the broker would refuse the others.
+2. While a batch is being sent again, only the lowest sequence may be sent: the broker would refuse the others. While
+   one in doubt is in flight nothing new is sent: the broker recognises it only among the last five that it wrote.
 3. Before the first acknowledgement one batch is sent at a time: a broker that does not know the producer takes any
    sequence that comes first, so the next rule would not hold.
 4. A batch that the broker refused, and of which no earlier attempt is in doubt, was certainly not written, nor was
@@ -54,7 +55,7 @@ def may_send(queue: PartitionQueue) -> bool:
     if queue.waiting[0].has_sequence or queue.has_unresolved_sequence or not queue.is_producer_known:
         # A repetition, one that may become one, or the first batch: alone.
         return not queue.in_flight
-    return True
+    return not any(batch.is_in_doubt for batch in queue.in_flight)
 
 
 def needs_new_epoch(queue: PartitionQueue) -> bool:
