@@ -40,7 +40,7 @@ _AGAIN_S: Final = 0.1
 _EPOCH_MAX: Final = 0x7FFFFFFF
 
 
-class Move:
+class LogDirMove:
     """One replica on its way to another directory."""
 
     def __init__(self, partition: TopicPartition, target: LogDirectory) -> None:
@@ -69,7 +69,7 @@ class LogDirMover:
         self._files = files
         self._checkpoints = checkpoints
         self._being_cleaned = being_cleaned
-        self.moves: dict[TopicPartition, Move] = {}
+        self.moves: dict[TopicPartition, LogDirMove] = {}
         # Set by the fetcher: how to stop and to begin fetching a replica.
         self.unfollow: Callable[[TopicPartition], None] = lambda partition: None
         self.follow: Callable[[Replica], None] = lambda replica: None
@@ -94,16 +94,16 @@ class LogDirMover:
         if move is not None:
             self._cancel(move)
         if present is not target:
-            move = self.moves[partition] = Move(partition, target)
+            move = self.moves[partition] = LogDirMove(partition, target)
             move.task = self._node.tasks.start(self._run(move))
         return ErrorCode.NONE
 
-    def _cancel(self, move: Move) -> None:
+    def _cancel(self, move: LogDirMove) -> None:
         """Ends a move; one that is switching already goes on to its end first."""
         if self.moves.get(move.partition) is move:
             del self.moves[move.partition]
 
-    async def _run(self, move: Move) -> None:
+    async def _run(self, move: LogDirMove) -> None:
         try:
             await self._move(move)
         except (_Superseded, KafkaError) as error:
@@ -115,14 +115,14 @@ class LogDirMover:
         finally:
             self._cancel(move)
 
-    def _failed(self, move: Move, error: OSError | CorruptBatch) -> None:
+    def _failed(self, move: LogDirMove, error: OSError | CorruptBatch) -> None:
         if isinstance(error, OSError):
             self._replicas.disk_error(move.target, error)
         self._node.events.warn("replica not moved", partition=move.partition, error=error)
 
     # Copying
 
-    async def _move(self, move: Move) -> None:
+    async def _move(self, move: LogDirMove) -> None:
         replica = await self._replicas.open(*move.partition)
         move.copy = copy = self._new_copy(move, replica)
         try:
@@ -140,7 +140,7 @@ class LogDirMover:
             self._discard(copy)
             raise
 
-    def _new_copy(self, move: Move, replica: Replica) -> Replica:
+    def _new_copy(self, move: LogDirMove, replica: Replica) -> Replica:
         unique = self._node.random.uuid().hex()
         path = move.target.create_future(move.partition, replica.topic_id, unique)
         opening = Opening(
@@ -172,7 +172,7 @@ class LogDirMover:
                 return
         self._replicas.doomed_directories.append((self._node.clock.wall_ms(), path))
 
-    def _check(self, move: Move, replica: Replica) -> None:
+    def _check(self, move: LogDirMove, replica: Replica) -> None:
         """Raises _Superseded unless the move is still wanted and possible."""
         is_there = self._replicas.get(*move.partition) is replica
         if not is_there or self.moves.get(move.partition) is not move or move.target.offline_because:
@@ -206,7 +206,7 @@ class LogDirMover:
 
     # Switching
 
-    async def _switch(self, move: Move, replica: Replica, copy: Replica) -> None:
+    async def _switch(self, move: LogDirMove, replica: Replica, copy: Replica) -> None:
         """Nothing is appended to the replica meanwhile: the two logs end alike, and stay so."""
         replica.is_switching = True
         self.unfollow(move.partition)
@@ -237,7 +237,7 @@ class LogDirMover:
         await self._node.workers.run(work.run, self._node.disk)
         copy.log.flushed(work.end_offset)
 
-    async def _take_place(self, move: Move, replica: Replica, copy: Replica, path: str) -> None:
+    async def _take_place(self, move: LogDirMove, replica: Replica, copy: Replica, path: str) -> None:
         disk, partition = self._node.disk, move.partition
         target, source = move.target, replica.directory
         self._files.forget_in(copy.log.directory)
