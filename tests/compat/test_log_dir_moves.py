@@ -53,4 +53,6 @@ def test_a_replica_is_moved_and_its_records_are_there(
     for number in range(2000, 2100):
         producer.produce("t", f"{number}".encode(), partition=0)
     assert producer.flush(30) == 0
-    assert [record.sample.value for record in client.read("t", count=2100)] == [str(n).encode() for n in range(2100)]
+    assert [record.sample.value for record in client.read("t", count=2100)] == [
+        str(n).encode() for n in range(2100)
+    ]
