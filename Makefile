@@ -75,6 +75,7 @@ bench: $(VENV)/.dev
 docs: $(VENV)/.dev
 	@$(BIN)/python -m strandline.cli.main docs --write docs/reference
 	@$(BIN)/python -m tests.tidy.blocking_calls
+	@$(BIN)/python -m tests.tidy.api_index
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from strandline.partition.producers import BATCHES_REMEMBERED
 from tests.compat.clients.confluent_kafka_client import ConfluentKafkaClient
 from tests.compat.clients.interface import CALL_TIMEOUT_S
 from tests.compat.records import CODECS, EVERY_SHAPE, Sample, numbered
@@ -135,7 +136,11 @@ def test_producer_snapshot_at_a_roll_holds_the_last_sequence_before_it(
     assert [int(snapshot.stem) for snapshot in snapshots] == rolls
     for snapshot in snapshots:
         offset = int(snapshot.stem)
-        (entry,) = [fields(line) for line in dump(kafka_tools, [snapshot]).lines if "producerId" in line]
+        entries = [fields(line) for line in dump(kafka_tools, [snapshot]).lines if "producerId" in line]
+        assert 1 <= len(entries) <= BATCHES_REMEMBERED
+        ends = [int(each["lastOffset"]) for each in entries]
+        assert ends == sorted(ends), "a reader that keeps the last entry of a producer keeps its newest batch"
+        entry = entries[-1]
         assert int(entry["lastSequence"]) == int(entry["lastOffset"]) == offset - 1
         assert entry["producerEpoch"] == "0"
         assert entry["coordinatorEpoch"] == "-1"

@@ -8,7 +8,7 @@ import pytest
 
 from strandline.broker.api.table import TABLE
 from strandline.cli.docs import pages
-from tests.tidy import blocking_calls
+from tests.tidy import api_index, blocking_calls
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 HANDLERS = Path(__file__).parents[2] / "src" / "strandline" / "broker" / "api"
@@ -27,3 +27,7 @@ def test_every_handler_has_one_row_and_one_file() -> None:
 
 def test_types_of_the_blocking_clients_are_those_of_the_asyncio_ones() -> None:
     assert blocking_calls.FILE.read_text() == blocking_calls.text(), "run `make docs`"
+
+
+def test_the_index_of_apis_is_what_the_wire_classes_say() -> None:
+    assert api_index.PATH.read_text() == api_index.render(), "run make docs"

@@ -63,7 +63,7 @@ class Answer(Protocol):
 class Channel:
     def __init__(self, client_id: str, *, answer_bytes_max: int = ANSWER_BYTES_MAX) -> None:
         self._client_id = client_id.encode()
-        self._frames = FrameReader(answer_bytes_max)
+        self._frames = FrameReader(answer_bytes_max, trusts_sizes=True)
         self._connection: Connection | None = None
         self._waiting: deque[tuple[int, type[Request], int, Answer | None]] = deque()
         self._correlation_id = 0
@@ -103,7 +103,7 @@ class Channel:
                 if frame is not None:
                     self._answered(frame)
                 elif self._frames.wanted:
-                    self._frames.begin_large()
+                    self._frames.grow()
                 else:
                     return
         except (BadFrame, DecodeError) as error:

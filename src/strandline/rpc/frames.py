@@ -1,9 +1,10 @@
 """Cuts a stream of bytes into frames: a length of four bytes, then as many bytes.
 
 Small frames are received many at a time into one buffer and copied out: a small one at first, since most connections
-never have more than a few of them on the way. A frame that does not fit is received straight
-into a buffer of its own, which the owner allows with `begin_large` when it has the memory: until then `wanted` says how
-much that would take. A length that is negative or above the limit raises before anything is allocated.
+never have more than a few of them on the way. A frame that does not fit is received into a buffer of its own, which
+grows with what has arrived: eight bytes that announce a hundred megabytes take none of them. The owner allows each
+growth with `grow` when it has the memory; until then `wanted` says how many more bytes that would take. A length that
+is negative or above the limit raises before anything is allocated.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ from typing import Final
 
 SMALL_BYTES: Final = 64 * 1024
 _FIRST_BYTES: Final = 4 * 1024
+# How much larger a large buffer gets when it is full: the copies of all growths together are a third of the frame.
+_GROWTH: Final = 4
+# A connection that has brought a large frame before is given as much for the next one at once, up to this.
+_TRUSTED_BYTES_MAX: Final = 1024 * 1024
 _LENGTH: Final = Struct(">i")
 _LENGTH_BYTES: Final = _LENGTH.size
 
@@ -25,16 +30,20 @@ class FrameReader:
     __slots__ = (
         "_large",
         "_large_fill",
+        "_large_size",
         "_small",
         "_small_start",
         "_small_view",
+        "_trusted",
         "size_max",
         "small_end",
         "wanted",
     )
 
-    def __init__(self, size_max: int) -> None:
+    def __init__(self, size_max: int, *, trusts_sizes: bool = False) -> None:
+        """`trusts_sizes` has a large frame received into a buffer of its size at once: for a peer that one chose."""
         self.size_max = size_max
+        self._trusted = size_max if trusts_sizes else SMALL_BYTES
         self.wanted = 0
         self._small = bytearray(_FIRST_BYTES)
         self._small_view = memoryview(self._small)
@@ -42,9 +51,10 @@ class FrameReader:
         self.small_end = 0  # of what has been received and not been taken; 0 where there is nothing
         self._large: memoryview | None = None
         self._large_fill = 0
+        self._large_size = 0  # of the frame that it is for
 
     def buffer(self, size_hint: int = -1) -> memoryview:
-        """Where the next received bytes go, for whoever has them: see `ports.network.Peer`."""
+        """The room for the next received bytes: see `ports.network.Peer`."""
         if self._large is not None and self._large_fill < len(self._large):
             return self._large[self._large_fill :]
         if self.small_end == len(self._small):
@@ -75,7 +85,11 @@ class FrameReader:
         if large is not None:
             if self._large_fill < len(large):
                 return None
+            if len(large) < self._large_size:
+                self.wanted = min(self._large_size, len(large) * _GROWTH) - len(large)
+                return None
             self._large = None
+            self._trusted = max(self._trusted, min(len(large), _TRUSTED_BYTES_MAX))
             return large
         start, end = self._small_start, self.small_end
         if end - start < _LENGTH_BYTES:
@@ -91,22 +105,42 @@ class FrameReader:
             if self._small_start == end:
                 self._small_start = self.small_end = 0
             return frame
-        if size + _LENGTH_BYTES > SMALL_BYTES:
-            self.wanted = size
+        if size + _LENGTH_BYTES > SMALL_BYTES and end == len(small):
+            self.wanted = min(size, self._trusted)
+            self._large_size = size
         return None
 
-    def begin_large(self) -> None:
-        """Receives the frame that was wanted; call it once `next_frame` has set `wanted`."""
+    @property
+    def has_begun(self) -> bool:
+        """True if a part of a frame is here."""
+        return self._large is not None or self.small_end > 0
+
+    @property
+    def announced(self) -> int:
+        """The size of the frame that has begun, as far as it is known; the limit for a small one where it is not."""
+        if self._large is not None or self.wanted:
+            return self._large_size
+        return SMALL_BYTES
+
+    def grow(self) -> None:
+        """Takes the memory that is wanted; call it once `next_frame` has set `wanted`."""
         assert self.wanted
-        body, end = self._small_start + _LENGTH_BYTES, self.small_end
-        self._large = memoryview(bytearray(self.wanted))
+        if self._large is None:
+            body, end = self._small_start + _LENGTH_BYTES, self.small_end
+            arrived = self._small_view[body:end]
+            self._small_start = self.small_end = 0
+            capacity = self.wanted
+        else:
+            arrived = self._large
+            capacity = len(self._large) + self.wanted
+        grown = memoryview(bytearray(capacity))
+        grown[: len(arrived)] = arrived
+        self._large_fill = len(arrived)
+        self._large = grown
         self.wanted = 0
-        self._large_fill = end - body
-        self._large[: end - body] = self._small_view[body:end]
-        self._small_start = self.small_end = 0
 
     def _make_room(self) -> None:
-        """Behind an incomplete small frame."""
+        """Makes room after an incomplete small frame."""
         start, end = self._small_start, self.small_end
         if len(self._small) < SMALL_BYTES:
             grown = bytearray(SMALL_BYTES)

@@ -49,7 +49,7 @@ class WireClient:
 
     def __init__(self, client_id: str = "sim") -> None:
         self._client_id = client_id
-        self._frames = FrameReader(ANSWER_BYTES_MAX)
+        self._frames = FrameReader(ANSWER_BYTES_MAX, trusts_sizes=True)
         self._connection: Connection | None = None
         self._sent: deque[_Sent] = deque()
         self._correlation_id = 0
@@ -134,7 +134,7 @@ class WireClient:
             if frame is not None:
                 self._answered(frame)
             elif self._frames.wanted:
-                self._frames.begin_large()
+                self._frames.grow()
             else:
                 return
 

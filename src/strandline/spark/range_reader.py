@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicError
-from strandline.client.sync.consumer import Consumer, TableResult
+from strandline.client.sync.consumer import Consumer, PendingTable
 from strandline.spark.cluster import PATIENCE, Admin, admin_settings, consumer_settings
 from strandline.spark.columns import spark_batch
 from strandline.spark.offsets import OffsetRange
@@ -69,7 +69,7 @@ class _RangeReader:
         consumer.assign([self._where])
         consumer.fetch_until(self._where, wanted.end)
         consumer.seek(self._where, wanted.start)
-        following: TableResult | None = None
+        following: PendingTable | None = None
         try:
             while self._position < wanted.end:
                 try:
@@ -91,7 +91,7 @@ class _RangeReader:
             if following is not None:
                 following.abandon()
 
-    def _begin(self) -> TableResult:
+    def _begin(self) -> PendingTable:
         return self._consumer.begin_poll_table(_POLL_SECONDS, **self._limits(), with_timestamp_type=True)
 
     def _took(self, table: pa.RecordBatch, position: int) -> None:

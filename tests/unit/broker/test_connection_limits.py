@@ -98,48 +98,90 @@ async def test_the_quorum_is_served_however_many_clients_there_are(world: World)
     assert await is_served(Client(world, accept(), "127.0.0.1:1"))
 
 
-def large_requests(world: World, count: int) -> list[Client]:
-    """Connections that have announced a request of a megabyte each, of which the first may send it."""
-    clients = [world.connect() for _ in range(count)]
-    for client in clients:
-        client.give(MEGABYTE.to_bytes(4, "big"))
-    return clients
+KILOBYTES_64 = 64 * 1024
+TIMEOUT_MS = 60_000
 
 
-@in_world(queued_max_request_bytes=str(MEGABYTE), socket_request_max_bytes=str(MEGABYTE))
+def begin_large(world: World, arrived: int = KILOBYTES_64, size: int = MEGABYTE) -> Client:
+    """A connection on which a part of a large request has come."""
+    client = world.connect()
+    client.give(size.to_bytes(4, "big") + bytes(arrived - 4))
+    return client
+
+
+@in_world()
+async def test_requests_that_are_only_announced_take_no_memory(world: World) -> None:
+    clients = [begin_large(world, 8, 100 * MEGABYTE) for _ in range(1000)]
+    assert world.broker.request_memory.used == 0
+    assert not any(client.is_paused for client in clients)
+    assert await is_served(world.connect())
+
+
+@in_world(strandline_incomplete_requests_max_bytes=str(MEGABYTE))
+async def test_incomplete_requests_hold_no_more_than_the_limit_and_the_youngest_wait(world: World) -> None:
+    clients = [begin_large(world) for _ in range(20)]
+    assert world.broker.request_memory.used <= MEGABYTE
+    waiting = [client.is_paused for client in clients]
+    assert waiting == sorted(waiting), "the oldest are received"
+    assert any(waiting)
+    assert await is_served(world.connect()), "small requests need none of it"
+
+
+@in_world(strandline_incomplete_requests_max_bytes=str(MEGABYTE))
+async def test_the_oldest_request_is_received_whatever_the_others_hold(world: World) -> None:
+    first, *others = [begin_large(world) for _ in range(20)]
+    rest = MEGABYTE + 4 - KILOBYTES_64
+    first.give(bytes(rest))
+    assert not first.is_paused
+    assert first.is_closed, "it was received, and is no request"
+    assert world.broker.request_memory.used <= 2 * MEGABYTE, "the limit, and the next oldest"
+    assert others
+
+
+@in_world(strandline_incomplete_requests_max_bytes=str(MEGABYTE))
 async def test_a_thousand_clients_that_leave_while_they_wait_for_memory_keep_nobody_waiting(
     world: World,
 ) -> None:
-    first, *leaving, last = large_requests(world, 1002)
-    assert not first.is_paused
+    clients = [begin_large(world) for _ in range(1002)]
+    last = clients.pop()
     assert last.is_paused
-    for client in leaving:
+    for client in clients:
         client.disconnect()
     await asyncio.sleep(0)
-    first.disconnect()
-    await asyncio.sleep(0)
     assert not last.is_paused
-    assert world.broker.request_memory.used == MEGABYTE
     last.disconnect()
     await asyncio.sleep(0)
     assert world.broker.request_memory.used == 0
 
 
-@in_world(queued_max_request_bytes=str(2 * MEGABYTE), socket_request_max_bytes=str(2 * MEGABYTE))
-async def test_one_that_leaves_the_queue_makes_way_for_a_smaller_one_behind_it(world: World) -> None:
-    (first,) = large_requests(world, 1)
-    large, small = world.connect(), world.connect()
-    large.give((2 * MEGABYTE).to_bytes(4, "big"))
-    small.give(MEGABYTE.to_bytes(4, "big"))
-    assert (first.is_paused, large.is_paused, small.is_paused) == (False, True, True)
-    large.disconnect()
-    await asyncio.sleep(0)
-    assert not small.is_paused
+@in_world(queued_max_request_bytes=str(KILOBYTES_64), socket_request_max_bytes=str(KILOBYTES_64))
+async def test_a_limit_on_queued_requests_is_the_limit_on_incomplete_ones(world: World) -> None:
+    first, second = begin_large(world, size=KILOBYTES_64), begin_large(world, size=KILOBYTES_64)
+    assert (first.is_paused, second.is_paused) == (False, True)
 
 
-@in_world(queued_max_request_bytes="0")
-async def test_zero_bytes_of_requests_is_no_limit(world: World) -> None:
-    assert not any(client.is_paused for client in large_requests(world, 3))
+@in_world()
+async def test_a_request_that_does_not_arrive_in_time_closes_its_connection(world: World) -> None:
+    announced, small, idle = begin_large(world, 8), world.connect(), world.connect()
+    small.give(b"\x00\x00\x00\x10ab")
+    world.clock.ms += TIMEOUT_MS
+    world.broker.request_memory.end_overdue(world.clock.monotonic())
+    assert not announced.is_closed
+    assert not small.is_closed
+    world.clock.ms += 2000
+    world.broker.request_memory.end_overdue(world.clock.monotonic())
+    assert small.was_aborted
+    assert announced.was_aborted
+    assert not idle.is_closed
+    assert len(world.said("did not come in time")) == 2
+
+
+@in_world()
+async def test_a_large_request_has_more_time_than_a_small_one(world: World) -> None:
+    client = begin_large(world, KILOBYTES_64, 10 * MEGABYTE)
+    world.clock.ms += TIMEOUT_MS + 100_000
+    world.broker.request_memory.end_overdue(world.clock.monotonic())
+    assert not client.was_aborted
 
 
 @in_world(connections_max_idle_ms="5000")
@@ -151,7 +193,7 @@ async def test_idle_connections_are_closed_and_busy_ones_stay(world: World) -> N
     world.clock.ms += 4000
     await active.call(ApiVersionsRequest(), 0)
     world.clock.ms += 2000
-    await world.broker.close_idle()
+    await world.broker.connections.close_idle()
     assert (idle.is_closed, waiting.is_closed, active.is_closed) == (True, False, False)
 
 
@@ -164,7 +206,7 @@ async def test_a_client_that_never_reads_its_answer_is_idle_too(world: World) ->
     client.ask(fetch((0, 0)), FETCH)
     assert client.unsent_bytes > 100_000
     world.clock.ms += 6000
-    await world.broker.close_idle()
+    await world.broker.connections.close_idle()
     assert client.was_aborted
 
 
@@ -172,7 +214,7 @@ async def test_a_client_that_never_reads_its_answer_is_idle_too(world: World) ->
 async def test_without_a_limit_nobody_is_idle(world: World) -> None:
     client = world.connect()
     world.clock.ms += 10**12
-    await world.broker.close_idle()
+    await world.broker.connections.close_idle()
     assert not client.is_closed
 
 

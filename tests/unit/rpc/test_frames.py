@@ -45,23 +45,75 @@ def test_a_length_that_cannot_be_is_refused(size: int) -> None:
     assert reader.wanted == 0
 
 
+def receive(reader: FrameReader, data: bytes) -> memoryview | None:
+    """Gives it everything, growing whenever it wants to; the frame, if it is complete."""
+    while data:
+        size = min(len(reader.buffer()), len(data))
+        give(reader, data[:size])
+        data = data[size:]
+        while (found := reader.next_frame()) is None and reader.wanted:
+            reader.grow()
+        if found is not None:
+            assert not data
+            return found
+    return None
+
+
 def test_a_frame_of_exactly_the_limit_is_taken() -> None:
+    body = bytes(LIMIT)
+    assert receive(FrameReader(LIMIT), frame(body)) == body
+
+
+def test_an_announced_size_takes_no_memory_until_bytes_arrive() -> None:
     reader = FrameReader(LIMIT)
-    give(reader, struct.pack(">i", LIMIT))
+    give(reader, struct.pack(">i", LIMIT) + bytes(4))
+    assert reader.next_frame() is None
+    assert reader.wanted == 0
+    assert reader.has_begun
+
+
+def test_a_large_frame_takes_a_few_times_as_much_memory_as_has_arrived() -> None:
+    body = bytes(range(256)) * 4000
+    reader = FrameReader(len(body))
+    arrived, taken, data = 0, 4096, frame(body)
+    while arrived < len(data):
+        size = min(len(reader.buffer()), 1000, len(data) - arrived)
+        give(reader, data[arrived : arrived + size])
+        arrived += size
+        found = reader.next_frame()
+        if reader.wanted:
+            taken += reader.wanted
+            reader.grow()
+        assert taken <= 5 * max(arrived, SMALL_BYTES)
+    assert found == body
+
+
+def test_a_connection_that_brought_a_large_frame_gets_as_much_for_the_next_at_once() -> None:
+    body = bytes(10 * SMALL_BYTES)
+    reader = FrameReader(LIMIT)
+    assert receive(reader, frame(body)) == body
+    give(reader, frame(body)[: len(reader.buffer())])
+    assert reader.next_frame() is None
+    assert reader.wanted == len(body)
+
+
+def test_the_size_that_a_chosen_peer_announces_is_believed() -> None:
+    reader = FrameReader(LIMIT, trusts_sizes=True)
+    give(reader, frame(bytes(LIMIT))[: len(reader.buffer())])
     assert reader.next_frame() is None
     assert reader.wanted == LIMIT
 
 
 def test_a_large_frame_takes_nothing_until_it_is_allowed() -> None:
     body = bytes(range(256)) * 400
-    reader = FrameReader(LIMIT)
-    give(reader, frame(body)[:100])
+    reader = FrameReader(LIMIT, trusts_sizes=True)
+    give(reader, frame(body)[:4096])
     assert reader.next_frame() is None
     assert reader.wanted == len(body)
-    reader.begin_large()
+    reader.grow()
     assert reader.wanted == 0
-    assert len(reader.buffer()) == len(body) - 96
-    give(reader, body[96:])
+    assert len(reader.buffer()) == len(body) - 4092
+    give(reader, body[4092:])
     assert reader.next_frame() == body
     give(reader, frame(b"next"))
     assert reader.next_frame() == b"next"
@@ -70,9 +122,7 @@ def test_a_large_frame_takes_nothing_until_it_is_allowed() -> None:
 def test_room_for_a_large_frame_is_exactly_its_own_so_the_next_frame_stays_outside() -> None:
     reader = FrameReader(LIMIT)
     body = bytes(SMALL_BYTES)
-    give(reader, frame(body)[:SMALL_BYTES])
-    assert reader.next_frame() is None
-    reader.begin_large()
+    assert receive(reader, frame(body)[:SMALL_BYTES]) is None
     assert len(reader.buffer()) == 4
     give(reader, bytes(4))
     assert reader.next_frame() == body
@@ -85,7 +135,7 @@ def test_a_frame_of_the_buffer_s_size_is_small_and_one_more_byte_is_large() -> N
     assert reader.wanted == 0
     give(reader, b"\x00")
     assert len(reader.next_frame() or b"") == SMALL_BYTES - 4
-    give(reader, struct.pack(">i", SMALL_BYTES - 3))
+    give(reader, frame(bytes(SMALL_BYTES - 3))[:SMALL_BYTES])
     assert reader.next_frame() is None
     assert reader.wanted == SMALL_BYTES - 3
 
@@ -119,7 +169,7 @@ def test_a_connection_without_traffic_holds_little_memory_and_one_with_much_gets
 
 def test_it_says_when_it_has_no_more_room_and_when_there_is_no_frame_to_look_for() -> None:
     body = bytes(2 * SMALL_BYTES)
-    reader = FrameReader(LIMIT)
+    reader = FrameReader(LIMIT, trusts_sizes=True)
 
     def is_worth_a_look(data: bytes) -> bool:
         room = reader.buffer()
@@ -130,8 +180,8 @@ def test_it_says_when_it_has_no_more_room_and_when_there_is_no_frame_to_look_for
     assert not reader.is_full
     give(reader, frame(body)[100:SMALL_BYTES])
     assert reader.is_full
-    assert reader.next_frame() is None
-    reader.begin_large()
+    while reader.next_frame() is None and reader.wanted:
+        reader.grow()
     assert not reader.is_full
     assert not is_worth_a_look(frame(body)[SMALL_BYTES:-1]), "a large one is being received"
     assert not reader.is_full

@@ -8,7 +8,8 @@
    everything that it wants by now (`NodeClient.nudge`, `interrupt_long_poll`).
 3. Nothing is read that could not be handled: while such a coroutine runs, and above SEND_BYTES_HIGH unsent bytes or
    WAITING_MAX waiting requests, the socket is paused. A peer that does not read its responses stops itself.
-4. A large request is charged to the node's memory before it is received; where there is no room the socket waits.
+4. The memory of a large request grows with what arrives of it, and is charged to the node before it does; where there
+   is no room the socket waits. A request that has begun and is not complete in time closes its connection.
 5. Bytes that make no sense close this connection, with one line in the log, and touch nothing else.
 """
 
@@ -89,6 +90,7 @@ class ClientConnection:
         self._is_deferred = False  # what was received is handled at the end of this iteration of the loop
         self._is_held = False  # over the limit of connections: not served yet
         self._charged = 0
+        self._is_incomplete = False  # a part of a request is here
         self.last_active = 0.0
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions 3 and later say
         self.buffer = self._frames.buffer
@@ -143,7 +145,7 @@ class ClientConnection:
 
     def lost(self, error: Exception | None) -> None:
         self._connection = None
-        self._server.memory.forget(self)
+        self._server.memory.complete(self)
         self._release_charge()
         self._server.limits.ended(self)
         if self.on_lost is not None:
@@ -179,9 +181,13 @@ class ClientConnection:
 
     def memory_granted(self) -> None:
         """Room has become free for the large request that this connection waits to receive."""
-        self._charged = self._frames.wanted
-        self._frames.begin_large()
+        self._charged += self._frames.wanted
+        self._frames.grow()
         self._resume()
+
+    def end_overdue(self) -> None:
+        """The rest of a request has not come in time."""
+        self._fail("the rest of a request did not come in time")
 
     # Requests
 
@@ -196,9 +202,12 @@ class ClientConnection:
             while not self._is_paused and self._connection is not None:
                 frame = frames.next_frame()
                 if frame is None:
-                    if frames.wanted:
-                        self._want_memory(frames.wanted)
+                    if frames.has_begun:
+                        self._receive_more()
                     return
+                if self._is_incomplete:
+                    self._is_incomplete = False
+                    self._server.memory.complete(self)
                 self._handle(frame)
                 if self._charged and not self._is_exclusive:
                     self._release_charge()
@@ -221,12 +230,18 @@ class ClientConnection:
             self._gathered = bytearray()
             self._connection.send(gathered)
 
-    def _want_memory(self, size: int) -> None:
-        if self._server.memory.charge(size, self):
-            self._charged = size
-            self._frames.begin_large()
-        else:
-            self._pause()
+    def _receive_more(self) -> None:
+        """A request is here in part: has memory granted for the rest of it, as far as it has arrived."""
+        memory, frames = self._server.memory, self._frames
+        if not self._is_incomplete or frames.wanted:
+            self._is_incomplete = True
+            memory.begin(self, frames.announced, self.last_active)
+        if frames.wanted:
+            if memory.charge(frames.wanted, self):
+                self._charged += frames.wanted
+                frames.grow()
+            else:
+                self._pause()
 
     def _release_charge(self) -> None:
         if self._charged:
@@ -252,7 +267,7 @@ class ClientConnection:
         self._waiting.append(context)
         if isinstance(handled, CoroutineType):
             self._is_exclusive = True
-            self._server.tasks.start(self._finish(context, handled))
+            self._server.tasks.start(self._finish(context, handled), handled)
         else:
             self._take(context, handled)  # type: ignore[arg-type]
 
@@ -393,8 +408,8 @@ class ClientConnection:
         """Goes on with requests that are here already, then reads more, unless there is still a reason to wait."""
         if self._connection is None or self._is_held or self._must_pause():
             return
-        if self._frames.wanted and not self._charged:
-            return
+        if self._frames.wanted:
+            return  # `memory_granted` comes
         was_paused, self._is_paused = self._is_paused, False
         self._pump()
         if was_paused and not self._is_paused and self._connection is not None:

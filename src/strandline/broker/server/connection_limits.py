@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
+
+from strandline.broker.node_context import NodeContext
+from strandline.broker.periodic_tasks import NEVER_MS
+
+_IDLE_CHECKS_PER_LIMIT: Final = 4
+# A request that arrives more slowly than this, beyond its timeout, is given up.
+RECEIVE_BYTES_PER_S_MIN: Final = 64 * 1024
 
 
-class MemoryUser(Protocol):
-    """A connection that receives large requests."""
+class ReceivingConnection(Protocol):
+    """A connection that has received a part of a request."""
 
     def memory_granted(self) -> None:
-        """Called when there is room for the request that waits."""
+        """Called when there is room for the part of a request that waits."""
+        ...
+
+    def end_overdue(self) -> None:
+        """Called when the rest of a request has not come in time."""
         ...
 
 
@@ -35,22 +45,40 @@ class LimitedConnection(Protocol):
 
 
 class RequestMemory:
-    """`queued.max.request.bytes`: large requests are received only while there is room for them.
+    """The bytes of requests that are being received, over all connections, and how long each of them takes.
 
-    One that is larger than the limit itself is let in when it is alone, as it could never be received otherwise. Zero
-    and less are no limit.
+    1. All of them together hold at most `limit` bytes (`queued.max.request.bytes`, or else
+       `strandline.incomplete.requests.max.bytes`). A connection that wants more waits unread, the youngest longest.
+    2. The oldest incomplete request is always granted what it wants: otherwise requests that have each begun could wait
+       for each other, and one that is larger than the limit could never be received.
+    3. A request that has begun must be complete in time: `strandline.request.receive.timeout.ms`, and on top of that
+       the time that its size takes at RECEIVE_BYTES_PER_S_MIN. Otherwise its connection is closed.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, timeout_s: float) -> None:
         self.limit = limit
+        self._timeout_s = timeout_s
         self.used = 0
-        self._queue: dict[MemoryUser, int] = {}  # in the order in which they came
+        # Deadlines of incomplete requests, those that began first at the beginning.
+        self._incomplete: dict[ReceivingConnection, float] = {}
+        self._waiting: dict[ReceivingConnection, int] = {}
         self._is_granting = False
 
-    def charge(self, size: int, connection: MemoryUser) -> bool:
+    def begin(self, connection: ReceivingConnection, size: int, now: float) -> None:
+        """A part of a request has come; once its size is known, the deadline follows from it."""
+        deadline = now + self._timeout_s + size / RECEIVE_BYTES_PER_S_MIN
+        self._incomplete[connection] = max(deadline, self._incomplete.get(connection, 0.0))
+
+    def complete(self, connection: ReceivingConnection) -> None:
+        """The request is there, or its connection is gone: those after it do not wait for it."""
+        self._waiting.pop(connection, None)
+        if self._incomplete.pop(connection, None) is not None and self._waiting:
+            self._grant()
+
+    def charge(self, size: int, connection: ReceivingConnection) -> bool:
         """True if there is room; otherwise `connection.memory_granted` is called when there is."""
-        if self._queue or not self._fits(size):
-            self._queue[connection] = size
+        if not self._fits(size, connection):
+            self._waiting[connection] = size
             return False
         self.used += size
         return True
@@ -58,31 +86,35 @@ class RequestMemory:
     def release(self, size: int) -> None:
         self.used -= size
         assert self.used >= 0
-        self._grant()
-
-    def forget(self, connection: MemoryUser) -> None:
-        """The connection has ended: if it waits for room, those after it do not wait for it."""
-        if self._queue.pop(connection, None) is not None:
+        if self._waiting:
             self._grant()
 
+    def end_overdue(self, now: float) -> None:
+        for connection in [each for each, deadline in self._incomplete.items() if deadline < now]:
+            connection.end_overdue()
+
     def _grant(self) -> None:
-        """One that is granted room may give it back at once, which comes here again: the outermost call goes on."""
+        """Grants room in the order in which requests began. One that is granted room may give it back at once, which
+        comes here again: the outermost call goes on."""
         if self._is_granting:
             return
         self._is_granting = True
         try:
-            while self._queue:
-                connection, size = next(iter(self._queue.items()))
-                if not self._fits(size):
-                    return
-                del self._queue[connection]
-                self.used += size
+            while (connection := self._next()) is not None:
+                self.used += self._waiting.pop(connection)
                 connection.memory_granted()
         finally:
             self._is_granting = False
 
-    def _fits(self, size: int) -> bool:
-        return self.limit <= 0 or self.used == 0 or self.used + size <= self.limit
+    def _next(self) -> ReceivingConnection | None:
+        for connection in self._incomplete:
+            size = self._waiting.get(connection)
+            if size is not None:
+                return connection if self._fits(size, connection) else None
+        return None
+
+    def _fits(self, size: int, connection: ReceivingConnection) -> bool:
+        return self.used + size <= self.limit or next(iter(self._incomplete)) is connection
 
 
 class ConnectionLimits:
@@ -95,15 +127,9 @@ class ConnectionLimits:
     Kafka's rule (`protectedListener`); where brokers and clients share a listener, they cannot be told apart.
     """
 
-    def __init__(
-        self,
-        count_max: Callable[[], int],
-        per_address_max: Callable[[str], int],
-        protected_listener: str | None,
-    ) -> None:
-        self._count_max = count_max
+    def __init__(self, node: NodeContext, protected_listener: str | None) -> None:
+        self._node = node
         self._protected_listener = protected_listener
-        self._per_address_max = per_address_max
         self._served: dict[LimitedConnection, None] = {}
         self._quorum: dict[LimitedConnection, None] = {}  # other nodes, at the controllers' listener
         self._held: dict[LimitedConnection, None] = {}
@@ -133,7 +159,15 @@ class ConnectionLimits:
         return connection.listener == self._protected_listener
 
     def _has_place(self) -> bool:
-        return len(self._served) < self._count_max()
+        return len(self._served) < self._node.int_config("max.connections")
+
+    def _per_address_max(self, address: str) -> int:
+        overrides = self._node.configs.broker_value("max.connections.per.ip.overrides")
+        for entry in str(overrides or "").split(","):
+            host, _, count = entry.strip().rpartition(":")
+            if host == address and count.isdigit():
+                return int(count)
+        return self._node.int_config("max.connections.per.ip")
 
     def ended(self, connection: LimitedConnection) -> None:
         address = self._addresses.pop(connection, None)
@@ -165,8 +199,19 @@ class ConnectionLimits:
         self._served[connection] = None
         connection.serve()
 
-    def idle_since(self, moment: float) -> list[LimitedConnection]:
-        return [c for c in [*self._served, *self._quorum] if c.last_active < moment and c.is_idle]
+    async def close_idle(self) -> None:
+        """Closes connections on which nothing has happened for `connections.max.idle.ms`."""
+        limit_ms = self._node.int_config("connections.max.idle.ms")
+        if limit_ms > 0:
+            moment = self._node.clock.monotonic() - limit_ms / 1000
+            for connection in [*self._served, *self._quorum]:
+                if connection.last_active < moment and connection.is_idle:
+                    connection.end_idle()
+
+    def idle_check_ms(self) -> int:
+        """The interval of `close_idle`."""
+        limit_ms = self._node.int_config("connections.max.idle.ms")
+        return NEVER_MS if limit_ms <= 0 else max(limit_ms // _IDLE_CHECKS_PER_LIMIT, 10)
 
     def close_all(self) -> None:
         for connection in [*self._held, *self._served, *self._quorum]:

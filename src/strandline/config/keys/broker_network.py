@@ -82,7 +82,16 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Requests that may wait to be processed before the network stops reading."
     ),
     active("queued.max.request.bytes", LONG, -1, None, MEDIUM).documented(
-        "Bytes of requests that may be in memory before no more are read; 0 and less set no limit."
+        "Bytes of requests that may be in memory before no more are read; with 0 and less "
+        "strandline.incomplete.requests.max.bytes holds."
+    ),
+    active("strandline.incomplete.requests.max.bytes", LONG, 67_108_864, at_least(1), MEDIUM).documented(
+        "Bytes that requests which have not arrived completely may take, over all connections. Connections that "
+        "want more wait, the youngest longest; the oldest request is always received."
+    ),
+    active("strandline.request.receive.timeout.ms", LONG, 60_000, at_least(1), MEDIUM).documented(
+        "How long a request that has begun may take to arrive, and a second more for each 64 KiB of it. After that "
+        "its connection is closed."
     ),
     accepted("num.network.threads", INT, 3, at_least(1), HIGH, CLUSTER_WIDE).documented(
         "Threads that read requests and write answers, on each listener. Strandline has one loop for all of "

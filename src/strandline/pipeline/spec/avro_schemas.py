@@ -11,16 +11,16 @@ from typing import Any, Final
 import yaml
 
 from strandline.avro.schema import (
-    Array,
+    ArrayType,
     AvroSchemaError,
     AvroSource,
-    Enum,
-    Map,
-    Primitive,
-    Record,
-    Type,
-    Union,
-    Way,
+    AvroType,
+    EnumType,
+    JsonPath,
+    MapType,
+    PrimitiveType,
+    RecordType,
+    UnionType,
     read_schema,
 )
 from strandline.base.numbers import natural
@@ -49,10 +49,10 @@ class _Given:
     file: str
     root: yaml.Node
     shift: int
-    schema: Record
+    schema: RecordType
     text: str
 
-    def line_at(self, way: Way) -> int:
+    def line_at(self, way: JsonPath) -> int:
         return self.shift + line_of(_node_at(self.root, way))
 
 
@@ -145,7 +145,7 @@ def _read(section: Section, root: yaml.Node, file: str, shift: int) -> _Given | 
             text=json.dumps(plain, default=str),
         )
     except AvroSchemaError as error:
-        _add(section, file, shift + line_of(_node_at(root, error.way)), f"{section.where}: {error}")
+        _add(section, file, shift + line_of(_node_at(root, error.path)), f"{section.where}: {error}")
     except yaml.YAMLError as error:
         _add(section, file, shift + line_of(root), f"{section.where}: this is no schema: {error}")
     finally:
@@ -159,7 +159,7 @@ def _add(section: Section, file: str, line: int, text: str) -> None:
     section.mistakes.found += other.found
 
 
-def _node_at(node: yaml.Node, way: Way) -> yaml.Node:
+def _node_at(node: yaml.Node, way: JsonPath) -> yaml.Node:
     """The deepest node on the way that is there."""
     for step in way:
         inside: Sequence[yaml.Node] = ()
@@ -183,25 +183,25 @@ def _check_resolution(section: Section, writer: _Given, reader: _Given) -> None:
         _add(section, writer.file, writer.line_at(()), text)
 
 
-def _columns(schema: Record) -> tuple[Column, ...]:
+def _columns(schema: RecordType) -> tuple[Column, ...]:
     return tuple(
         Column(name=each.name, type=_spark_type(each.type), required=False) for each in schema.fields
     )
 
 
-def _spark_type(of: Type) -> str:
+def _spark_type(of: AvroType) -> str:
     match of:
-        case Primitive(logical="decimal"):
+        case PrimitiveType(logical="decimal"):
             return f"decimal({of.precision},{of.scale})"
-        case Primitive():
+        case PrimitiveType():
             return _SPARK_TYPES.get(of.logical or "", _SPARK_TYPES.get(of.kind, of.kind))
-        case Enum():
+        case EnumType():
             return "string"
-        case Union():
+        case UnionType():
             return _spark_type(of.inner)
-        case Array():
+        case ArrayType():
             return f"array<{_spark_type(of.items)}>"
-        case Map():
+        case MapType():
             return f"map<string,{_spark_type(of.values)}>"
-        case Record():
+        case RecordType():
             return f"struct<{','.join(f'{each.name}:{_spark_type(each.type)}' for each in of.fields)}>"

@@ -55,7 +55,7 @@ def places(rows: pa.RecordBatch, sharing: Sharing, number: int) -> pa.Array:
     import numpy as np
 
     from strandline.client.columnar.compiled import kernels
-    from strandline.client.columnar.writing import TableColumns, partitions_of
+    from strandline.client.columnar.table_encoder import TableColumns, partitions_of
 
     assert 0 <= number < sharing.tasks, "tasks are numbered"
 
