@@ -21,6 +21,7 @@ from typing import assert_never
 
 from strandline.quorum import messages as m
 from strandline.quorum.changes import VoterChanges
+from strandline.quorum.epochs import is_believable
 from strandline.quorum.messages import Effect, Event
 from strandline.quorum.roles import (
     Candidate,
@@ -53,6 +54,17 @@ class Quorum(VoterChanges):
 
     def step(self, event: Event, now: float) -> list[Effect]:
         """Takes in an event and returns the effects that the shell has to carry out, in order."""
+        match event:
+            case (
+                m.VoteRequested(epoch=epoch)
+                | m.VoteAnswered(epoch=epoch)
+                | m.BeginEpochRequested(epoch=epoch)
+                | m.BeginEpochAnswered(epoch=epoch)
+                | m.EndEpochRequested(epoch=epoch)
+                | m.FetchAnswered(epoch=epoch)
+                | m.LeaderFound(epoch=epoch)
+            ) if not is_believable(self.epoch, epoch):
+                return self._epoch_not_believed(event, epoch)
         effects = self._handle(event, now)
         if isinstance(self.role, Leader):
             effects += self._settle_voters(self.role, now)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from strandline.quorum import messages as m
-from strandline.quorum.epochs import is_up_to_date
+from strandline.quorum.epochs import EPOCH_MAX, is_up_to_date
 from strandline.quorum.fetching import Fetching
-from strandline.quorum.messages import Effect, Election, ReplicaKey
+from strandline.quorum.messages import Effect, Election, Event, ReplicaKey
 from strandline.quorum.roles import (
     Candidate,
     Follower,
@@ -46,6 +46,17 @@ class Elections(Fetching):
         self.role = Unattached(epoch=role.epoch, voted=event.candidate, deadline=self._election_deadline(now))
         election = Election(role.epoch, NO_LEADER, event.candidate)
         return [*effects, *self._persist(election, [self._vote_response(event, granted=True)])]
+
+    def _epoch_not_believed(self, event: Event, epoch: int) -> list[Effect]:
+        """Refuses what would use up the epochs. Nothing of it is kept."""
+        warning = m.WarnOfEpoch(epoch=epoch)
+        match event:
+            case m.VoteRequested():
+                return [warning, self._vote_answer(event, granted=False, error="INVALID_REQUEST")]
+            case m.BeginEpochRequested() | m.EndEpochRequested():
+                return [warning, self._epoch_answer(event.token, "INVALID_REQUEST")]
+            case _:
+                return [warning]
 
     def _once_voted(self, epoch: int, event: m.VoteRequested) -> list[Effect]:
         response = self._vote_response(event, granted=True)
@@ -139,6 +150,11 @@ class Elections(Fetching):
     def _run(self, now: float) -> list[Effect]:
         """Stands for election in the next epoch, voting for itself first."""
         epoch = self.epoch + 1
+        if epoch > EPOCH_MAX:
+            role = self.role
+            voted = role.voted if isinstance(role, Unattached | Prospective) else None
+            self.role = Unattached(epoch=role.epoch, voted=voted, deadline=self._election_deadline(now))
+            return [m.WarnOfEpoch(epoch=role.epoch, is_used_up=True)]
         self.role = Candidate(epoch=epoch, granted=self._own_vote(), deadline=self._election_deadline(now))
         votes: list[Effect] = [
             m.SendVote(to=voter.replica_id, epoch=epoch, last=self.last, is_pre_vote=False)

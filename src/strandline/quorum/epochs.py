@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from strandline.quorum.messages import OffsetAndEpoch
+
+# The largest that the protocol and quorum-state can hold.
+EPOCH_MAX: Final = 0x7FFF_FFFF
+# An epoch up to here leaves room for a million elections. No cluster gets there by elections alone: one a second takes
+# 68 years.
+EPOCH_TRUSTED_MAX: Final = EPOCH_MAX - (1 << 20)
+# Beyond it a peer's epoch is believed only if it is so close to one's own that a few elections explain it.
+EPOCH_STEP_MAX: Final = 16
+
+
+def is_believable(own: int, epoch: int) -> bool:
+    """True if a peer's epoch may be taken over: otherwise one forged request could use up all epochs for good."""
+    return epoch <= EPOCH_TRUSTED_MAX or epoch <= min(own + EPOCH_STEP_MAX, EPOCH_MAX)
 
 
 def last_epoch(epochs: Sequence[tuple[int, int]]) -> int:

@@ -452,6 +452,14 @@ class ProbeLeader:
     leader_id: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarnOfEpoch:
+    """A peer's epoch is not believed; or, where `is_used_up`, there is none left to stand for election in."""
+
+    epoch: int
+    is_used_up: bool = False
+
+
 Effect = (
     PersistElection
     | SendVote
@@ -473,4 +481,5 @@ Effect = (
     | StopLeading
     | FollowLeader
     | ProbeLeader
+    | WarnOfEpoch
 )

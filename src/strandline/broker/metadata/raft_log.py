@@ -15,7 +15,7 @@ from strandline.base.producer_entry import ProducerEntry
 from strandline.broker.metadata.voter_records import voter_records, voters_in
 from strandline.config import TopicConfig
 from strandline.ports.disk import Disk
-from strandline.quorum.epochs import is_behind, last_epoch
+from strandline.quorum.epochs import EPOCH_MAX, is_behind, last_epoch
 from strandline.quorum.messages import Election, LogSynced, OffsetAndEpoch, ReplicaKey, VotersAppended
 from strandline.quorum.voters import STATIC_VERSION, VoterHistory, VoterSet
 from strandline.storage import checkpoints, names
@@ -39,8 +39,12 @@ from strandline.wire.schema import Message
 
 PARTITION: Final = TopicPartition(METADATA_TOPIC, 0)
 BOOTSTRAP_FILE: Final = "bootstrap.checkpoint"
-_QUORUM_STATE: Final = "quorum-state"
+QUORUM_STATE: Final = "quorum-state"
 _SNAPSHOT_SUFFIX: Final = ".checkpoint"
+RESET_ADVICE: Final = (
+    "stop all nodes of the cluster, run `strandline quorum reset-epoch` on the data directory of each of them, and "
+    "start them again"
+)
 _RECORDS_PER_BATCH: Final = 500
 
 
@@ -171,7 +175,7 @@ class RaftLog:
     # Elections
 
     def _read_election(self, is_alone: bool) -> Election:
-        path = f"{self._path}/{_QUORUM_STATE}"
+        path = f"{self._path}/{QUORUM_STATE}"
         if not self._disk.exists(path):
             return Election(0)
         try:
@@ -179,7 +183,7 @@ class RaftLog:
             voted = None
             if state.get("votedId", -1) >= 0:
                 voted = ReplicaKey(state["votedId"], parse_uuid(state.get("votedDirectoryId") or "A" * 22))
-            return Election(int(state["leaderEpoch"]), int(state.get("leaderId", -1)), voted)
+            election = Election(int(state["leaderEpoch"]), int(state.get("leaderId", -1)), voted)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if not is_alone:
                 # It may have voted in an epoch that it does not know of, and must not vote in it again.
@@ -188,9 +192,13 @@ class RaftLog:
                 ) from error
             self.notes = (*self.notes, f"{path}: {error!r}; the epoch follows the log's")
             return Election(max(self._log.epochs.latest_epoch, 0))
+        if not 0 <= election.epoch <= EPOCH_MAX:
+            raise UnusableDirectory(f"{path} has the epoch {election.epoch}, which cannot be: {RESET_ADVICE}")
+        return election
 
     def write_election(self, election: Election) -> None:
         """Blocks until it is on the device; in a worker."""
+        assert 0 <= election.epoch <= EPOCH_MAX, "no epoch is kept that cannot be sent"
         state = {
             "leaderId": election.leader_id,
             "leaderEpoch": election.epoch,
@@ -201,7 +209,7 @@ class RaftLog:
             "data_version": 1,
         }
         self._disk.write_whole(
-            f"{self._path}/{_QUORUM_STATE}", json.dumps(state, separators=(",", ":")).encode()
+            f"{self._path}/{QUORUM_STATE}", json.dumps(state, separators=(",", ":")).encode()
         )
 
     # The log
@@ -266,7 +274,7 @@ class RaftLog:
         found = [
             parsed
             for name in self._disk.names(self._path)
-            if (parsed := _parse_snapshot_name(name)) is not None
+            if (parsed := parse_snapshot_name(name)) is not None
         ]
         return max(found) if found else None
 
@@ -322,7 +330,7 @@ def snapshot_name(snapshot: OffsetAndEpoch) -> str:
     return f"{snapshot.offset:020d}-{snapshot.epoch:010d}{_SNAPSHOT_SUFFIX}"
 
 
-def _parse_snapshot_name(name: str) -> OffsetAndEpoch | None:
+def parse_snapshot_name(name: str) -> OffsetAndEpoch | None:
     stem, dot, _ = name.partition(_SNAPSHOT_SUFFIX)
     offset, dash, epoch = stem.partition("-")
     if not dot or not name.endswith(_SNAPSHOT_SUFFIX) or not dash or len(offset) != 20 or len(epoch) != 10:

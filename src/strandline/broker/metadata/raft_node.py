@@ -23,7 +23,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.disks.disk_retry import DiskRetry
 from strandline.broker.metadata.raft_client import RaftClient
 from strandline.broker.metadata.raft_endpoints import Address, RaftEndpoints
-from strandline.broker.metadata.raft_log import RaftLog, voters_of_snapshot
+from strandline.broker.metadata.raft_log import RESET_ADVICE, RaftLog, voters_of_snapshot
 from strandline.broker.metadata.voter_records import voter_records
 from strandline.broker.metadata.voter_upkeep import VoterUpkeep
 from strandline.broker.tasks import TaskScope
@@ -48,6 +48,7 @@ from strandline.wire.schema import Message
 T = TypeVar("T")
 
 _FETCH_RETRY_S: Final = 0.02
+_WARN_AGAIN_S: Final = 10.0
 
 
 class QuorumListener(Protocol):
@@ -92,6 +93,7 @@ class RaftNode:
         joins_by_itself: bool = False,
     ) -> None:
         self.is_stopped = False
+        self._warn_again_at = 0.0
         self._disk = disk
         self._clock = clock
         self._random = random
@@ -308,8 +310,20 @@ class RaftNode:
                     self._listener.leader_changed(effect.leader_id, effect.epoch)
                 case m.ProbeLeader():
                     self.tasks.start(self._peers.probe(effect.leader_id))
+                case m.WarnOfEpoch():
+                    self._warn_of_epoch(effect)
                 case _:
                     assert_never(effect)
+
+    def _warn_of_epoch(self, effect: m.WarnOfEpoch) -> None:
+        now = self._clock.monotonic()
+        if now < self._warn_again_at:
+            return
+        self._warn_again_at = now + _WARN_AGAIN_S
+        if effect.is_used_up:
+            self.events.error("no epoch is left for an election", epoch=effect.epoch, advice=RESET_ADVICE)
+        else:
+            self.events.warn("a peer's epoch is not believed", epoch=effect.epoch, own=self.core.epoch)
 
     def _append_leader_change(self, effect: m.AppendLeaderChange) -> None:
         message = control.LeaderChangeMessage(
