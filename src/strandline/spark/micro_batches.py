@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from strandline.client.errors import KafkaError
+from strandline.spark.input_partitions import plan_input_partitions, read_partition
 from strandline.spark.offsets import Offsets, count_between, from_json, limited, to_json
 from strandline.spark.options import OptionError, ReadOptions
 from strandline.spark.runtime.tcp_quickack import AcknowledgedOnArrival
-from strandline.spark.source import partitions_of, read_partition
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -162,7 +162,7 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
         begin, until = from_json(start), from_json(end)
         if not HAS_ADMISSION_CONTROL:
             self._begin(begin, until)
-        return partitions_of(begin | self._first_of_new(begin, until), until, self._options)
+        return plan_input_partitions(begin | self._first_of_new(begin, until), until, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition, self._options)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from strandline.spark.offsets import OffsetRange, ranges_between, split
+from strandline.spark.input_partitions import plan_input_partitions, read_partition
 from strandline.spark.options import OptionError, ReadOptions, WriteOptions, read_options, write_options
 from strandline.spark.runtime.tcp_quickack import AcknowledgedOnArrival
 
@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, DataSourceWriter
     from pyspark.sql.types import StructType
-
-
-class RangePartition(InputPartition):
-    """A range of offsets for one task."""
-
-    def __init__(self, wanted: OffsetRange) -> None:
-        super().__init__((wanted.topic, wanted.partition, wanted.start, wanted.end))
-
-    @property
-    def wanted(self) -> OffsetRange:
-        topic, partition, start, end = self.value
-        return OffsetRange(topic=topic, partition=partition, start=start, end=end)
 
 
 class StrandlineSource(DataSource):
@@ -107,25 +95,7 @@ class BatchReader(AcknowledgedOnArrival, DataSourceReader):
                 raise OptionError(
                     f"{where}: the starting offset {start[where]} is behind the ending offset {end[where]}"
                 )
-        return partitions_of(start, end, self._options)
+        return plan_input_partitions(start, end, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition, self._options)
-
-
-def partitions_of(start: dict, end: dict, options: ReadOptions) -> list[InputPartition]:  # type: ignore[type-arg]
-    ranges = split(
-        ranges_between(start, end),
-        partitions_min=options.partitions_min,
-        records_max=options.records_per_partition_max,
-    )
-    return [RangePartition(each) for each in ranges]
-
-
-def read_partition(partition: InputPartition, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """The rows of a task. Spark makes an empty partition of its own where there is nothing to read."""
-    if not isinstance(partition, RangePartition):
-        return iter(())
-    from strandline.spark.range_reader import read_range
-
-    return read_range(partition.wanted, options)
