@@ -14,6 +14,7 @@ from strandline.client.sync import Admin, Producer
 from strandline.pipeline.audit.audit import Audit, AuditError, run_audit
 from strandline.pipeline.audit.report import Report
 from strandline.pipeline.run import session
+from strandline.spark.runtime.pyspark_logging import silence_query_errors
 
 Row = dict[str, Any]
 
@@ -170,7 +171,7 @@ def test_why_an_audit_cannot_be_made_is_told_in_a_line(
     spark: Any, told: Told, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "start_session", lambda *_: Kept(spark))
-    session.leave_errors_to_us()
+    silence_query_errors()
     told.write()
     broken = tmp_path / "broken.parquet"
     broken.write_text("this is no Parquet")

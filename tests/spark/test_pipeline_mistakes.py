@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from strandline.client.sync import Admin
-from strandline.pipeline.plan.explain import explain, in_words
+from strandline.pipeline.run.explain import explain, in_words
 from strandline.pipeline.run.topics import create_topics
 from strandline.pipeline.run.validation import analyse, validate
 from strandline.pipeline.spec.reader import load

@@ -20,7 +20,7 @@ _MODULES: Final = {
     "Runner": "run.runner",
     "Spec": "spec.spec",
     "SpecError": "spec.yaml_lines",
-    "explain": "plan.explain",
+    "explain": "run.explain",
     "load": "spec.reader",
     "read_table": "plan.table_sink",
     "run": "run.runner",

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from strandline.pipeline.plan.retries import retry_options
-from strandline.pipeline.run.topics import dead_letter_topics, delays_ms, retry_topics
+from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_delays_ms, retry_topics
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
 from tests.unit.pipeline.specs import SPEC, mistakes_of
@@ -278,7 +278,7 @@ def test_retry_topics_belong_to_the_pipeline_and_have_a_delay_each(tmp_path: Pat
     path.write_text(text)
     spec = load(path)
     assert spec.retry is not None
-    assert delays_ms(spec.retry, ("orders",)) == {
+    assert retry_delays_ms(spec.retry, ("orders",)) == {
         "orders.orders.retry.1": 5000,
         "orders.orders.retry.2": 3_600_000,
     }

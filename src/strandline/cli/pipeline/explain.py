@@ -22,7 +22,7 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.plan.explain import explain, in_words
+    from strandline.pipeline.run.explain import explain, in_words
     from strandline.pipeline.run.session import session_of
     from strandline.pipeline.run.validation import analyse
     from strandline.pipeline.spec.reader import load

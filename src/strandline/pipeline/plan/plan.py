@@ -35,13 +35,13 @@ from strandline.pipeline.plan.single_evaluation import (
 )
 from strandline.pipeline.plan.sql_texts import condition, query, record_bytes
 from strandline.pipeline.plan.tables import newest, table_records
-from strandline.pipeline.run.session import leave_errors_to_us
-from strandline.pipeline.run.topics import delays_ms
+from strandline.pipeline.spec.dead_letter_topics import retry_delays_ms
 from strandline.pipeline.spec.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.spec.types import quoted
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError, Text, nearest
 from strandline.spark.avro_columns import AVRO_OPTION, AvroTopicSource
 from strandline.spark.micro_batches import HAS_ADMISSION_CONTROL, LIMITS
+from strandline.spark.runtime.pyspark_logging import silence_query_errors
 from strandline.spark.source import StrandlineSource
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Plan:
     """The stages of a spec in a session of their own, so that names of views meet nobody else's."""
 
     def __init__(self, spark: SparkSession, spec: Spec, *, commit_group: str | None = None) -> None:
-        leave_errors_to_us()
+        silence_query_errors()
         self._spec = spec
         self._session = spark.newSession()
         self._commit_group = commit_group
@@ -150,7 +150,7 @@ class Plan:
         policy = self._spec.retry
         assert policy is not None, "somebody has asked whether it is retried"
         self._session.dataSource.register(RetrySource)
-        delays = delays_ms(policy, source.topics)
+        delays = retry_delays_ms(policy, source.topics)
         options = {
             **retry_options(self._options(source)),
             "subscribe": ",".join(delays),

@@ -16,7 +16,7 @@ from strandline.pipeline.plan.plan import Plan
 from strandline.pipeline.plan.single_evaluation import JudgingSink
 from strandline.pipeline.plan.table_sink import TableSink
 from strandline.pipeline.run.progress import QueryProgress
-from strandline.pipeline.run.topics import dead_letter_topics, retry_topics
+from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_topics
 from strandline.pipeline.spec.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError
 from strandline.spark.sink.exactly_once import ExactlyOnceSink

@@ -13,6 +13,7 @@ from strandline.config.addresses import parse_address
 from strandline.pipeline.spec.spec import Spec
 from strandline.spark.runtime import python_env
 from strandline.spark.runtime.java import use_java
+from strandline.spark.runtime.pyspark_logging import silence_query_errors
 from strandline.spark.runtime.python_env import use_installed_python
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkS
         os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")
     from pyspark.sql import SparkSession
 
-    leave_errors_to_us()
+    silence_query_errors()
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {
         **_SETTINGS,
@@ -93,11 +94,3 @@ def check_master(master: str) -> None:
     raise NoMasterError(
         f"the master {master} does not answer ({'; '.join(refused)}): see whether it is up and has that address"
     )
-
-
-def leave_errors_to_us() -> None:
-    """PySpark would print every error, with two stacks, before we say what is wrong."""
-    from pyspark.logger import PySparkLogger
-
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel("CRITICAL")

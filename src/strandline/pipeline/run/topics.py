@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from strandline.client.admin.configs import ConfigResource
 from strandline.client.admin.topics import NewTopic
-from strandline.client.deadletter.letters import HEADERS_BYTES_MAX, RetryPolicy
+from strandline.client.deadletter.letters import HEADERS_BYTES_MAX
 from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, TopicExistsError
 from strandline.client.sync import Admin
+from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_delays_ms, retry_topics
 from strandline.pipeline.spec.spec import TOPIC_SINK, Sink, Source, Spec
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError
 
@@ -85,43 +86,10 @@ def create_topics(spec: Spec) -> list[str]:
         for name, like in retry_topics(spec).items():
             if name not in existing:
                 assert spec.retry is not None
-                kept_ms = delays_ms(spec.retry, (like,))[name] + _KEPT_BEHIND_DELAY_MS
+                kept_ms = retry_delays_ms(spec.retry, (like,))[name] + _KEPT_BEHIND_DELAY_MS
                 _create_letters(admin, name, [like], {"retention.ms": str(kept_ms)})
                 made.append(name)
     return made
-
-
-def dead_letter_topics(spec: Spec) -> dict[str, list[str]]:
-    """By name, the topics whose records it gets; none where they come from files only."""
-    found: dict[str, list[str]] = {}
-    for source, topic in _source_topics(spec):
-        if not source.is_table and source.can_fail(spec.transforms):
-            found.setdefault(spec.letters_topic(topic), []).append(topic)
-    if any(source.files is not None and source.can_fail(spec.transforms) for source in spec.sources):
-        assert spec.dead_letters is not None, "the spec was read"
-        found.setdefault(spec.dead_letters, [])
-    return found
-
-
-def retry_topics(spec: Spec) -> dict[str, str]:
-    """By name, the topic after which it is made."""
-    if spec.retry is None:
-        return {}
-    return {
-        name: topic
-        for source, topic in _source_topics(spec)
-        if spec.is_retried(source)
-        for name in spec.retry.retry_topics(topic)
-    }
-
-
-def delays_ms(policy: RetryPolicy, topics: tuple[str, ...]) -> dict[str, int]:
-    """By retry topic, how long a record waits there."""
-    return {
-        name: delay
-        for topic in topics
-        for name, delay in zip(policy.retry_topics(topic), policy.backoff_ms, strict=True)
-    }
 
 
 def _source_topics(spec: Spec) -> Iterator[tuple[Source, str]]:

@@ -16,6 +16,7 @@ from strandline.client.config.shared_keys import SECURITY_PREFIXES
 from strandline.client.deadletter.letters import REQUEST_BYTES_MAX
 from strandline.client.errors import ConfigError
 from strandline.config.java import INT_MAX
+from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_topics
 from strandline.pipeline.spec.intervals import interval_ms
 from strandline.pipeline.spec.retry import read_retry
 from strandline.pipeline.spec.spark_settings import is_legacy_time_parser, read_spark
@@ -258,16 +259,10 @@ def _check_written_topics(
 def _check_letters(spec: Spec, mistakes: Mistakes) -> None:
     """Topics of dead letters and of records to try again have nothing else in them: `dlq redrive` takes each record for
     a letter, and the pipeline reads what is in a retry topic as a record of its source."""
-    letters = {spec.dead_letters}
-    retries: set[str] = set()
-    for source in spec.sources:
-        for topic in source.topics:
-            if not source.is_table and source.can_fail(spec.transforms):
-                letters.add(spec.letters_topic(topic))
-            if spec.retry is not None and spec.is_retried(source):
-                retries.update(spec.retry.retry_topics(topic))
+    letters = {spec.dead_letters, *dead_letter_topics(spec)}
+    retries = retry_topics(spec)
     for sink in spec.sinks:
-        if sink.kind == TOPIC_SINK and sink.target in letters | retries:
+        if sink.kind == TOPIC_SINK and (sink.target in letters or sink.target in retries):
             what = "dead letters" if sink.target in letters else "records to try again"
             text = f"the sink: {sink.target} is where the pipeline puts {what}, and nothing else may be in it"
             mistakes.add(sink.line, f"{text}: choose another topic")

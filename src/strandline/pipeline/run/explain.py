@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from strandline.pipeline.plan.plan import Plan
 from strandline.pipeline.run.queries import query_names
-from strandline.pipeline.run.topics import dead_letter_topics, retry_topics
+from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_topics
 from strandline.pipeline.spec.spec import TABLE_SINK, TOPIC_SINK, Finish, Sink, Source, Spec, Transform
 
 if TYPE_CHECKING:
