@@ -25,6 +25,7 @@ EVERY = (
     "test_placing",
     "test_reading",
     "test_records_of_every_shape",
+    "test_time_patterns",
     "test_writing",
 )
 WITH_LIMITS = ("test_in_place", "test_pipeline", "test_pipeline_retries", "test_streams")

@@ -1,8 +1,12 @@
-"""Regular expressions of Java in Python's words, for `subscribePattern`: Spark's format takes Java's.
+"""Translates Java's regular expressions into Python's, for `subscribePattern`: Spark's own format takes Java's.
 
-Most are the same in both. Names of topics are ASCII letters, digits, dots, underscores and dashes, so that Java's
-classes of characters (`\\p{Alpha}`, `\\p{Lu}`) are few here. What has no counterpart is refused: Python reads
-`[a-z&&[^x]]` as something else and says nothing.
+Java itself cannot be asked. Spark calls a Python source in Python processes of its own (plan_data_source_read and
+python_streaming_source_runner), which have no gateway to the driver's JVM: Spark gives them neither its port nor its
+secret, and the driver's Python, which has both, runs none of our code between the user's options and these processes.
+
+Most patterns are the same in both languages. Names of topics are ASCII letters, digits, dots, underscores and dashes,
+so few of Java's classes of characters (`\\p{Alpha}`, `\\p{Lu}`) matter here. A pattern without a counterpart is
+refused: Python reads `[a-z&&[^x]]` as something else and says nothing.
 """
 
 from __future__ import annotations

@@ -129,13 +129,7 @@ def test_a_trigger_is_an_interval(tmp_path: Path, trigger: str) -> None:
 @pytest.mark.parametrize(
     ("option", "text"),
     [
-        ("timestampFormat: yyyy-MM-ddTHH:mm", "has the letter T"),
-        ('timestampFormat: "yyyy-MM-dd\'T"', "has a quote without an end"),
-        ("timestampFormat: YYYY-MM-dd", "has the letter Y, which Spark does not read: yyyy is the year"),
-        ("dateFormat: yyyy-MM-ddd", "has ddd: the letter d can be repeated 1 or 2 times"),
         ("DATEFORMAT: ''", "is empty"),
-        ("timestampNTZFormat: 'yyyy]'", "has ] without a ["),
-        ("dateFormat: 'yyyy#'", "must stand between quotes"),
         ("mode: FAILFAST", "cannot be set: a value that cannot be read is a dead letter"),
         ("Mode: PERMISSIVE", "cannot be set: a value that cannot be read is a dead letter"),
         ("columnNameOfCorruptRecord: bad", "cannot be set: a value that cannot be read is a dead letter"),
@@ -153,14 +147,6 @@ def test_an_option_of_a_decoder_that_cannot_be_is_told_with_its_line(
     text_of_files = SPEC.replace("    topic: orders", f"    {files}", 1) + "dead-letters: dead\n"
     ((line, said),) = mistakes_of(tmp_path, text_of_files)
     assert (line, text in said) == (7, True), said
-
-
-def test_patterns_of_sparks_old_parser_are_left_to_it(tmp_path: Path) -> None:
-    path = tmp_path / "spec.yaml"
-    settings = "spark: {settings: {spark.sql.legacy.timeParserPolicy: legacy}}"
-    options = "format: json\n      options: {dateFormat: YYYY}"
-    path.write_text(f"{settings}\n{SPEC}".replace("format: json", options))
-    assert load(path, {}).sources[0].decode.options == {"dateFormat": "YYYY"}
 
 
 @pytest.mark.parametrize(

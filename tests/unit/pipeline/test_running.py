@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from strandline.pipeline.plan.spark_errors import root_reason_of
 from strandline.pipeline.run import runner
 from strandline.pipeline.run.stop_request import status
 from strandline.pipeline.spec.reader import load
@@ -41,7 +42,7 @@ def test_a_spark_that_has_given_up_is_told_with_where_to_look() -> None:
         "An error occurred while calling o26.newSession.\n: java.lang.IllegalStateException: "
         "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n"
     )
-    assert "see whether the master is up" in runner.root_reason_of(RuntimeError(said))
+    assert "see whether the master is up" in root_reason_of(RuntimeError(said))
 
 
 class Query:

@@ -58,7 +58,7 @@ def pipeline(options: argparse.Namespace) -> int:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
-        from strandline.pipeline.run.runner import root_reason_of
+        from strandline.pipeline.plan.spark_errors import root_reason_of
 
         # As of a master that is none: what Spark says, without the stack of its JVM.
         print(f"strandline: Spark says: {root_reason_of(error)}", file=sys.stderr)

@@ -71,7 +71,7 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 def call(options: argparse.Namespace) -> int:
     from strandline.pipeline.audit.audit import Audit, run_audit
-    from strandline.pipeline.run.runner import root_reason_of
+    from strandline.pipeline.plan.spark_errors import root_reason_of
     from strandline.pipeline.run.session import start_session
 
     audit = Audit(

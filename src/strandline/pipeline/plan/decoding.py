@@ -15,7 +15,7 @@ from strandline.pipeline.spec.types import quoted
 from strandline.spark.avro_columns import DECODED, ERROR, decoded_avro
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 AVRO_DECODED: Final = "_decoded"
 AVRO_ERROR: Final = "_decode_error"
@@ -66,20 +66,6 @@ def decoded(records: DataFrame, source: Source) -> DataFrame:
             columns = [f.col("_key").alias("key"), f.col("_value").alias("value")]
     found = f.coalesce(*failures) if failures else f.lit(None).cast(FAILURE_TYPE)
     return records.select(*columns, *ORIGIN, found.alias(FAILURE))
-
-
-def check_options(session: SparkSession, source: Source) -> None:
-    """Raises what Spark says of a decoder's options, which it would say only when it decodes the first value. A
-    constant it decodes when it plans the query, and no job runs."""
-    from pyspark.sql import functions as f
-
-    decode = {"json": f.from_json, "csv": f.from_csv}.get(source.decode.format)
-    # Lines of JSON are read as text first, which is what the source's own options are for.
-    own = source.options if source.decode.format == "csv" else {}
-    options = {**own, **source.decode.options}
-    if decode is not None and options:
-        rows = session.range(1).select(decode(f.lit(""), "number int", options))
-        rows._jdf.queryExecution().optimizedPlan()
 
 
 def _from_json(source: Source) -> Column:

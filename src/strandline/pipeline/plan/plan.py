@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from strandline.pipeline.plan.dead_letters import FAILURE, OUTPUT, failure, letters
-from strandline.pipeline.plan.decoding import avro_columns, check_options, decoded
+from strandline.pipeline.plan.decoder_options import check_options, time_pattern_mistakes
+from strandline.pipeline.plan.decoding import avro_columns, decoded
 from strandline.pipeline.plan.files import file_rows
 from strandline.pipeline.plan.retries import (
     DELAYS_OPTION,
@@ -94,6 +95,9 @@ class Plan:
         ] = {}  # by stage, why its rules may judge otherwise when they are asked again
         self.stages: dict[str, DataFrame] = {}
         self.has_changing_rules = False  # in the sense of `verdicts`
+        mistakes = time_pattern_mistakes(self._session, spec)
+        if mistakes:
+            raise SpecError(mistakes)
         for source in spec.sources:
             self._add(source.name, self._source(source))
         for transform in spec.transforms:

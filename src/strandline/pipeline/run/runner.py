@@ -8,7 +8,6 @@ and `finished`, `stopped` or `failed` with the totals. The same totals are in th
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from strandline.pipeline.plan.spark_errors import reason_of
 from strandline.pipeline.run.queries import RunningQuery, start_queries
 from strandline.pipeline.run.session import session_of
 from strandline.pipeline.run.state import StateDirectory
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 _LOOK_SECONDS: Final = 0.2
-# How py4j begins, before it says what Java has said.
-_CALLING: Final = re.compile(r"\AAn error occurred while calling [^\n]*\n: (?:[\w.$]+: )?")
-# What Spark says to whoever calls it when it has given up, as it does a minute after its master did not answer.
-_ENDED: Final = "Cannot call methods on a stopped SparkContext"
-_WHY_ENDED: Final = (
-    "Spark has ended by itself, as when its master does not answer or ends the application: see whether the master is "
-    "up and has the address that was given"
-)
 
 
 class PipelineFailedError(RuntimeError):
@@ -167,21 +159,3 @@ def run(spec: Spec, **arguments: Any) -> Event:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def reason_of(error: BaseException) -> str:
-    """The part of a streaming query's error that a person needs: of a Python error its last line, else the first."""
-    text = _CALLING.sub("", str(error))
-    if _ENDED in text:
-        return _WHY_ENDED
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    python = [line for line in lines if "Error: " in line and not line.startswith(("at ", "File "))]
-    return (python or lines or [type(error).__name__])[-1 if python else 0]
-
-
-def root_reason_of(error: BaseException) -> str:
-    """The same of what is at the bottom of it, where Spark wraps one error into another."""
-    cause: Any = error
-    while getattr(cause, "_cause", None) is not None:
-        cause = cause._cause
-    return reason_of(cause)

@@ -19,7 +19,7 @@ from strandline.config.java import INT_MAX
 from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_topics
 from strandline.pipeline.spec.intervals import interval_ms
 from strandline.pipeline.spec.retry import read_retry
-from strandline.pipeline.spec.spark_settings import is_legacy_time_parser, read_spark
+from strandline.pipeline.spec.spark_settings import read_spark
 from strandline.pipeline.spec.spec import (
     TABLE_SINK,
     TOPIC_SINK,
@@ -94,7 +94,7 @@ def _read(root: Section, file: str) -> Spec | None:
     if why is not None:
         root.wrong("checkpoint", why)
     master, settings = read_spark(root)
-    sources = _sources(root, is_legacy_time_parser(settings))
+    sources = _sources(root)
     stages = {source.name for source in sources}
     transforms = _transforms(root, stages)
     sinks = [_sink(section, stages) for section in root.sections("sinks")]
@@ -187,7 +187,7 @@ def _trigger(root: Section) -> Trigger:
     return Trigger(every=every[1])
 
 
-def _sources(root: Section, has_legacy_times: bool) -> list[Source]:
+def _sources(root: Section) -> list[Source]:
     section = root.section("sources")
     if section is None:
         root.wrong("sources", "are missing: without one nothing would be read")
@@ -202,8 +202,7 @@ def _sources(root: Section, has_legacy_times: bool) -> list[Source]:
             )
             section.mistakes.add(section.line_at(name), text)
         if inner is not None:
-            line = section.line_at(name)
-            found.append(read_source(name, line, inner, has_legacy_times=has_legacy_times))
+            found.append(read_source(name, section.line_at(name), inner))
     return found
 
 

@@ -7,7 +7,6 @@ bad values end the JVM or the session with an error that names neither file nor 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from glob import glob
 from pathlib import Path
 from typing import Final
@@ -57,7 +56,7 @@ _ELSEWHERE: Final = {
     "spark.app.name": "say pipeline: NAME in the spec",
     "spark.submit.deployMode": "the driver is the process that runs the pipeline",
 }
-TIME_PARSER: Final = "spark.sql.legacy.timeParserPolicy"
+_TIME_PARSER: Final = "spark.sql.legacy.timeParserPolicy"
 _PARSERS: Final = ("EXCEPTION", "CORRECTED", "LEGACY")
 
 
@@ -107,7 +106,7 @@ def why_no_setting(name: str, text: str) -> str | None:
         return f"must be true or false, not {text!r}"
     if name in _FILES:
         return _why_no_files(value)
-    if name == TIME_PARSER and value.upper() not in _PARSERS:
+    if name == _TIME_PARSER and value.upper() not in _PARSERS:
         return f"cannot be {text!r}{nearest(value, _PARSERS)}"
     return None
 
@@ -144,8 +143,3 @@ def _why_too_small(value: str) -> str | None:
     if int(found[1]) * _UNIT_BYTES[unit] >= _HEAP_BYTES_MIN:
         return None
     return f"must be at least {_HEAP_BYTES_MIN >> 20}m, not {value!r}: Spark does not begin with less"
-
-
-def is_legacy_time_parser(settings: Mapping[str, str]) -> bool:
-    """Whether patterns of times are those of Java's old SimpleDateFormat."""
-    return settings.get(TIME_PARSER, "").strip().upper() == "LEGACY"

@@ -31,7 +31,7 @@ class Decode:
 
     format: str
     columns: tuple[Column, ...]
-    options: Mapping[str, str]
+    options: Mapping[str, Text]
     avro: AvroSource | None = None
 
 

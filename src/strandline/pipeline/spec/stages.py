@@ -14,7 +14,6 @@ from strandline.config.java import INT_MAX
 from strandline.pipeline.spec.avro_schemas import read_avro
 from strandline.pipeline.spec.intervals import interval_ms
 from strandline.pipeline.spec.spec import ORIGIN, Decode, Finish, Rule, Source, Transform
-from strandline.pipeline.spec.time_patterns import PATTERN_OPTIONS, why_no_pattern
 from strandline.pipeline.spec.types import Column, TypeTextError, column, why_not_in
 from strandline.pipeline.spec.yaml_lines import Section, Text, nearest
 from strandline.spark.options import OptionError, read_options
@@ -34,6 +33,8 @@ _ELSEWHERE: Final = {
     "commitgroup": "say commit-group: in the pipeline",
     "kafka.bootstrap.servers": "say brokers: in the pipeline",
 }
+# Options of decoders that are patterns of times, by their names in lower case.
+PATTERN_OPTIONS: Final = ("timestampformat", "timestampntzformat", "dateformat")
 # Options of Spark's decoders that are the pipeline's own, by their names in lower case.
 _DECODES_ITSELF: Final = {
     "mode": "a value that cannot be read is a dead letter, and nothing else can be chosen",
@@ -65,8 +66,7 @@ _TEXT_COLUMNS: Final = (Column(name="value", type="string", required=False),)
 _RAW_COLUMNS: Final = tuple(Column(name=name, type="binary", required=False) for name in ("key", "value"))
 
 
-def read_source(name: str, line: int, section: Section, *, has_legacy_times: bool = False) -> Source:
-    """`has_legacy_times`: patterns of times are of Spark's old parser, and nothing is known of them here."""
+def read_source(name: str, line: int, section: Section) -> Source:
     topics = []
     for each in section.texts("topic"):
         check_topic_name(section, "topic", each)
@@ -83,8 +83,8 @@ def read_source(name: str, line: int, section: Section, *, has_legacy_times: boo
             tombstones = section.choice("tombstones", TOMBSTONES, "dead-letter")
             options = _options(section, topics)
     else:
-        options = _file_options(section, has_legacy_times)
-    decode = _decode(section, FORMATS if files is None else FILE_FORMATS, has_legacy_times)
+        options = _file_options(section)
+    decode = _decode(section, FORMATS if files is None else FILE_FORMATS)
     finish = _finish(section, decode.columns or None)
     if is_table and (finish.rules or finish.watermark or finish.dedupe):
         section.mistakes.add(
@@ -133,14 +133,14 @@ def check_topic_name(section: Section, key: str, name: Text) -> None:
         section.mistakes.add(name.line, f"{section.named(key)}: {why}")
 
 
-def _file_options(section: Section, has_legacy_times: bool) -> dict[str, str]:
+def _file_options(section: Section) -> dict[str, str]:
     """Those of Spark's file source, from our keys and as they are."""
     most = section.positive("max-files-per-batch", INT_MAX)
     options = {} if most is None else {"maxFilesPerTrigger": str(most)}
-    return options | _decode_options(section, has_legacy_times)
+    return {**options, **_decode_options(section)}
 
 
-def _decode_options(section: Section, has_legacy_times: bool) -> dict[str, str]:
+def _decode_options(section: Section) -> dict[str, Text]:
     """Those of Spark's decoders, whose names it does not tell apart by case."""
     options = section.pairs("options")
     named: dict[str, str] = {}
@@ -152,16 +152,15 @@ def _decode_options(section: Section, has_legacy_times: bool) -> dict[str, str]:
         elif text is None and key.lower() not in _SPARKS_OPTIONS:
             close = difflib.get_close_matches(key.lower(), _SPARKS_OPTIONS, n=1, cutoff=_SIMILAR)
             text = f"is no option of Spark: did you mean {_SPARKS_OPTIONS[close[0]]}?" if close else None
-        elif key.lower() in PATTERN_OPTIONS and not has_legacy_times:
-            why = why_no_pattern(value)
-            text = None if why is None else f"cannot be {str(value)!r}: it {why}"
+        elif key.lower() in PATTERN_OPTIONS and not value.strip():
+            text = f"cannot be {str(value)!r}: it is empty"
         if text is not None:
             section.mistakes.add(value.line, f"{section.named('options')}.{key} {text}")
         named[key.lower()] = key
-    return {key: str(value) for key, value in options.items()}
+    return options
 
 
-def _decode(section: Section, formats: Sequence[str], has_legacy_times: bool) -> Decode:
+def _decode(section: Section, formats: Sequence[str]) -> Decode:
     inner = section.section("decode")
     if inner is None:
         section.wrong("decode", f"is missing: say how values are read, with a format of {', '.join(formats)}")
@@ -174,11 +173,11 @@ def _decode(section: Section, formats: Sequence[str], has_legacy_times: bool) ->
             f"cannot be {name!r}{reason if name in (*FORMATS, *FILE_FORMATS) else nearest(name, formats)}",
         )
     columns = _RAW_COLUMNS if name == "raw" else _TEXT_COLUMNS
-    options: dict[str, str] = {}
+    options: dict[str, Text] = {}
     avro = None
     if name in ("json", "csv", "parquet"):
         columns = _columns(inner, str(name))
-        options = _decode_options(inner, has_legacy_times)
+        options = _decode_options(inner)
     elif name == "avro":
         avro, columns = read_avro(inner)
         _check_names(inner, [(each.name, inner.line_at("schema")) for each in columns])
