@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strandline.pipeline.run.validation import validate
+from strandline.pipeline.runtime.validation import validate
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
 from tests.unit.pipeline.specs import SPEC

@@ -28,7 +28,8 @@ _HINT: Final = (
 
 
 def check_options(session: SparkSession, source: Source) -> None:
-    """Raises what Spark says of a decoder's options. It decodes a constant when it plans the query, and no job runs."""
+    """Raises Spark's error about a decoder's options. Spark decodes a constant when it plans the query, and no job
+    runs."""
     from pyspark.sql import functions as f
 
     decode = {"json": f.from_json, "csv": f.from_csv}.get(source.decode.format)
@@ -41,7 +42,8 @@ def check_options(session: SparkSession, source: Source) -> None:
 
 
 def time_pattern_mistakes(session: SparkSession, spec: Spec) -> list[Mistake]:
-    """The mistakes in patterns such as `timestampFormat`, each with its line; Spark's parser of times judges them."""
+    """Returns the mistakes in patterns such as `timestampFormat`, each with its line; Spark's parser of times judges
+    them."""
     mistakes = []
     for source in spec.sources:
         name = f"sources.{source.name}"
@@ -63,7 +65,7 @@ def _patterns(where: str, options: Mapping[str, str]) -> Iterator[tuple[str, Tex
 
 
 def _why_no_pattern(session: SparkSession, pattern: str) -> str | None:
-    """What Spark says against a pattern; None if it takes it, or cannot be asked."""
+    """Returns what Spark says against a pattern; None if it takes it, or cannot be asked."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

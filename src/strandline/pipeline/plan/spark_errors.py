@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-# How py4j begins, before it says what Java has said.
+# The beginning of py4j's text, before Java's.
 _CALLING: Final = re.compile(r"\AAn error occurred while calling [^\n]*\n: (?:[\w.$]+: )?")
-# What Spark says to whoever calls it when it has given up, as it does a minute after its master did not answer.
+# Spark's text to its callers when it has given up, as it does a minute after its master did not answer.
 _ENDED: Final = "Cannot call methods on a stopped SparkContext"
 _WHY_ENDED: Final = (
     "Spark has ended by itself, as when its master does not answer or ends the application: see whether the master is "
@@ -16,7 +16,8 @@ _WHY_ENDED: Final = (
 
 
 def reason_of(error: BaseException) -> str:
-    """The part of a streaming query's error that a person needs: of a Python error its last line, else the first."""
+    """Returns the part of a streaming query's error that a person needs: of a Python error its last line, else the
+    first."""
     text = _CALLING.sub("", str(error))
     if _ENDED in text:
         return _WHY_ENDED
@@ -26,12 +27,12 @@ def reason_of(error: BaseException) -> str:
 
 
 def root_reason_of(error: BaseException) -> str:
-    """The same of what is at the bottom of it, where Spark wraps one error into another."""
+    """Returns the same for the root cause, where Spark wraps one error into another."""
     return reason_of(root_cause(error))
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """The error that Spark has wrapped, perhaps several times; the error itself where it wraps none."""
+    """Returns the error that Spark has wrapped, perhaps several times; the error itself where it wraps none."""
     cause: Any = error
     while getattr(cause, "_cause", None) is not None:
         cause = cause._cause

@@ -7,12 +7,12 @@ from strandline.pipeline.spec.spec import Spec
 
 
 def dead_letter_topics(spec: Spec) -> dict[str, list[str]]:
-    """By dead-letter topic, the source topics whose records it gets; none of those where all come from files."""
+    """Returns by dead-letter topic the source topics whose records it gets; none of those where all come from files."""
     topics: dict[str, list[str]] = {}
     for source in spec.sources:
         for topic in source.topics:
             if not source.is_table and source.can_fail(spec.transforms):
-                topics.setdefault(spec.letters_topic(topic), []).append(topic)
+                topics.setdefault(spec.dead_letter_topic(topic), []).append(topic)
     if any(source.files is not None and source.can_fail(spec.transforms) for source in spec.sources):
         assert spec.dead_letters is not None, "the spec was read"
         topics.setdefault(spec.dead_letters, [])
@@ -20,7 +20,7 @@ def dead_letter_topics(spec: Spec) -> dict[str, list[str]]:
 
 
 def retry_topics(spec: Spec) -> dict[str, str]:
-    """By retry topic, the source topic whose records are tried again there."""
+    """Returns by retry topic the source topic whose records are tried again there."""
     if spec.retry is None:
         return {}
     return {
@@ -33,7 +33,7 @@ def retry_topics(spec: Spec) -> dict[str, str]:
 
 
 def retry_delays_ms(policy: RetryPolicy, topics: tuple[str, ...]) -> dict[str, int]:
-    """By retry topic of these source topics, how long a record waits there."""
+    """Returns by retry topic of these source topics how long a record waits there."""
     return {
         name: delay
         for topic in topics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def silence_query_errors() -> None:
-    """Stops PySpark from printing each error of a query, with two stacks, before its caller says what is wrong."""
+    """Stops PySpark from printing each error of a query, with two stacks, before its caller reports it."""
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):

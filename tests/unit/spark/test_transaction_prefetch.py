@@ -9,7 +9,7 @@ import pytest
 
 from strandline.client.errors import KafkaTimeoutError
 from strandline.spark.sink import transaction_prefetch
-from strandline.spark.sink.transaction_prefetch import TransactionAhead
+from strandline.spark.sink.transaction_prefetch import TransactionPrefetch
 from strandline.testing.clusters import wait_until
 
 
@@ -36,21 +36,21 @@ class Sink:
         self.may_begin.set()
         self.error: Exception | None = None
         self.made: list[Transaction] = []
-        self.ahead = TransactionAhead(self._make)
+        self.prefetch = TransactionPrefetch(self._new_transaction)
 
-    def _make(self) -> Any:
+    def _new_transaction(self) -> Any:
         self.made.append(Transaction(self.may_begin, self.error))
         return self.made[-1]
 
 
 def test_the_next_batch_gets_what_was_begun_and_the_one_after_another() -> None:
     sink = Sink()
-    first: Any = sink.ahead.take()
+    first: Any = sink.prefetch.take()
     assert not first.is_begun
-    sink.ahead.begin()
-    second: Any = sink.ahead.take()
+    sink.prefetch.start()
+    second: Any = sink.prefetch.take()
     assert second.is_begun
-    third: Any = sink.ahead.take()
+    third: Any = sink.prefetch.take()
     assert not third.is_begun
     assert len({id(each) for each in (first, second, third)}) == 3
 
@@ -58,8 +58,8 @@ def test_the_next_batch_gets_what_was_begun_and_the_one_after_another() -> None:
 def test_one_that_could_not_begin_is_closed_and_the_batch_begins_its_own() -> None:
     sink = Sink()
     sink.error = KafkaTimeoutError(None, "no coordinator")
-    sink.ahead.begin()
-    taken: Any = sink.ahead.take()
+    sink.prefetch.start()
+    taken: Any = sink.prefetch.take()
     assert [each.is_closed for each in sink.made] == [True, False]
     assert taken is sink.made[1]
 
@@ -67,8 +67,8 @@ def test_one_that_could_not_begin_is_closed_and_the_batch_begins_its_own() -> No
 def test_one_that_has_waited_for_long_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transaction_prefetch, "_AGE_SECONDS_MAX", -1.0)
     sink = Sink()
-    sink.ahead.begin()
-    taken: Any = sink.ahead.take()
+    sink.prefetch.start()
+    taken: Any = sink.prefetch.take()
     assert not taken.is_begun
     assert sink.made[0].is_closed
 
@@ -76,11 +76,11 @@ def test_one_that_has_waited_for_long_is_not_used(monkeypatch: pytest.MonkeyPatc
 def test_closing_does_not_wait_and_what_begins_later_is_closed_then() -> None:
     sink = Sink()
     sink.may_begin.clear()
-    sink.ahead.begin()
-    sink.ahead.close()
+    sink.prefetch.start()
+    sink.prefetch.close()
     assert not sink.made[0].is_closed
     sink.may_begin.set()
     wait_until(lambda: sink.made[0].is_closed, 60)
-    sink.ahead.begin()
-    sink.ahead.settle()
+    sink.prefetch.start()
+    sink.prefetch.drain()
     assert all(each.is_closed for each in sink.made)

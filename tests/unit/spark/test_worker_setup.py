@@ -5,17 +5,17 @@ from __future__ import annotations
 import gc
 import platform
 
-from strandline.spark.runtime.worker_setup import get_ready, keep_memory, leave_modules_alone
+from strandline.spark.runtime.worker_setup import freeze_loaded_modules, keep_freed_memory, set_up_worker
 
 
 def test_what_a_process_has_loaded_is_left_alone_by_the_collector() -> None:
-    get_ready.cache_clear()
-    leave_modules_alone.cache_clear()
+    set_up_worker.cache_clear()
+    freeze_loaded_modules.cache_clear()
     gc.unfreeze()
     try:
-        get_ready()
+        set_up_worker()
         frozen = gc.get_freeze_count()
-        get_ready()
+        set_up_worker()
         assert frozen > len(gc.get_objects()), "most of what there is"
         assert gc.get_freeze_count() <= frozen, "once in a process"
     finally:
@@ -23,4 +23,4 @@ def test_what_a_process_has_loaded_is_left_alone_by_the_collector() -> None:
 
 
 def test_glibc_keeps_the_memory_of_tables() -> None:
-    assert keep_memory() == (platform.libc_ver()[0] == "glibc")
+    assert keep_freed_memory() == (platform.libc_ver()[0] == "glibc")

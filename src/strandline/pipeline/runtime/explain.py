@@ -1,12 +1,12 @@
-"""What a spec comes to: its stages with their columns, its topics, and what is exactly once."""
+"""Explains a spec: its stages with their columns, its topics, and which of its sinks are exactly once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from strandline.pipeline.plan.plan import Plan
-from strandline.pipeline.run.queries import query_names
+from strandline.pipeline.plan.plan import PipelinePlan
+from strandline.pipeline.runtime.queries import query_names
 from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_topics
 from strandline.pipeline.spec.spec import TABLE_SINK, TOPIC_SINK, Finish, Sink, Source, Spec, Transform
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def explain(spec: Spec, plan: Plan | None = None) -> dict[str, Any]:
-    """As values that JSON has; with a plan also the columns of every stage as Spark sees them."""
+def explain(spec: Spec, plan: PipelinePlan | None = None) -> dict[str, Any]:
+    """Returns the explanation as values that JSON has; with a plan also the columns of every stage as Spark sees
+    them."""
     stages = plan.stages if plan is not None else {}
     return {
         "pipeline": spec.name,
@@ -36,7 +37,7 @@ def explain(spec: Spec, plan: Plan | None = None) -> dict[str, Any]:
 
 
 def in_words(explained: dict[str, Any]) -> str:
-    """The same for people."""
+    """Returns the explanation as text."""
     lines = [
         f"pipeline {explained['pipeline']}",
         f"  brokers       {explained['brokers']}",

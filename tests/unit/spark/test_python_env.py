@@ -13,8 +13,8 @@ from strandline.spark.runtime import python_env
 
 LOADED = """
 import os
-from strandline.spark.runtime.daemon import load
-load()
+from strandline.spark.runtime.daemon import preload
+preload()
 names = [open(f"/proc/self/task/{each}/comm").read().strip() for each in os.listdir("/proc/self/task")]
 print([name for name in names[1:] if name != "jemalloc_bg_thd"])
 """

@@ -121,11 +121,11 @@ def test_a_spark_without_the_hash_writes_the_same_rows_to_the_same_places(
 ) -> None:
     admin.create_topic(topic, partitions=7)
     monkeypatch.setattr(row_partitioning, "_HASH", ("org.apache.no.such.Hash", "hash32"))
-    row_partitioning.is_hash_there.cache_clear()
+    row_partitioning.has_murmur2.cache_clear()
     try:
         assert write_atomically(spark.sql(KEYS), bootstrap, name=topic, topic=topic) == 400
     finally:
-        row_partitioning.is_hash_there.cache_clear()
+        row_partitioning.has_murmur2.cache_clear()
     rows = rows_of(bootstrap, topic, 7)
     assert sorted(int(row.value) for row in rows) == list(range(400))
     assert all(row.partition == partition_for_key(row.key, 7) for row in rows)

@@ -71,8 +71,8 @@ def reader(monkeypatch: pytest.MonkeyPatch, clock: Clock, consumer: Any, end: in
     monkeypatch.setattr(range_reader, "spark_batch", lambda table, **_: table)
     monkeypatch.setattr(range_reader._RangeReader, "_is_gone", lambda self: False)
     options = read_options({"kafka.bootstrap.servers": "h:1", "subscribe": "t"}, is_stream=True)
-    wanted = OffsetRange(topic="t", partition=0, start=0, end=end)
-    return range_reader._RangeReader(consumer, wanted, options)
+    offset_range = OffsetRange(topic="t", partition=0, start=0, end=end)
+    return range_reader._RangeReader(consumer, offset_range, options)
 
 
 def test_the_time_that_spark_takes_for_a_batch_is_no_time_without_a_record(

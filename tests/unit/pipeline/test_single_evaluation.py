@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strandline.pipeline.plan.single_evaluation import verdict_mistakes
+from strandline.pipeline.plan.single_evaluation import varying_rule_mistakes
 from strandline.pipeline.spec.reader import load
 
 SPEC = """\
@@ -33,7 +33,7 @@ CHANGING = {"enriched": "its answer depends on chance"}
 def mistakes(directory: Path, sink: str, changing: dict[str, str]) -> list[tuple[int, str]]:
     path = directory / "spec.yaml"
     path.write_text(f"{SPEC}  - {sink}\n")
-    return [(each.line, each.text) for each in verdict_mistakes(load(path, {}), READS, changing)]
+    return [(each.line, each.text) for each in varying_rule_mistakes(load(path, {}), READS, changing)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Events of a running pipeline as lines for people."""
+"""Events of a running pipeline as lines of text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 
 def line_of(event: Mapping[str, Any]) -> str:
+    """Returns an event as text."""
     match event["event"]:
         case "starting":
             return f"pipeline {event['pipeline']} starts"
@@ -41,7 +42,7 @@ def _batch(event: Mapping[str, Any]) -> str:
 
 
 def summary(queries: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What each query has done since the run began."""
+    """Returns the totals of each query since the run began, as lines."""
     lines = []
     for name, totals in queries.items():
         lines.append(f"  {name}: {totals['batches']} batches, {sum(totals['records'].values()):,} records in")

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from strandline.spark.offsets import count_between, from_json
+from strandline.spark.offsets import count_between, offsets_from_json
 
 
 @dataclass(slots=True, kw_only=True)
 class QueryTotals:
-    """Of one query since this run began."""
+    """The totals of one query since this run began."""
 
     records: Counter[str] = field(default_factory=Counter)  # by source
     written: Counter[str] = field(default_factory=Counter)  # by topic
@@ -26,6 +26,7 @@ class QueryTotals:
     lag: int | None = None
 
     def as_json(self) -> dict[str, Any]:
+        """Returns the totals as values that JSON has."""
         return {
             "records": dict(self.records),
             "written": dict(self.written),
@@ -40,34 +41,35 @@ class QueryTotals:
 
 
 class QueryProgress:
-    """Makes events of what Spark reports; a batch is told of once."""
+    """Turns Spark's progress reports into events, one for each batch."""
 
     def __init__(
-        self, query: str, letter_topics: frozenset[str], retry_topics: frozenset[str] = frozenset()
+        self, query: str, dead_letter_topics: frozenset[str], retry_topics: frozenset[str] = frozenset()
     ) -> None:
         self.query = query
-        self._letter_topics = letter_topics
+        self._dead_letter_topics = dead_letter_topics
         self._retry_topics = retry_topics
         self._committed: dict[int, Mapping[str, int]] = {}
-        self.seen = -1  # the last batch that Spark has reported
+        self.last_reported = -1  # the last batch that Spark has reported
         self.totals = QueryTotals()
 
     def on_commit(self, batch: int, rows: Mapping[str, int]) -> None:
-        """From the sink, before Spark reports the batch."""
+        """Takes the row counts of a batch from the sink, before Spark reports the batch."""
         self._committed[batch] = rows
 
     def events(self, reported: list[Any]) -> list[dict[str, Any]]:
-        found = []
+        """Returns the events of batches that were not reported before."""
+        events = []
         for each in reported:
             progress = json.loads(each.json)
             # Spark also reports that there was nothing to do, under the number of the batch to come.
-            if progress["batchId"] <= self.seen or "addBatch" not in progress["durationMs"]:
+            if progress["batchId"] <= self.last_reported or "addBatch" not in progress["durationMs"]:
                 continue
-            self.seen = progress["batchId"]
+            self.last_reported = progress["batchId"]
             event = self._event(progress)
             if event is not None:
-                found.append(event)
-        return found
+                events.append(event)
+        return events
 
     def _event(self, progress: Mapping[str, Any]) -> dict[str, Any] | None:
         batch = int(progress["batchId"])
@@ -76,10 +78,10 @@ class QueryProgress:
             source: int(metrics["records"])
             for source, metrics in (progress.get("observedMetrics") or {}).items()
         }
-        ours = self._letter_topics | self._retry_topics
+        ours = self._dead_letter_topics | self._retry_topics
         written = {topic: count for topic, count in rows.items() if topic not in ours}
         retried = {topic: count for topic, count in rows.items() if topic in self._retry_topics}
-        letters = {topic: count for topic, count in rows.items() if topic in self._letter_topics}
+        dead_letters = {topic: count for topic, count in rows.items() if topic in self._dead_letter_topics}
         if not any(records.values()) and not rows:
             return None
         seconds = progress["durationMs"].get("triggerExecution", 0) / 1000
@@ -87,7 +89,7 @@ class QueryProgress:
         totals.records.update(records)
         totals.written.update(written)
         totals.retried.update(retried)
-        totals.dead_letters.update(letters)
+        totals.dead_letters.update(dead_letters)
         totals.batches += 1
         totals.last_batch, totals.last_seconds = batch, seconds
         totals.records_per_second = round(sum(records.values()) / seconds, 1) if seconds else 0.0
@@ -99,7 +101,7 @@ class QueryProgress:
             "records": records,
             "written": written,
             "retried": retried,
-            "dead_letters": letters,
+            "dead_letters": dead_letters,
             "seconds": seconds,
             "records_per_second": totals.records_per_second,
             "lag": totals.lag,
@@ -107,9 +109,9 @@ class QueryProgress:
 
 
 def _lag(sources: list[Mapping[str, Any]]) -> int | None:
-    """Records that are there and not read yet; None where no source is a topic."""
+    """Returns how many records are there and not read yet; None where no source is a topic."""
     lags = [
-        count_between(from_json(each["endOffset"]), from_json(each["latestOffset"]))
+        count_between(offsets_from_json(each["endOffset"]), offsets_from_json(each["latestOffset"]))
         for each in sources
         if _are_offsets(each.get("endOffset")) and _are_offsets(each.get("latestOffset"))
     ]
@@ -117,5 +119,5 @@ def _lag(sources: list[Mapping[str, Any]]) -> int | None:
 
 
 def _are_offsets(value: Any) -> bool:
-    """Those of topics are numbers by partition by topic; files have others."""
+    """True for offsets of topics, which are numbers by partition by topic; files have others."""
     return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())

@@ -45,6 +45,7 @@ class NoMasterError(ConnectionError):
 
 
 def session_of(spec: Spec) -> SparkSession:
+    """Starts the session of a spec."""
     # Tasks must find the spec's own functions.
     paths = [str(spec.directory), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
@@ -52,7 +53,7 @@ def session_of(spec: Spec) -> SparkSession:
 
 
 def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkSession:
-    """The settings go over ours. Raises NoMasterError."""
+    """Starts a session. The settings override Strandline's own. Raises NoMasterError."""
     check_master(master)
     use_java()
     is_local = master.startswith("local")

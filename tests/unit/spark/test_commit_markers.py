@@ -6,7 +6,7 @@ import pytest
 
 from strandline.client.producer.shared_transaction import TransactionTicket
 from strandline.spark.sink import commit_markers, exactly_once
-from strandline.spark.sink.commit_markers import follows
+from strandline.spark.sink.commit_markers import is_next_epoch
 
 
 def ticket(epoch: int, *, producer_id: int = 7, is_version_2: bool = False) -> TransactionTicket:
@@ -21,11 +21,11 @@ def test_the_next_transaction_is_ours_if_nobody_had_the_name_in_between(
 ) -> None:
     committed = ticket(3, is_version_2=is_version_2)
     for epoch in range(8):
-        assert follows(committed, ticket(epoch, is_version_2=is_version_2)) is (epoch == next_epoch)
-    assert not follows(committed, ticket(next_epoch, producer_id=8, is_version_2=is_version_2))
-    assert not follows(committed, ticket(next_epoch, is_version_2=not is_version_2))
+        assert is_next_epoch(committed, ticket(epoch, is_version_2=is_version_2)) is (epoch == next_epoch)
+    assert not is_next_epoch(committed, ticket(next_epoch, producer_id=8, is_version_2=is_version_2))
+    assert not is_next_epoch(committed, ticket(next_epoch, is_version_2=not is_version_2))
 
 
 def test_a_sink_waits_longer_for_another_than_brokers_let_a_dead_one_hold_it_up() -> None:
     look_seconds = 10  # transaction.abort.timed.out.transaction.cleanup.interval.ms as shipped
-    assert exactly_once.TRANSACTION_TIMEOUT_MS / 1000 + look_seconds < commit_markers._PATIENCE_SECONDS
+    assert exactly_once.TRANSACTION_TIMEOUT_MS / 1000 + look_seconds < commit_markers._READ_TIMEOUT_SECONDS

@@ -26,16 +26,18 @@ _GAUGES: Final = {
 
 
 class Metrics:
-    """Takes the pipeline's events; any thread may ask for the text."""
+    """The totals of a pipeline's queries. Any thread may ask for the text."""
 
     def __init__(self, pipeline: str) -> None:
         self._pipeline = pipeline
         self._queries: Mapping[str, Mapping[str, Any]] = {}
 
     def update(self, queries: Mapping[str, Mapping[str, Any]]) -> None:
+        """Replaces the totals."""
         self._queries = queries
 
     def text(self) -> str:
+        """Returns the metrics in Prometheus' text format."""
         queries = self._queries
         lines: list[str] = []
         for key, (name, label, doc) in _COUNTERS.items():
@@ -70,7 +72,7 @@ def _escaped(text: str) -> str:
 
 @contextmanager
 def serving(metrics: Metrics, port: int, host: str = "127.0.0.1") -> Iterator[int]:
-    """Serves them while it lasts; the port, which is a free one where 0 was asked for."""
+    """Serves the metrics while it lasts, and yields the port, which is a free one if `port` is 0."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -83,7 +85,7 @@ def serving(metrics: Metrics, port: int, host: str = "127.0.0.1") -> Iterator[in
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Scrapes are no events of the pipeline."""
+            """Does nothing: scrapes are no events of the pipeline."""
 
     server = ThreadingHTTPServer((host, port), Handler)
     thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)

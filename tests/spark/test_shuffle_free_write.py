@@ -15,19 +15,19 @@ from strandline.client.producer.partitioners import partition_for_key
 from strandline.client.sync import Admin, Producer
 from strandline.spark import exactly_once
 from strandline.spark.sink import task_writer
-from strandline.spark.sink.shuffle_free_write import ElsewhereError, Sharing
+from strandline.spark.sink.shuffle_free_write import ForeignPartitionError, TaskPartitions
 from tests.spark.topics import rows_of
 
 QUERY_SECONDS_MAX = 300
 # About 90 are made, most of them by PySpark for its function and its job; a listener of progress would make 500 more.
 CALLS_MAX = 200
-Copy = Callable[..., list[Sharing | None]]
+Copy = Callable[..., list[TaskPartitions | None]]
 
 
 @pytest.fixture
 def copy(spark: Any, bootstrap: str, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Copy:
     """Copies the topic to its end; how each batch was written, in every attempt."""
-    used: list[Sharing | None] = []
+    used: list[TaskPartitions | None] = []
     make = task_writer._writer
 
     def noted(*arguments: Any) -> Any:
@@ -36,7 +36,7 @@ def copy(spark: Any, bootstrap: str, topic: str, tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(task_writer, "_writer", noted)
 
-    def run(target: str, *columns: str, offsets_max: int = 40) -> list[Sharing | None]:
+    def run(target: str, *columns: str, offsets_max: int = 40) -> list[TaskPartitions | None]:
         used.clear()
         stream = (
             spark.readStream.format("strandline")
@@ -76,12 +76,12 @@ def test_rows_without_a_key_are_written_where_they_were_read(
     admin.create_topic(topic, partitions=2)
     admin.create_topic(target, partitions=3)
     fill(bootstrap, topic, range(80), keyed=False)
-    assert copy(target, "key", "value", "offset") == [Sharing(2, 3)] * 2
+    assert copy(target, "key", "value", "offset") == [TaskPartitions(2, 3)] * 2
     assert values(bootstrap, target, 3) == list(range(80))
     # Partitions that are added get rows, in the next run as in the next batch.
     admin.create_partitions({target: 4})
     fill(bootstrap, topic, range(80, 800), keyed=False)
-    assert set(copy(target, "key", "value", offsets_max=100)) == {Sharing(2, 4)}
+    assert set(copy(target, "key", "value", offsets_max=100)) == {TaskPartitions(2, 4)}
     rows = rows_of(bootstrap, target, 4)
     assert sorted(int(row.value) for row in rows) == list(range(800))
     by_task = Counter((int(row.value) % 2, row.partition % 2) for row in rows if int(row.value) >= 80)
@@ -95,7 +95,7 @@ def test_a_topic_is_copied_into_one_of_as_many_partitions_without_a_shuffle(
     for name in (topic, target):
         admin.create_topic(name, partitions=3)
     fill(bootstrap, topic, range(60), keyed=True)
-    assert copy(target, "key", "value") == [Sharing(3, 3)] * 2
+    assert copy(target, "key", "value") == [TaskPartitions(3, 3)] * 2
     rows = rows_of(bootstrap, target, 3)
     assert sorted(int(row.value) for row in rows) == list(range(60))
     assert all(row.partition == partition_for_key(row.key, 3) for row in rows)
@@ -109,7 +109,7 @@ def test_rows_that_belong_elsewhere_are_shuffled_from_the_first_batch_on(
     admin.create_topic(target, partitions=3)
     fill(bootstrap, topic, range(80), keyed=True)
     first, *others = copy(target, "key", "value")
-    assert first == Sharing(2, 3)
+    assert first == TaskPartitions(2, 3)
     assert set(others) == {None}, "tried once in a run"
     assert len(others) > 1
     rows = rows_of(bootstrap, target, 3)
@@ -125,7 +125,7 @@ def test_a_key_that_appears_later_is_noticed_and_nothing_is_lost_or_repeated(
     admin.create_topic(target, partitions=2)
     fill(bootstrap, topic, range(80), keyed=False)
     with_keys = "if(cast(value as string) >= '40', value, null) as key"
-    assert copy(target, with_keys, "value")[:2] == [Sharing(2, 2), None]
+    assert copy(target, with_keys, "value")[:2] == [TaskPartitions(2, 2), None]
     assert values(bootstrap, target, 2) == list(range(80))
 
 
@@ -174,7 +174,7 @@ def test_a_batch_that_fails_without_a_shuffle_is_written_again_with_one(
         return once
 
     monkeypatch.setattr(task_writer, "_writer", failing)
-    assert copy(target, "value") == [Sharing(2, 2), None]
+    assert copy(target, "value") == [TaskPartitions(2, 2), None]
     assert values(bootstrap, target, 2) == list(range(40))
 
 
@@ -223,12 +223,12 @@ def test_what_cannot_be_written_in_place_says_so(bootstrap: str, topic: str, adm
         transaction.ticket,
         settings,
         topic=topic,
-        shared=frozenset([topic]),
+        counted_topics=frozenset([topic]),
         stage=7,
         attempt=0,
-        own=(Sharing(2, 2), 0),
+        own_partitions=(TaskPartitions(2, 2), 0),
     )
-    found = [task_writer.Report(**each) for each in report.to_pylist()]
-    with pytest.raises(ElsewhereError, match="task 0 of 2"):
+    found = [task_writer.TaskReport(**each) for each in report.to_pylist()]
+    with pytest.raises(ForeignPartitionError, match="task 0 of 2"):
         task_writer.check_reports(found, {7: 0})
     transaction.abort()

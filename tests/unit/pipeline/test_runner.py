@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from strandline.pipeline.plan.spark_errors import root_reason_of
-from strandline.pipeline.run import runner
-from strandline.pipeline.run.stop_request import status
+from strandline.pipeline.runtime import runner
+from strandline.pipeline.runtime.stop_request import status
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.spec import Spec
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError

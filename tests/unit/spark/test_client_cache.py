@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strandline.spark.runtime.client_cache import Kept
+from strandline.spark.runtime.client_cache import ClientCache
 
 
 class Client:
@@ -25,7 +25,7 @@ def rest(client: Client) -> None:
 
 
 def test_a_task_gets_the_client_of_the_task_before_if_the_settings_are_the_same() -> None:
-    kept = Kept(Client, rest)
+    kept = ClientCache(Client, rest)
     with kept.use({"a": "1", "b": "2"}) as first:
         assert not first.tasks
     with kept.use({"b": "2", "a": "1"}) as second:
@@ -42,20 +42,20 @@ def test_a_client_is_not_kept_behind_an_error_nor_if_it_cannot_rest() -> None:
     def restless(client: Client) -> None:
         raise RuntimeError("the broker is gone")
 
-    kept = Kept(Client, rest)
+    kept = ClientCache(Client, rest)
     with pytest.raises(ValueError, match="no such row"), kept.use({}) as failed:
         raise ValueError("no such row")
     with kept.use({}) as next_one:
         assert next_one is not failed
     assert failed.is_closed
-    unkept = Kept(Client, restless)
+    unkept = ClientCache(Client, restless)
     with pytest.raises(RuntimeError, match="gone"), unkept.use({}) as client:
         pass
     assert client.is_closed
 
 
 def test_a_reader_that_is_given_up_half_way_leaves_no_client() -> None:
-    kept = Kept(Client, rest)
+    kept = ClientCache(Client, rest)
     used = []
 
     def rows() -> Any:
@@ -70,7 +70,7 @@ def test_a_reader_that_is_given_up_half_way_leaves_no_client() -> None:
 
 
 def test_of_many_settings_the_longest_unused_is_closed() -> None:
-    kept = Kept(Client, rest)
+    kept = ClientCache(Client, rest)
     opened = []
     for number in range(5):
         with kept.use({"n": number}) as client:

@@ -37,7 +37,7 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
     assert sql.line == 17  # where the text begins, not its sign
     assert spec.located("out") == str(tmp_path / "out")
     assert spec.located("s3a://bucket/out") == "s3a://bucket/out"
-    assert spec.letters_topic("orders") == "orders.dlq"
+    assert spec.dead_letter_topic("orders") == "orders.dlq"
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import pytest
 
 from strandline.client.producer.partitioners import partition_for_key
 from strandline.spark.sink.shuffle_free_write import (
-    ElsewhereError,
-    Sharing,
-    places,
-    sharing_of,
-    what_is_written,
+    ForeignPartitionError,
+    TaskPartitions,
+    assign_own_partitions,
+    select_record_columns,
+    task_partitions_of,
 )
-from strandline.spark.sink.task_writer import ELSEWHERE, Report, check_reports
+from strandline.spark.sink.task_writer import FOREIGN_PARTITION, TaskReport, check_reports
 
 
 def rows(**columns: Any) -> pa.RecordBatch:
@@ -25,15 +25,15 @@ def rows(**columns: Any) -> pa.RecordBatch:
 
 def test_no_two_tasks_own_a_partition_and_each_partition_is_owned() -> None:
     for tasks in range(1, 7):
-        sharing = Sharing(tasks, 6)
+        task_partitions = TaskPartitions(tasks, 6)
         # A row that names its partition is taken by one task and refused by all others.
         for partition in range(6):
             named = rows(partition=pa.array([partition] * 4, pa.int32()))
             taken = []
             for number in range(tasks):
                 try:
-                    taken.append(places(named, sharing, number).to_pylist())
-                except ElsewhereError:
+                    taken.append(assign_own_partitions(named, task_partitions, number).to_pylist())
+                except ForeignPartitionError:
                     continue
             assert taken == [[partition] * 4]
 
@@ -41,8 +41,12 @@ def test_no_two_tasks_own_a_partition_and_each_partition_is_owned() -> None:
 def test_rows_without_a_key_go_to_the_tasks_own_partitions() -> None:
     nothing = pa.array([None] * 4, pa.binary())
     for batch in (rows(), rows(key=nothing), rows(key=nothing, partition=pa.array([None] * 4, pa.int32()))):
-        assert set(places(batch, Sharing(2, 2), 1).to_pylist()) == {1}
-    found = {each for _ in range(100) for each in places(rows(), Sharing(2, 6), 1).to_pylist()}
+        assert set(assign_own_partitions(batch, TaskPartitions(2, 2), 1).to_pylist()) == {1}
+    found = {
+        each
+        for _ in range(100)
+        for each in assign_own_partitions(rows(), TaskPartitions(2, 6), 1).to_pylist()
+    }
     assert found == {1, 3, 5}, "all of them in time"
 
 
@@ -51,18 +55,21 @@ def test_rows_with_keys_stay_only_if_all_of_them_belong_here() -> None:
     keys = [key for key in all_keys if partition_for_key(key, 4) == 2][:4]
     stranger = next(key for key in all_keys if partition_for_key(key, 4) != 2)
     here = rows(key=pa.array(keys, pa.binary()))
-    assert places(here, Sharing(4, 4), 2).to_pylist() == [2] * 4
-    assert places(here, Sharing(2, 4), 0).to_pylist() == [2] * 4, "2 is even"
-    with pytest.raises(ElsewhereError, match="task 1 of 4"):
-        places(here, Sharing(4, 4), 1)
+    assert assign_own_partitions(here, TaskPartitions(4, 4), 2).to_pylist() == [2] * 4
+    assert assign_own_partitions(here, TaskPartitions(2, 4), 0).to_pylist() == [2] * 4, "2 is even"
+    with pytest.raises(ForeignPartitionError, match="task 1 of 4"):
+        assign_own_partitions(here, TaskPartitions(4, 4), 1)
     one_of_another = rows(key=pa.array([*keys[:3], stranger], pa.binary()))
-    with pytest.raises(ElsewhereError):
-        places(one_of_another, Sharing(4, 4), 2)
+    with pytest.raises(ForeignPartitionError):
+        assign_own_partitions(one_of_another, TaskPartitions(4, 4), 2)
 
 
 def test_a_report_of_rows_elsewhere_counts_before_other_errors() -> None:
-    reports = [Report("", -1, 0, 1, "no broker"), Report("", ELSEWHERE, 0, 1, "rows of others")]
-    with pytest.raises(ElsewhereError, match="rows of others"):
+    reports = [
+        TaskReport("", -1, 0, 1, "no broker"),
+        TaskReport("", FOREIGN_PARTITION, 0, 1, "rows of others"),
+    ]
+    with pytest.raises(ForeignPartitionError, match="rows of others"):
         check_reports(reports, {1: 0})
 
 
@@ -80,25 +87,25 @@ class Plan:
 @pytest.mark.parametrize(
     ("kind", "tasks", "expected"),
     [
-        ("LogicalRDD", 3, Sharing(3, 4)),
+        ("LogicalRDD", 3, TaskPartitions(3, 4)),
         ("LogicalRDD", 5, None),
         ("LogicalRDD", 0, None),
         ("Project", 3, None),
     ],
 )
 def test_it_is_tried_where_the_tasks_are_known_and_no_more_than_partitions(
-    kind: str, tasks: int, expected: Sharing | None
+    kind: str, tasks: int, expected: TaskPartitions | None
 ) -> None:
     df: Any = SimpleNamespace(_jdf=SimpleNamespace(logicalPlan=lambda: Plan(kind, tasks)))
-    assert sharing_of(df, 4) == expected
+    assert task_partitions_of(df, 4) == expected
     unknown: Any = SimpleNamespace(_jdf=None)
-    assert sharing_of(unknown, 4) is None
+    assert task_partitions_of(unknown, 4) is None
 
 
 def test_only_what_records_are_made_of_goes_to_tasks() -> None:
     chosen: list[tuple[str, ...]] = []
     df: Any = SimpleNamespace(columns=["value", "key"], select=lambda *names: chosen.append(names))
-    assert what_is_written(df) is df
+    assert select_record_columns(df) is df
     df.columns = ["topic", "value", "key", "offset"]
-    what_is_written(df)
+    select_record_columns(df)
     assert chosen == [("key", "value")]

@@ -1,4 +1,4 @@
-"""What a pipeline needs of the brokers: that they answer, and that its topics are there."""
+"""The brokers and topics of a pipeline: checks that brokers respond and topics exist, and creates topics."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retr
 from strandline.pipeline.spec.spec import TOPIC_SINK, Sink, Source, Spec
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError
 
-# Somebody waits: unless the spec says otherwise, brokers have less time here than a running pipeline gives them.
-_TIMEOUT: Final = "default.api.timeout.ms"
-_ANSWER_MS_MAX: Final = "10000"
-# A week, as Kafka keeps records of other topics: so long a pipeline may be away when records to try again are due.
-_KEPT_BEHIND_DELAY_MS: Final = 7 * 86_400_000
+# A person waits: unless the spec says otherwise, brokers have less time here than in a running pipeline.
+_API_TIMEOUT: Final = "default.api.timeout.ms"
+_API_TIMEOUT_MS: Final = "10000"
+# A week, Kafka's default retention: so long a pipeline may be stopped when records to try again are due.
+_RETENTION_AFTER_DELAY_MS: Final = 7 * 86_400_000
 
 
 def check_topics(spec: Spec) -> None:
-    """Raises SpecError where brokers do not answer or topics are missing that the pipeline will not make itself."""
+    """Raises SpecError where brokers do not respond, or where topics are missing that the pipeline will not create
+    itself."""
     try:
-        with Admin({_TIMEOUT: _ANSWER_MS_MAX, **spec.client}) as admin:
+        with Admin({_API_TIMEOUT: _API_TIMEOUT_MS, **spec.client}) as admin:
             existing = admin.list_topics()
             refused = [_why_refused(admin, existing, sink) for sink in _topic_sinks(spec)]
     except KafkaError as error:
@@ -50,12 +51,12 @@ def check_topics(spec: Spec) -> None:
 
 
 def _why_refused(admin: Any, existing: Iterable[str], sink: Sink) -> tuple[int, str] | None:
-    """What brokers would say of the topic that a sink wants to have; nothing is created."""
+    """Returns what brokers would say against the topic of a sink; nothing is created."""
     if sink.target in existing or sink.partitions is None:
         return None
-    wanted = NewTopic(name=sink.target, partitions=sink.partitions, configs=dict(sink.configs))
+    new_topic = NewTopic(name=sink.target, partitions=sink.partitions, configs=dict(sink.configs))
     try:
-        admin.create_topics([wanted], validate_only=True)
+        admin.create_topics([new_topic], validate_only=True)
     except TopicExistsError:
         return None
     except (ConnectionFailedError, KafkaTimeoutError):
@@ -66,11 +67,11 @@ def _why_refused(admin: Any, existing: Iterable[str], sink: Sink) -> tuple[int, 
 
 
 def create_topics(spec: Spec) -> list[str]:
-    """Makes the sinks' topics that say how many partitions they want, and those of dead letters; the new ones. Raises
-    SpecError where brokers refuse what a sink says of its topic."""
+    """Creates the sinks' topics that say how many partitions they want, and those of dead letters and retries, and
+    returns the new ones. Raises SpecError where brokers refuse the configs of a sink's topic."""
     with Admin(dict(spec.client)) as admin:
         existing = set(admin.list_topics())
-        made = []
+        created = []
         for sink in _topic_sinks(spec):
             if sink.target not in existing and sink.partitions is not None:
                 try:
@@ -78,18 +79,18 @@ def create_topics(spec: Spec) -> list[str]:
                 except KafkaError as error:
                     text = f"topic {sink.target} cannot be created: {error}"
                     raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
-                made.append(sink.target)
+                created.append(sink.target)
         for name, sources in dead_letter_topics(spec).items():
             if name not in existing:
-                _create_letters(admin, name, sources, {"retention.ms": "-1"})
-                made.append(name)
+                _create_dead_letter_topic(admin, name, sources, {"retention.ms": "-1"})
+                created.append(name)
         for name, like in retry_topics(spec).items():
             if name not in existing:
                 assert spec.retry is not None
-                kept_ms = retry_delays_ms(spec.retry, (like,))[name] + _KEPT_BEHIND_DELAY_MS
-                _create_letters(admin, name, [like], {"retention.ms": str(kept_ms)})
-                made.append(name)
-    return made
+                retention_ms = retry_delays_ms(spec.retry, (like,))[name] + _RETENTION_AFTER_DELAY_MS
+                _create_dead_letter_topic(admin, name, [like], {"retention.ms": str(retention_ms)})
+                created.append(name)
+    return created
 
 
 def _source_topics(spec: Spec) -> Iterator[tuple[Source, str]]:
@@ -102,15 +103,17 @@ def _topic_sinks(spec: Spec) -> list[Sink]:
     return [sink for sink in spec.sinks if sink.kind == TOPIC_SINK]
 
 
-def _create_letters(admin: Any, name: str, sources: Sequence[str], more: Mapping[str, str]) -> None:
-    """It takes records as large as each of its sources, with our headers on top. One of dead letters keeps them until
-    somebody deletes them: what nobody could handle must not vanish because of retention. None takes the place of
-    another that has its key, whatever the cluster's default is."""
+def _create_dead_letter_topic(admin: Any, name: str, sources: Sequence[str], more: Mapping[str, str]) -> None:
+    """Creates a topic that takes records as large as each of its sources, with the pipeline's headers on top. One of
+    dead letters keeps them until somebody deletes them: retention must not remove records that nobody could handle. No
+    record replaces another with the same key, whatever the cluster's default is."""
     partitions, configs = 1, {"cleanup.policy": "delete", **more}
     if sources:
         partitions = len(admin.describe_topics(sources[:1])[sources[0]].partitions)
-        found = admin.describe_configs([ConfigResource.topic(each) for each in dict.fromkeys(sources)])
-        size = max(int(each["max.message.bytes"].value or 0) for each in found.values())
+        configs_by_topic = admin.describe_configs(
+            [ConfigResource.topic(each) for each in dict.fromkeys(sources)]
+        )
+        size = max(int(each["max.message.bytes"].value or 0) for each in configs_by_topic.values())
         configs["max.message.bytes"] = str(size + HEADERS_BYTES_MAX)
     _create(admin, name, partitions, configs)
 

@@ -1,6 +1,6 @@
-"""What a running pipeline leaves in its checkpoint for others: a lock, how far it is, and a request to stop.
+"""The state of a running pipeline in its checkpoint, for other processes: a lock, its progress, and a request to stop.
 
-The operating system lets go of the lock when its holder dies, however it dies: `is_running` is right after `kill -9`.
+The operating system releases the lock when its holder dies, however it dies: `is_running` is right after `kill -9`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ class NotLocalError(RuntimeError):
 
 
 class AlreadyRunningError(RuntimeError):
-    """Somebody runs the pipeline with this checkpoint."""
+    """Another process runs the pipeline with this checkpoint."""
 
 
 class StateDirectory:
+    """The directory in a checkpoint that has the lock and the state."""
+
     def __init__(self, spec: Spec) -> None:
         checkpoint = local_path(spec.located(spec.checkpoint))
         if checkpoint is None:
@@ -42,6 +44,7 @@ class StateDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
+        """Holds the lock; raises AlreadyRunningError if another process has it."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / "lock").open("w") as file:
             # A `status` that looks at this moment holds it too, for a moment.
@@ -60,6 +63,7 @@ class StateDirectory:
             yield
 
     def is_running(self) -> bool:
+        """True if a process holds the lock."""
         try:
             with (self.path / "lock").open("r") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -70,29 +74,31 @@ class StateDirectory:
         return False
 
     def read(self) -> dict[str, Any]:
-        """What was written last; empty if nothing was. A file that is damaged, as a power cut leaves it, is no reason
-        not to say whether the pipeline runs."""
+        """Returns the state that was written last; empty if there is none. Also with a damaged file, as a power cut
+        leaves it, it can be said whether the pipeline runs."""
         file = self.path / "state.json"
-        found: Any = None
+        state: Any = None
         try:
-            found = json.loads(file.read_text())
+            state = json.loads(file.read_text())
         except FileNotFoundError:
             return {}
         except ValueError:  # no JSON, or no UTF-8
             pass
-        if not isinstance(found, dict) or not {"pipeline", "state"} <= found.keys():
+        if not isinstance(state, dict) or not {"pipeline", "state"} <= state.keys():
             error = f"{file} is damaged: how far the pipeline was is not known, its checkpoint knows"
             return {"pipeline": self._name, "state": UNKNOWN, "error": error}
-        return found
+        return state
 
     def write(self, state: Mapping[str, Any]) -> None:
-        """At once or not at all, for readers in other processes."""
+        """Replaces the state at once or not at all, for readers in other processes."""
         new = self.path / "state.json.new"
         new.write_text(json.dumps(state, indent=1))
         os.replace(new, self.path / "state.json")
 
     def request_stop(self) -> None:
+        """Asks the process that runs the pipeline to stop."""
         (self.path / "stop").touch()
 
     def is_stop_requested(self) -> bool:
+        """True if somebody has asked the pipeline to stop."""
         return (self.path / "stop").exists()

@@ -1,6 +1,6 @@
 """The streaming queries of a pipeline: one for everything that goes into topics, one for each other sink.
 
-Whatever one query writes into topics, dead letters too, is one transaction per batch. Each query has a checkpoint of
+All that one query writes into topics, dead letters too, is one transaction per batch. Each query has a checkpoint of
 its own under the pipeline's; tables and Spark's file sink are exactly once by themselves.
 """
 
@@ -12,10 +12,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from strandline.pipeline.plan.plan import Plan
-from strandline.pipeline.plan.single_evaluation import JudgingSink
+from strandline.pipeline.plan.plan import PipelinePlan
+from strandline.pipeline.plan.single_evaluation import SingleEvaluationSink
 from strandline.pipeline.plan.table_sink import TableSink
-from strandline.pipeline.run.progress import QueryProgress
+from strandline.pipeline.runtime.progress import QueryProgress
 from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_topics
 from strandline.pipeline.spec.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError
@@ -30,8 +30,8 @@ _CONSOLE_ROWS: Final = 20
 # Spark gives a new Python process ten seconds, which a busy machine may not have.
 _TRANSIENT: Final = "Python worker failed to connect back"
 _RESTARTS_MAX: Final = 5
-# By format, a class that its package brings, and where to get that. The class is one that is built on Spark's own: it
-# cannot be loaded where the package is for another version.
+# By format, a class of its package, and the coordinates of that. The class is built on Spark's own: it cannot be loaded
+# where the package is for another version.
 _PACKAGES: Final = {
     "delta": ("org.apache.spark.sql.delta.catalog.DeltaCatalog", "io.delta:delta-spark_SPARK_2.13:VERSION"),
     "iceberg": (
@@ -46,7 +46,7 @@ class StopRequestedError(RuntimeError):
 
 
 class GatedSink:
-    """Writes batches until it is told to let no further one begin: the one under way is finished."""
+    """Writes batches until no further one may begin: the one under way is finished."""
 
     def __init__(self, sink: Callable[[DataFrame, int], None], stopping: threading.Event) -> None:
         self._sink = sink
@@ -62,6 +62,8 @@ class GatedSink:
 
 @dataclass(slots=True, kw_only=True)
 class RunningQuery:
+    """A query of the pipeline, and how to start it again."""
+
     name: str
     query: StreamingQuery
     start: Callable[[], StreamingQuery]
@@ -72,16 +74,17 @@ class RunningQuery:
     restarts: int = 0
 
     def events(self) -> list[dict[str, Any]]:
+        """Returns the events of batches that Spark has reported since the last call."""
         return self.progress.events(list(self.query.recentProgress))
 
     @property
     def failure(self) -> Exception | None:
-        """Why it ended, if that was not asked for."""
+        """The error with which the query ended, unless it was asked to end."""
         error = self.query.exception()
         return None if error is None or (self.gate is not None and self.gate.has_refused) else error
 
     def restart(self) -> bool:
-        """Begins again where the checkpoint is, if that can help and was not tried too often; whether it did."""
+        """Begins again at the checkpoint, if that can help and was not tried too often; true if it did."""
         error = self.failure
         if error is None or _TRANSIENT not in str(error) or self.restarts == _RESTARTS_MAX:
             return False
@@ -90,24 +93,25 @@ class RunningQuery:
         return True
 
     def stop(self) -> None:
-        """At once, if it runs still."""
+        """Stops the query at once, if it still runs."""
         try:
             self.query.stop()
         finally:
             self.close()
 
     def stop_between_batches(self) -> None:
-        """Called until the query has ended. One that writes into topics ends itself when its next batch comes; of
-        another's next batch Spark's file sink shows nothing if it is stopped in the middle."""
+        """Stops the query after the batch that is under way; called until it has ended. A query that writes into topics
+        ends itself when its next batch comes. Of another's next batch Spark's file sink shows nothing if it is stopped
+        in the middle."""
         if self.last_batch is None:
-            self.last_batch = self.progress.seen + 1
-        is_past = self.gate is None and self.progress.seen >= self.last_batch
+            self.last_batch = self.progress.last_reported + 1
+        is_past = self.gate is None and self.progress.last_reported >= self.last_batch
         if self.query.isActive and (is_past or not self.query.status["isTriggerActive"]):
             self.query.stop()
 
 
 def query_names(spec: Spec) -> dict[str, Sink | None]:
-    """Each query's sink by its name, which is also that of its checkpoint; None for the one into topics."""
+    """Returns each query's sink by its name, which is also that of its checkpoint; None for the query into topics."""
     names: dict[str, Sink | None] = {}
     if any(sink.kind == TOPIC_SINK for sink in spec.sinks) or dead_letter_topics(spec):
         names[TOPICS] = None
@@ -123,13 +127,14 @@ def query_names(spec: Spec) -> dict[str, Sink | None]:
 
 
 def start_queries(spark: SparkSession, spec: Spec, stopping: threading.Event) -> list[RunningQuery]:
+    """Starts the queries of a pipeline; if one cannot start, stops those before it."""
     for each in spec.sinks:
         check_package(spark, spec, each)
     running: list[RunningQuery] = []
     with ExitStack() as started:
         for name, sink in query_names(spec).items():
             # Several queries read the same topics; the group shows the progress of the first.
-            plan = Plan(spark, spec, commit_group=spec.commit_group if not running else None)
+            plan = PipelinePlan(spark, spec, commit_group=spec.commit_group if not running else None)
             running.append(
                 _start_topics(spec, plan, stopping)
                 if sink is None
@@ -143,47 +148,52 @@ def start_queries(spark: SparkSession, spec: Spec, stopping: threading.Event) ->
 
 
 def check_package(spark: SparkSession, spec: Spec, sink: Sink) -> None:
-    """Raises SpecError where Spark lacks what the sink's format needs."""
-    needed = _PACKAGES.get(sink.kind)
-    if needed is None:
+    """Raises SpecError where Spark lacks the package of a sink's format."""
+    package = _PACKAGES.get(sink.kind)
+    if package is None:
         return
-    name, coordinates = needed
+    class_name, pattern = package
     jvm: Any = spark.sparkContext._jvm
-    wanted = coordinates.replace("SPARK", ".".join(spark.version.split(".")[:2]))
+    coordinates = pattern.replace("SPARK", ".".join(spark.version.split(".")[:2]))
     try:
-        found = jvm.java.lang.Class.forName(name, False, jvm.Thread.currentThread().getContextClassLoader())
+        package_class = jvm.java.lang.Class.forName(
+            class_name, False, jvm.Thread.currentThread().getContextClassLoader()
+        )
     except Exception as error:
         text = (
-            f"the sink {sink.kind} needs a package that Spark does not have: add spark.jars.packages: {wanted} to "
+            f"the sink {sink.kind} needs a package that Spark does not have: add spark.jars.packages: {coordinates} to "
             "spark.settings, with the version that fits"
         )
         raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
     try:
-        found.getDeclaredConstructors()
+        package_class.getDeclaredConstructors()
     except Exception as error:
-        text = f"the package of the sink {sink.kind} is for another version than Spark {spark.version}: use {wanted}"
+        version = f"another version than Spark {spark.version}"
+        text = f"the package of the sink {sink.kind} is for {version}: use {coordinates}"
         raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
 
 
-def _start_topics(spec: Spec, plan: Plan, stopping: threading.Event) -> RunningQuery:
+def _start_topics(spec: Spec, plan: PipelinePlan, stopping: threading.Event) -> RunningQuery:
     output = plan.output()
     assert output is not None, "query_names has looked"
     progress = QueryProgress(TOPICS, frozenset(dead_letter_topics(spec)), frozenset(retry_topics(spec)))
     sink = ExactlyOnceSink(spec.brokers, settings=spec.producer, on_commit=progress.on_commit)
-    gate = GatedSink(JudgingSink(sink) if plan.has_changing_rules else sink, stopping)
+    gate = GatedSink(SingleEvaluationSink(sink) if plan.has_nondeterministic_rules else sink, stopping)
     writer = output.writeStream.foreachBatch(gate).outputMode(spec.mode)
     running = _running(spec, writer, progress, gate)
     running.close = sink.close
     return running
 
 
-def _start_table(spec: Spec, plan: Plan, name: str, sink: Sink, stopping: threading.Event) -> RunningQuery:
+def _start_table(
+    spec: Spec, plan: PipelinePlan, name: str, sink: Sink, stopping: threading.Event
+) -> RunningQuery:
     gate = GatedSink(TableSink(spec.located(sink.target), sink.columns, sink.deleted), stopping)
     writer = plan.stages[sink.stage].writeStream.foreachBatch(gate).outputMode("append")
     return _running(spec, writer, QueryProgress(name, frozenset()), gate)
 
 
-def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
+def _start_sink(spec: Spec, plan: PipelinePlan, name: str, sink: Sink) -> RunningQuery:
     writer: Any = plan.stages[sink.stage].writeStream.format(sink.kind)
     table = None
     match sink.kind:
@@ -201,7 +211,7 @@ def _start_sink(spec: Spec, plan: Plan, name: str, sink: Sink) -> RunningQuery:
 def _running(
     spec: Spec, writer: Any, progress: QueryProgress, gate: GatedSink | None, table: str | None = None
 ) -> RunningQuery:
-    """`table` is one of a catalog, which is created if it is not there."""
+    """Starts a query. `table` is one of a catalog, which is created if it is not there."""
     name = progress.query
     writer = writer.queryName(f"{spec.name}-{name}")
     writer = writer.option("checkpointLocation", f"{spec.located(spec.checkpoint)}/queries/{name}")

@@ -1,7 +1,7 @@
-"""Looks for what would go wrong, cheapest first: the file, then functions and brokers, and Spark only for SQL.
+"""Looks for mistakes in a spec, cheapest checks first: the file, then functions and brokers, and Spark only for SQL.
 
-Reading the file (`load`) finds keys, types, schemas and references between stages. Spark's own parser and analyser are
-asked for SQL, expressions, columns, and whether the output mode fits: they need the JVM, but run no job.
+Reading the file (`load`) finds keys, types, schemas and references between stages. Spark's own parser and analyser
+judge SQL, expressions, columns, patterns of times, and whether the output mode fits: they need the JVM, but run no job.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from strandline.pipeline.plan.plan import Plan, load_function
+from strandline.pipeline.plan.plan import PipelinePlan, load_function
 from strandline.pipeline.plan.table_sink import why_no_table
-from strandline.pipeline.plan.tables import PLACE
-from strandline.pipeline.run.queries import check_package
-from strandline.pipeline.run.session import session_of
-from strandline.pipeline.run.topics import check_topics
+from strandline.pipeline.plan.tables import POSITION_COLUMNS
+from strandline.pipeline.runtime.queries import check_package
+from strandline.pipeline.runtime.session import session_of
+from strandline.pipeline.runtime.topics import check_topics
 from strandline.pipeline.spec.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError, nearest
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def validate(
     spec: Spec, *, with_brokers: bool = True, with_spark: bool = True, spark: SparkSession | None = None
 ) -> None:
-    """Raises SpecError. Without `spark` a session is started if everything before that went well, and stopped."""
+    """Raises SpecError. Without `spark` a session is started if all checks before that passed, and stopped."""
     for transform in spec.transforms:
         if transform.function is not None:
             load_function(spec, transform.function)
@@ -45,9 +45,9 @@ def validate(
             session.stop()
 
 
-def analyse(spark: SparkSession, spec: Spec) -> Plan:
-    """The plan, once Spark has agreed to all of it."""
-    plan = Plan(spark, spec)
+def analyse(spark: SparkSession, spec: Spec) -> PipelinePlan:
+    """Returns the plan, once Spark has agreed to all of it."""
+    plan = PipelinePlan(spark, spec)
     for sink in spec.sinks:
         check_package(spark, spec, sink)
         rows = plan.stages[sink.stage]
@@ -61,7 +61,7 @@ def analyse(spark: SparkSession, spec: Spec) -> Plan:
                 f"stage {sink.stage} has the column {twice!r} twice, for Spark: give one of them another name"
             )
             raise _mistake(spec, sink, text)
-        for name in (*sink.columns, *(PLACE if sink.kind == TABLE_SINK else ())):
+        for name in (*sink.columns, *(POSITION_COLUMNS if sink.kind == TABLE_SINK else ())):
             if name not in rows.columns:
                 text = f"stage {sink.stage} has no column {name!r}{nearest(name, rows.columns)}"
                 raise _mistake(spec, sink, text)
@@ -74,14 +74,15 @@ def analyse(spark: SparkSession, spec: Spec) -> Plan:
 
 
 def _twice(names: Sequence[str]) -> str | None:
-    """A name that is there twice, without regard to case. Those of the pipeline's own columns may be, as behind a join:
-    they are not written."""
+    """Returns a name that is there twice, without regard to case. Those of the pipeline's own columns may be, as after
+    a join: they are not written."""
     own = [name.lower() for name in names if not name.startswith("_")]
     return next((name for name in own if own.count(name) > 1), None)
 
 
 def _check_mode(rows: DataFrame, spec: Spec, sink: Sink, is_append: bool) -> None:
-    """What Spark would refuse when the query starts, such as sums without a watermark in append mode."""
+    """Raises SpecError where Spark would refuse the query at its start, such as sums without a watermark in append
+    mode."""
     jvm: Any = rows.sparkSession.sparkContext._jvm
     modes = jvm.org.apache.spark.sql.streaming.OutputMode
     mode = modes.Append() if is_append or spec.mode == "append" else modes.Update()
