@@ -24,7 +24,7 @@ from tests.client.reading import read_all, run
 from tests.record_times import recent_ms
 
 pa = pytest.importorskip("pyarrow")
-consuming = pytest.importorskip("strandline.client.columnar.consuming")
+consuming = pytest.importorskip("strandline.client.consumer.poll_table")
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 

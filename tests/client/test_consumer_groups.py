@@ -9,7 +9,7 @@ import pytest
 
 from strandline.base.ids import TopicPartition
 from strandline.client import Consumer
-from strandline.client.consumer.group.member import RebalanceListener
+from strandline.client.consumer.group.callbacks import RebalanceListener
 from strandline.client.errors import CommitFailedError
 from tests.client.consuming import QUICK, fill, make_topic, member, new_group, pollers, read, values
 from tests.client.reading import run
@@ -125,8 +125,8 @@ def test_partitions_of_a_member_that_died_go_to_the_others(
         """As after kill -9: the connections break, and nobody leaves the group."""
         engine = consumer._engine
         assert engine is not None
-        heart = engine.member._heart  # type: ignore[union-attr]
-        heart.cancel()
+        heartbeats = engine.membership._heartbeat_task  # type: ignore[union-attr]
+        heartbeats.cancel()
         await engine._fetcher.close()
         await engine.cluster.close()
 

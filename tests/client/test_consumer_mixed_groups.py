@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer as ConfluentConsumer
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.group.assignors import Assignment, GroupMember
+from strandline.client.consumer.group.assignors import Assignment, MemberSubscription
 from strandline.client.consumer.group.sticky import BUILT_IN, JAVA_NAMES
 from tests.client.consuming import Pollers, fill, make_topic, member, new_group, pollers
 from tests.client.reading import run
@@ -185,7 +185,7 @@ def test_java_and_strandline_share_a_group(
 # Java's assignors as an oracle
 
 
-def random_case(chance: random.Random, assignor: str) -> tuple[list[GroupMember], dict[str, int]]:
+def random_case(chance: random.Random, assignor: str) -> tuple[list[MemberSubscription], dict[str, int]]:
     """A group after an earlier assignment, with members and topics that came and went."""
     topics = [f"t{number}" for number in range(chance.randint(1, 4))]
     counts = {topic: chance.randint(1, 9) for topic in topics}
@@ -194,7 +194,7 @@ def random_case(chance: random.Random, assignor: str) -> tuple[list[GroupMember]
     for number in range(chance.randint(1, 7)):
         wanted = topics if is_same_for_all else sorted(chance.sample(topics, chance.randint(1, len(topics))))
         instance = f"i{chance.randint(0, 99)}-{number}" if chance.random() < 0.3 else None
-        group.append(GroupMember(member_id=f"m{number}", topics=tuple(wanted), instance_id=instance))
+        group.append(MemberSubscription(member_id=f"m{number}", topics=tuple(wanted), instance_id=instance))
     before = BUILT_IN[assignor].assign(group, counts)
     generation = chance.randint(1, 9)
     told = []
@@ -204,7 +204,7 @@ def random_case(chance: random.Random, assignor: str) -> tuple[list[GroupMember]
         owned = tuple(before[each.member_id]) if chance.random() < 0.9 else ()
         is_new = not owned
         told.append(
-            GroupMember(
+            MemberSubscription(
                 member_id=each.member_id,
                 topics=each.topics,
                 instance_id=each.instance_id,
@@ -220,7 +220,7 @@ def random_case(chance: random.Random, assignor: str) -> tuple[list[GroupMember]
     return told, {topic: count for topic, count in counts.items() if topic in wanted_by_any}
 
 
-def to_json(assignor: str, group: list[GroupMember], counts: dict[str, int]) -> dict[str, Any]:
+def to_json(assignor: str, group: list[MemberSubscription], counts: dict[str, int]) -> dict[str, Any]:
     return {
         "assignor": assignor,
         "counts": counts,
@@ -238,7 +238,7 @@ def to_json(assignor: str, group: list[GroupMember], counts: dict[str, int]) -> 
     }
 
 
-def previously(assignor: str, group: list[GroupMember]) -> dict[str, set[TopicPartition]]:
+def previously(assignor: str, group: list[MemberSubscription]) -> dict[str, set[TopicPartition]]:
     """What each member had, whichever way it says so."""
     if BUILT_IN[assignor].is_cooperative:
         return {each.member_id: set(each.owned) for each in group}

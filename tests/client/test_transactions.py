@@ -204,7 +204,7 @@ def test_an_abort_does_not_wait_for_parts_of_a_batch_that_was_too_large(bootstra
         async with transactional(bootstrap, topic) as producer:
             producer.begin_transaction()
             promises = [await producer.send(topic, b"x" * 1500) for _ in range(2)]
-            while not any(batch.is_in_flight for batch in producer._accumulator.unfinished()):
+            while not any(batch.is_in_flight for batch in producer._accumulator.incomplete()):
                 await asyncio.sleep(0)
             await asyncio.wait_for(producer.abort_transaction(), 30)  # less than delivery.timeout.ms
             # Each has its end; on a busy machine a record may have gone by itself, which is not too large.

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from strandline.client.errors import DeliveryTimeoutError, KafkaError
-from strandline.client.producer.accumulator import FOREVER, Accumulator, AccumulatorSettings, PartitionQueue
-from strandline.client.producer.batch import Acknowledged, Batch, RecordPromise
-from strandline.client.producer.record_encoder import encode_body, seal
+from strandline.client.producer.accumulator import FOREVER, Accumulator, AccumulatorSettings
+from strandline.client.producer.batch import Acknowledged, PartitionQueue, ProducerBatch, RecordPromise
+from strandline.client.producer.record_encoder import encode_batch, encode_body
 from strandline.wire.record_batch import HEADER_BYTES, Record, build_batch, records_in
 from tests.properties.effort import effort
 
@@ -27,7 +27,7 @@ class AccumulatorMachine(RuleBasedStateMachine):
         self.number = 0
         self.queues = [PartitionQueue("t", number) for number in range(PARTITIONS)]
         self.appended: list[list[tuple[bytes, RecordPromise]]] = [[] for _ in range(PARTITIONS)]
-        self.taken: list[Batch] = []
+        self.taken: list[ProducerBatch] = []
         self.paused_until = [0.0] * PARTITIONS
 
     @initialize(batch_bytes=st.integers(30, 400), memory_bytes=st.integers(100, 3000))
@@ -74,7 +74,7 @@ class AccumulatorMachine(RuleBasedStateMachine):
         if at > self.now:
             return
         if not first.attempts:
-            assert all(batch.place < first.place for batch in queue.in_flight), "batches leave in order"
+            assert all(batch.order < first.order for batch in queue.in_flight), "batches leave in order"
         assert self.now >= self.paused_until[partition] or first.outcome is not None, "a pause is kept"
         batch = self.accumulator.take(queue)
         assert batch is first
@@ -91,7 +91,7 @@ class AccumulatorMachine(RuleBasedStateMachine):
     def answer(self, data: st.DataObject, how: str) -> None:
         batch = self.taken.pop(data.draw(st.integers(0, len(self.taken) - 1)))
         if how == "retry":
-            self.accumulator.give_back(batch, self.now + 1)
+            self.accumulator.reenqueue(batch, self.now + 1)
             self.paused_until[batch.queue.partition] = self.now + 1
         elif how == "split" and batch.count > 1 and batch.outcome is None:
             self.accumulator.split(batch, self._payload(batch), self.now)
@@ -105,7 +105,7 @@ class AccumulatorMachine(RuleBasedStateMachine):
         for batch in self.accumulator.expire(self.now):
             assert batch.deadline <= self.now
             self.accumulator.time_out(batch, DeliveryTimeoutError())
-        assert all(batch.deadline > self.now for batch in self.accumulator.unfinished())
+        assert all(batch.deadline > self.now for batch in self.accumulator.incomplete())
 
     @rule()
     def flush(self) -> None:
@@ -119,17 +119,17 @@ class AccumulatorMachine(RuleBasedStateMachine):
         due = self.accumulator.due(self.now)
         for queue in self.queues:
             if self.accumulator.sendable_at(queue, self.now) <= self.now:
-                self.accumulator.look_at(queue, self.now)  # as the sender does with what it cannot send yet
+                self.accumulator.schedule(queue, self.now)  # as the sender does with what it cannot send yet
             elif queue.waiting and queue not in due:
                 assert (
                     deadline <= self.accumulator.sendable_at(queue, self.now) + 1e-9 or deadline <= self.now
                 )
 
     @invariant()
-    def memory_is_what_unfinished_batches_hold(self) -> None:
+    def memory_is_what_incomplete_batches_hold(self) -> None:
         if not hasattr(self, "accumulator"):
             return
-        held = sum(batch.limit for batch in self.accumulator.unfinished())
+        held = sum(batch.limit for batch in self.accumulator.incomplete())
         assert self.accumulator.memory_free == self.memory_bytes - held
         assert self.accumulator.memory_free >= 0
 
@@ -138,16 +138,16 @@ class AccumulatorMachine(RuleBasedStateMachine):
         for queue, appended in zip(self.queues, self.appended, strict=True):
             waiting = [int(value.split(b"|")[0]) for batch in queue.waiting for value in self._values(batch)]
             assert waiting == sorted(waiting), "records wait in the order in which they were appended"
-            places = [promise._place() for _, promise in appended]
+            places = [promise._current_batch() for _, promise in appended]
             assert len(set(places)) == len(places), "no two records share a place"
             for (value, _), (batch, index) in zip(appended, places, strict=True):
                 assert (batch.outcome is not None) or batch in queue.waiting or batch in queue.in_flight
                 if batch.outcome is None:
                     assert self._values(batch)[index] == value
 
-    def _payload(self, batch: Batch) -> bytearray:
+    def _payload(self, batch: ProducerBatch) -> bytearray:
         assert batch.body is not None
-        return seal(
+        return encode_batch(
             batch.body,
             count=batch.count,
             attributes=0,
@@ -158,7 +158,7 @@ class AccumulatorMachine(RuleBasedStateMachine):
             base_sequence=-1,
         )
 
-    def _values(self, batch: Batch) -> list[bytes]:
+    def _values(self, batch: ProducerBatch) -> list[bytes]:
         if batch.records:
             return [value or b"" for _, _, value, _ in batch.records]
         return [record.value or b"" for record in records_in(self._payload(batch))]
@@ -191,7 +191,7 @@ def test_encoded_bodies_are_what_the_plain_encoder_makes(records: list[tuple]) -
     plain = build_batch([Record(offset, *record) for offset, record in enumerate(records)])
     assert body == plain[HEADER_BYTES:]
     assert latest == max(timestamp for timestamp, _, _, _ in records)
-    sealed = seal(
+    sealed = encode_batch(
         body,
         count=len(records),
         attributes=0,

@@ -160,7 +160,7 @@ def test_what_fastavro_writes_comes_out(compiled: bool, table: tuple[Any, list[A
     values = [written(parsed, row) for row in rows]
     # In the middle, so that positions are not those of the buffer's beginning.
     column = pa.array([b"before", *values, None], pa.binary())[1:]
-    found, errors = AvroDecoder(read_schema(schema), chosen=kernels(compiled)).decode(column)
+    found, errors = AvroDecoder(read_schema(schema), avro_kernels=kernels(compiled)).decode(column)
     found.validate(full=True)
     assert errors.to_pylist() == [None] * (len(rows) + 1)
     *rest, last = found.to_pylist()
@@ -181,7 +181,7 @@ def test_a_damaged_value_harms_nobody_else(table: tuple[Any, list[Any]], data: A
     column = pa.array([*good, bad, *good], pa.binary())
     results = []
     for compiled in (True, False):
-        found, errors = AvroDecoder(read_schema(schema), chosen=kernels(compiled)).decode(column)
+        found, errors = AvroDecoder(read_schema(schema), avro_kernels=kernels(compiled)).decode(column)
         found.validate(full=True)
         results.append((found, errors))
     (found, errors), (plain_found, plain_errors) = results

@@ -10,7 +10,7 @@ import pytest
 
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.consumer import Consumer
-from strandline.client.consumer.group.member import RebalanceListener
+from strandline.client.consumer.group.callbacks import RebalanceListener
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.producer.producer import Producer
 from strandline.sim.client_world import bootstrap, client_world

@@ -66,9 +66,9 @@ def lying(monkeypatch: pytest.MonkeyPatch) -> Callable[[World, float], dict[str,
     def begin(world: World, probability: float) -> dict[str, int]:
         chance = world.generator("lies")
         counts = {"refused": 0, "lied": 0, "out of order": 0}
-        real = NodeConnection.send_to
+        real = NodeConnection.send_with_callback
 
-        def send_to(self: NodeConnection, request: Any, act: Act, **more: Any) -> None:
+        def send_with_callback(self: NodeConnection, request: Any, act: Act, **more: Any) -> None:
             def watched(answer: Any, error: KafkaError | None) -> None:
                 if answer is not None and any(
                     each.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -96,7 +96,7 @@ def lying(monkeypatch: pytest.MonkeyPatch) -> Callable[[World, float], dict[str,
             else:
                 real(self, request, watched, **more)
 
-        monkeypatch.setattr(NodeConnection, "send_to", send_to)
+        monkeypatch.setattr(NodeConnection, "send_with_callback", send_with_callback)
         return counts
 
     return begin

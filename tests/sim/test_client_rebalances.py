@@ -11,7 +11,7 @@ import pytest
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.consumer import Consumer
-from strandline.client.consumer.group.assignors import Assignment, GroupMember, RangeAssignor
+from strandline.client.consumer.group.assignors import Assignment, MemberSubscription, RangeAssignor
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.errors import ClosedError, FencedInstanceError, error_for
 from strandline.sim.workloads.producer import create_topic
@@ -293,20 +293,20 @@ def test_who_polls_often_does_not_ask_a_coordinator_in_trouble_more_often() -> N
         reader = await consumer(world, group_id="g")
         reader.subscribe(["t"])
         assert reader._engine is not None
-        link: Any = reader._engine.member._link  # type: ignore[union-attr]
-        ask, asked = link.call, 0
+        coordinator: Any = reader._engine.membership._coordinator  # type: ignore[union-attr]
+        call, calls = coordinator.call, 0
 
         async def refused(*question: Any, **more: Any) -> Any:
-            nonlocal asked
-            asked += 1
+            nonlocal calls
+            calls += 1
             raise error_for(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "not yet")
 
-        link.call = refused
+        coordinator.call = refused
         end = world.loop.time() + 5.0
         while world.loop.time() < end:
             await reader.poll(0.01)
-        assert 3 < asked < 20
-        link.call = ask
+        assert 3 < calls < 20
+        coordinator.call = call
         await reader.poll(5.0)
         assert reader.assignment() == {HERE}
         await reader.close()
@@ -319,7 +319,7 @@ def test_an_assignor_that_raises_leaves_no_leader_that_looks_settled() -> None:
         name = "moody"
         count = 0
 
-        def assign(self, members: Sequence[GroupMember], counts: Mapping[str, int]) -> Assignment:
+        def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
             self.count += 1
             if self.count == 1:
                 raise ZeroDivisionError

@@ -1,8 +1,8 @@
-"""Makes `client/sync/calls.pyi`: the engines' public methods and properties as plain calls, with their types.
+"""Makes `client/sync/calls.pyi`: the asyncio clients' public methods and properties as plain calls, with their types.
 
     python -m tests.tidy.blocking_calls
 
-What a blocking class defines itself is left out: its own definition has the types.
+Methods that a blocking class defines itself are left out: their own definitions have the types.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ _CLASSES = (
     ("ConsumerCalls", consumer.Consumer, sync.Consumer),
     ("ProducerCalls", producer.Producer, sync.Producer),
 )
-# `Face` has the first two; the others give what only a coroutine can wait for.
+# `BlockingClient` has the first two; the others return something that only a coroutine can wait for.
 _LEFT_OUT = {"start", "close", "append_batch", "send_nowait"}
 _BEGINNING = """\
 # Made from the asyncio classes by `make docs`; change those.
-from strandline.client.sync.blocking import Face
+from strandline.client.sync.blocking import BlockingClient
 """
 
 
 def text() -> str:
-    """What the file should hold."""
+    """The text that the file should hold."""
     imports: set[str] = set()
     classes = []
-    for name, engine, face in _CLASSES:
+    for name, client, blocking in _CLASSES:
         body = [
             ast.unparse(_as_call(method, module, imports))
-            for module, method in _methods(engine, set(vars(face)))
+            for module, method in _methods(client, set(vars(blocking)))
         ]
-        classes.append(f"class {name}(Face):\n" + "\n".join(_indented(each) for each in body))
+        classes.append(f"class {name}(BlockingClient):\n" + "\n".join(_indented(each) for each in body))
     return _formatted(_BEGINNING + "\n".join(sorted(imports)) + "\n\n" + "\n\n".join(classes) + "\n")
 
 
 def _methods(
-    engine: type, left_out: set[str]
+    client: type, left_out: set[str]
 ) -> Iterator[tuple[ModuleType, ast.FunctionDef | ast.AsyncFunctionDef]]:
     seen = left_out | _LEFT_OUT
-    for owner in engine.__mro__[:-1]:
+    for owner in client.__mro__[:-1]:
         module = sys.modules[owner.__module__]
         tree = ast.parse(inspect.getsource(module))
         found = next(
@@ -67,7 +67,7 @@ def _methods(
 def _as_call(
     method: ast.FunctionDef | ast.AsyncFunctionDef, module: ModuleType, imports: set[str]
 ) -> ast.FunctionDef:
-    """Blocking, without a body, its defaults left to the engine; `imports` gets what its annotations need."""
+    """Blocking, without a body, its defaults left to the client; `imports` gets what its annotations need."""
     arguments = method.args
     arguments.defaults = [ast.Constant(...) for _ in arguments.defaults]
     arguments.kw_defaults = [default and ast.Constant(...) for default in arguments.kw_defaults]

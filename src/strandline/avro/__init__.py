@@ -1,1 +1,3 @@
-"""Avro values into Arrow columns, by a schema that is given; see `decoding`. Needs the packages of `columnar`."""
+"""Decodes Avro values into Arrow columns, by given schemas; see `decoding`. It needs the packages of the extra
+`columnar`.
+"""

@@ -1,5 +1,7 @@
-"""The kernels as they run: compiled by numba where it is installed, as plain Python otherwise. See
-`strandline.client.columnar.compiled`, which does the same for record batches."""
+"""The kernels as they run: compiled by numba where it is installed, as plain Python otherwise.
+
+`strandline.client.columnar.compiled` does the same for record batches.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,9 @@ _CALLED: Final = ("read_decimals", "decode_values")
 
 
 @dataclass(frozen=True, slots=True)
-class Kernels:
-    """`view` turns a numpy array into what the functions index: itself, or a memoryview for plain Python, whose
-    integers do not overflow."""
+class AvroKernels:
+    """The functions over Avro values. `view` turns a numpy array into an object that the functions index: itself,
+    or a memoryview for plain Python, whose integers do not overflow."""
 
     view: Callable[[Any], Any]
     decode_values: Callable[..., int]
@@ -42,17 +44,17 @@ class Kernels:
 
 
 @cache
-def kernels(compiled: bool | None = None) -> Kernels:
-    """The compiled ones if numba is there, or those that are asked for."""
+def kernels(compiled: bool | None = None) -> AvroKernels:
+    """The compiled kernels if numba is installed, or those that `compiled` chooses."""
     if compiled is None:
         compiled = util.find_spec("numba") is not None
     if not compiled:
-        return Kernels(memoryview, plain_kernels.decode_values, plain_kernels.read_decimals)
+        return AvroKernels(memoryview, plain_kernels.decode_values, plain_kernels.read_decimals)
     from numba import njit
 
     module = second_copy(plain_kernels)
     for name in _NAMES:
-        # As calls, small functions would cost more than what they do: arrays are passed as seven values each.
+        # Small functions are inlined: as calls they would cost more than their work, for an array is seven arguments.
         compiler = njit(cache=True, nogil=True, forceinline=name not in _CALLED)
         setattr(module, name, compiler(getattr(module, name)))
-    return Kernels(lambda array: array, module.decode_values, module.read_decimals)
+    return AvroKernels(lambda array: array, module.decode_values, module.read_decimals)

@@ -3,8 +3,8 @@
     decoder = AvroDecoder(read_schema(json.loads(text)))
     columns, errors = decoder.decode(values)
 
-A value that does not decode has null in every column, and why in `errors`; the others are not touched by it. Bytes
-behind the end of a value are an error too: they mean that it was written with another schema.
+A value that does not decode has null in every column, and its error in `errors`; the others are not affected. Bytes
+after the end of a value are an error too: they mean that it was written with another schema.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from strandline.avro.compiled import Kernels, kernels
+from strandline.avro.compiled import AvroKernels, kernels
 from strandline.avro.kernels import ERRORS, LIMBS
 from strandline.avro.program import (
-    Constant,
-    Leaf,
-    Output,
-    Repeated,
-    Struct,
+    ConstantColumn,
+    LeafColumn,
+    OutputColumn,
+    RepeatedColumn,
+    StructColumn,
     compile_program,
 )
-from strandline.avro.schema import Record
+from strandline.avro.schema import RecordType
 
 # How words become a column of numpy, by the kind that was read.
 _WORDS: Final[dict[str, Any]] = {
@@ -38,25 +38,25 @@ _WORDS: Final[dict[str, Any]] = {
 
 
 class AvroDecoder:
-    """Of values that were written with one schema, into columns of the same or another one."""
+    """Decodes values that were written with one schema into columns of the same or another one."""
 
     def __init__(
-        self, writer: Record, reader: Record | None = None, *, chosen: Kernels | None = None
+        self, writer: RecordType, reader: RecordType | None = None, *, avro_kernels: AvroKernels | None = None
     ) -> None:
-        """Raises CannotResolveError."""
+        """Resolves the writer's schema against the reader's. Raises CannotResolveError."""
         self._program = compile_program(writer, reader)
-        self._kernels = chosen or kernels()
+        self._kernels = avro_kernels or kernels()
         self._code = _numbers(self._program.code)
         self._tables = _numbers(self._program.tables or (0,))
 
     @property
     def type(self) -> Any:
-        """A struct of the columns."""
+        """The struct type of the columns."""
         return self._program.root.type
 
     def decode(self, values: Any, *, skip: int = 0) -> tuple[Any, Any]:
-        """A struct column of what was found behind the first `skip` bytes, which each value has, and a string column of
-        errors. Null has neither."""
+        """A struct column of the values after their first `skip` bytes, and a string column of errors. A null value
+        has null in both."""
         rows = _Values(values, skip)
         errors = np.zeros(rows.count, np.int64)
         places = np.zeros(rows.count, np.int64)
@@ -78,7 +78,7 @@ class AvroDecoder:
             counts = empty.state[: program.columns]
         columns = _Columns(counts, program.has_spans)
         self._walk(rows, columns, errors, places, writes=True, checks_text=checks_text)
-        return _Assembly(columns, rows.data, self._kernels).struct(program.root, rows.count)
+        return _ColumnAssembler(columns, rows.data, self._kernels).struct(program.root, rows.count)
 
     def _walk(
         self,
@@ -115,7 +115,7 @@ class AvroDecoder:
 
 
 class _Values:
-    """A binary column as the kernels take it: where values end, and the bytes of all of them."""
+    """A binary column as the kernels take it: the ends of the values, and the bytes of all of them."""
 
     def __init__(self, values: Any, skip: int) -> None:
         self.skip = skip
@@ -139,7 +139,7 @@ class _Values:
 
 
 class _Columns:
-    """Room for so many rows of each column, one behind the other."""
+    """Room for so many rows of each column, one column after the other."""
 
     def __init__(self, counts: Any, has_spans: tuple[bool, ...]) -> None:
         lanes = np.where(np.array(has_spans, np.bool_), 2, 1) if has_spans else np.zeros(0, np.int64)
@@ -159,43 +159,43 @@ class _Columns:
         return self.words[start : start + self.room[column]]
 
     def validity_of(self, column: int) -> Any:
-        """Bits as Arrow has them; None where everything is valid."""
+        """The validity bits as Arrow has them; None if every row is valid."""
         start = self.starts[column]
         valid = self.valid[start : start + self.room[column]]
         return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
     def items_of(self, column: int) -> int:
-        """How many items the lists of a column have in all."""
+        """The number of items that the lists of a column have in all."""
         return int(self.state[len(self.room) + column])
 
 
-class _Assembly:
-    """Arrow's columns over what the kernels have written."""
+class _ColumnAssembler:
+    """Builds Arrow's columns over the memory that the kernels have written."""
 
-    def __init__(self, columns: _Columns, data: Any, chosen: Kernels) -> None:
+    def __init__(self, columns: _Columns, data: Any, avro_kernels: AvroKernels) -> None:
         self._columns = columns
         self._data = data
-        self._kernels = chosen
+        self._kernels = avro_kernels
 
-    def struct(self, of: Struct, rows: int) -> Any:
+    def struct(self, of: StructColumn, rows: int) -> Any:
         children = [self._output(each, rows) for each in of.children]
         bits = None if of.column < 0 else self._columns.validity_of(of.column)
         return pa.Array.from_buffers(of.type, rows, [bits], children=children)
 
-    def _output(self, of: Output, rows: int) -> Any:
+    def _output(self, of: OutputColumn, rows: int) -> Any:
         match of:
-            case Constant(value=None):
+            case ConstantColumn(value=None):
                 return pa.nulls(rows, of.type)
-            case Constant():
+            case ConstantColumn():
                 return pa.repeat(of.value, rows)
-            case Struct():
+            case StructColumn():
                 return self.struct(of, rows)
-            case Repeated():
+            case RepeatedColumn():
                 return self._repeated(of, rows)
-            case Leaf():
+            case LeafColumn():
                 return self._leaf(of, rows)
 
-    def _repeated(self, of: Repeated, rows: int) -> Any:
+    def _repeated(self, of: RepeatedColumn, rows: int) -> Any:
         ends = np.zeros(rows + 1, np.int32)
         ends[1:] = self._columns.words_of(of.column)
         items = self._columns.items_of(of.column)
@@ -207,30 +207,30 @@ class _Assembly:
         buffers = [self._columns.validity_of(of.column), pa.py_buffer(ends)]
         return pa.Array.from_buffers(of.type, rows, buffers, children=[inner])
 
-    def _leaf(self, of: Leaf, rows: int) -> Any:
+    def _leaf(self, of: LeafColumn, rows: int) -> Any:
         bits = self._columns.validity_of(of.column)
         words = self._columns.words_of(of.column)
         if of.read_as == "decimal":
             return self._decimals(of, rows, bits)
         if of.read_as not in _WORDS:
             return self._spans(of, rows, bits)
-        found = _WORDS[of.read_as](words)
+        values = _WORDS[of.read_as](words)
         if of.read_as == "enum":
-            numbers = pa.Array.from_buffers(pa.int32(), rows, [bits, pa.py_buffer(found)])
+            numbers = pa.Array.from_buffers(pa.int32(), rows, [bits, pa.py_buffer(values)])
             return pa.array(of.symbols, pa.string()).take(numbers)
         if of.read_as == "boolean":
-            packed = pa.py_buffer(np.packbits(found, bitorder="little"))
+            packed = pa.py_buffer(np.packbits(values, bitorder="little"))
             return pa.Array.from_buffers(pa.bool_(), rows, [bits, packed])
-        wanted = of.type.to_pandas_dtype() if pa.types.is_floating(of.type) else None
-        if wanted is not None:
-            found = found.astype(wanted)
-        elif of.type.bit_width != found.itemsize * 8:
-            found = words
-        return pa.Array.from_buffers(of.type, rows, [bits, pa.py_buffer(np.ascontiguousarray(found))])
+        dtype = of.type.to_pandas_dtype() if pa.types.is_floating(of.type) else None
+        if dtype is not None:
+            values = values.astype(dtype)
+        elif of.type.bit_width != values.itemsize * 8:
+            values = words
+        return pa.Array.from_buffers(of.type, rows, [bits, pa.py_buffer(np.ascontiguousarray(values))])
 
-    def _spans(self, of: Leaf, rows: int, bits: Any) -> Any:
-        """Bytes or text. Positions never go back from row to row, so the values and the gaps between them are the
-        elements of one binary column, of which every second is taken."""
+    def _spans(self, of: LeafColumn, rows: int, bits: Any) -> Any:
+        """A column of bytes or text. Positions never go back from row to row, so the values and the gaps between
+        them are the elements of one binary column, of which every second is taken."""
         if rows == 0:
             return pa.array([], of.type)
         starts = self._columns.words_of(of.column)
@@ -242,10 +242,10 @@ class _Assembly:
         )
         taken = both.take(pa.array(np.arange(0, 2 * rows, 2)))
         _, ends, data = taken.buffers()
-        found = pa.Array.from_buffers(pa.binary(), rows, [bits, ends, data])
-        return found.cast(of.type)
+        values = pa.Array.from_buffers(pa.binary(), rows, [bits, ends, data])
+        return values.cast(of.type)
 
-    def _decimals(self, of: Leaf, rows: int, bits: Any) -> Any:
+    def _decimals(self, of: LeafColumn, rows: int, bits: Any) -> Any:
         out = np.empty(rows * LIMBS, np.uint32)
         view = self._kernels.view
         spans = self._columns.words_of(of.column), self._columns.sizes_of(of.column)
@@ -254,6 +254,6 @@ class _Assembly:
 
 
 def _numbers(values: tuple[int, ...]) -> Any:
-    found = np.array(values, np.int64)
-    found.flags.writeable = False
-    return found
+    numbers = np.array(values, np.int64)
+    numbers.flags.writeable = False
+    return numbers

@@ -1,7 +1,7 @@
-"""How Avro values say which schema they were written with: not at all, or by a schema's number in front of them.
+"""The frame of an Avro value, which names the schema that it was written with: none, or a schema id before it.
 
-A producer with a schema registry writes a zero byte, four bytes of the schema's number there, and the value. The
-schemas by their numbers are given; a registry that is asked for them would fill the same mapping.
+A producer with a schema registry writes a zero byte, four bytes of the schema's id there, and the value. The
+schemas by their ids are given; a registry client would fill the same mapping.
 """
 
 from __future__ import annotations
@@ -15,48 +15,48 @@ import pyarrow.compute as pc
 
 from strandline.avro.decoding import AvroDecoder
 from strandline.avro.program import arrow_type
-from strandline.avro.schema import AvroSource, Record, read_schema
+from strandline.avro.schema import AvroSource, RecordType, read_schema
 
 FRAME_BYTES: Final = 5
 _NO_FRAME: Final = -1
 
 
 def decoder_of(source: AvroSource) -> AvroDecoder | FramedDecoder:
-    """Raises AvroSchemaError and CannotResolveError."""
+    """The decoder of a source. Raises AvroSchemaError and CannotResolveError."""
     reader = read_schema(json.loads(source.reader))
     if source.framed is not None:
-        writers = {number: read_schema(json.loads(text)) for number, text in source.framed}
+        writers = {schema_id: read_schema(json.loads(text)) for schema_id, text in source.framed}
         return FramedDecoder(reader, writers)
     writer = reader if source.writer is None else read_schema(json.loads(source.writer))
     return AvroDecoder(writer, reader)
 
 
 class FramedDecoder:
-    """Of values each of which says its schema's number."""
+    """Decodes values each of which begins with its schema's id."""
 
-    def __init__(self, reader: Record, writers: dict[int, Record]) -> None:
+    def __init__(self, reader: RecordType, writers: dict[int, RecordType]) -> None:
         self.type = arrow_type(reader)
-        self._decoders = {number: AvroDecoder(writer, reader) for number, writer in writers.items()}
+        self._decoders = {schema_id: AvroDecoder(writer, reader) for schema_id, writer in writers.items()}
 
     def decode(self, values: Any) -> tuple[Any, Any]:
-        """As `AvroDecoder.decode`."""
-        numbers = _schema_numbers(values)
+        """Decodes as `AvroDecoder.decode` does."""
+        schema_ids = _schema_ids(values)
         parts, errors, places = [], [], []
-        for number in np.unique(numbers):
-            rows = np.flatnonzero(numbers == number)
+        for schema_id in np.unique(schema_ids):
+            rows = np.flatnonzero(schema_ids == schema_id)
             mine = values.take(pa.array(rows))
-            decoder = self._decoders.get(int(number))
+            decoder = self._decoders.get(int(schema_id))
             if decoder is None:
                 text = (
                     "the value does not begin with the number of a schema"
-                    if number == _NO_FRAME
-                    else f"there is no schema {number} among those that are given"
+                    if schema_id == _NO_FRAME
+                    else f"there is no schema {schema_id} among those that are given"
                 )
-                found = pa.nulls(len(rows), self.type)
+                columns = pa.nulls(len(rows), self.type)
                 reasons = pc.if_else(mine.is_valid(), pa.scalar(text), pa.scalar(None, pa.string()))
             else:
-                found, reasons = decoder.decode(mine, skip=FRAME_BYTES)
-            parts.append(found)
+                columns, reasons = decoder.decode(mine, skip=FRAME_BYTES)
+            parts.append(columns)
             errors.append(reasons)
             places.append(rows)
         if not parts:
@@ -65,12 +65,12 @@ class FramedDecoder:
         return pa.concat_arrays(parts).take(back), pa.concat_arrays(errors).take(back)
 
 
-def _schema_numbers(values: Any) -> Any:
-    """By row; -1 where there is none, and where the value is null."""
+def _schema_ids(values: Any) -> Any:
+    """The schema ids by row; -1 where there is none, and where the value is null."""
     heads = pc.fill_null(pc.binary_slice(values, 0, FRAME_BYTES), b"")
     sizes = pc.binary_length(heads).to_numpy()
     padded = pc.binary_join_element_wise(heads, pa.scalar(b"\xff" * FRAME_BYTES), pa.scalar(b""))
     fixed = pc.binary_slice(padded, 0, FRAME_BYTES).cast(pa.binary(FRAME_BYTES))
     bytes_ = np.frombuffer(fixed.buffers()[1], np.uint8)[: len(values) * FRAME_BYTES].reshape(-1, FRAME_BYTES)
-    numbers = bytes_[:, 1:].astype(np.int64) @ np.array([1 << 24, 1 << 16, 1 << 8, 1], np.int64)
-    return np.where((sizes == FRAME_BYTES) & (bytes_[:, 0] == 0), numbers, _NO_FRAME)
+    schema_ids = bytes_[:, 1:].astype(np.int64) @ np.array([1 << 24, 1 << 16, 1 << 8, 1], np.int64)
+    return np.where((sizes == FRAME_BYTES) & (bytes_[:, 0] == 0), schema_ids, _NO_FRAME)

@@ -1,16 +1,16 @@
 """The walk over Avro's bytes, in the part of Python that numba compiles; without numba it runs as it stands.
 
-Avro has no marks between fields: only the schema says what the next byte is. So `program` makes of the schema a list of
-instructions, and this carries them out for each value. An instruction is four numbers: what to do, the column to which
-the result is appended (-1: none, the value is only passed over), and two operands.
+Avro has no marks between fields: only the schema says what the next byte is. So `program` compiles the schema into
+a list of instructions, and this carries them out for each value. An instruction is four numbers: the operation, the
+column to which the result is appended (-1: none, the value is only skipped), and two operands.
 
-A column is a stretch of `words` (64 bits each) and of `valid` (a byte each); `state` says where its next row goes. Text
-and bytes are not copied: a row has their position, and `room` further on their size. A list has the number of items
-before its end. Where the value is null, or does not decode, the same instructions run without reading and append nulls,
-so that all columns of a level have the same number of rows.
+A column is a stretch of `words` (64 bits each) and of `valid` (a byte each); `state` has the place of its next row.
+Text and bytes are not copied: a row has their position, and `room` further on their size. A list has the number of
+items before its end. Where the value is null, or does not decode, the same instructions run without reading and
+append nulls, so that all columns of a level have the same number of rows.
 
 Every read of foreign bytes is checked; compiled code checks no bounds of its own. All integers are signed and of 64
-bits, and none leaves them, so that Python's own give the same.
+bits, and none leaves them, so that Python's own give the same results.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from strandline.base.kernels import INT64_MAX, read_varint
 
 # Instructions
 BOOLEAN = 0
-INT = 1  # first operand of it and of LONG: what it is multiplied with
+INT = 1  # first operand of it and of LONG: the factor by which it is multiplied
 LONG = 2
 FLOAT = 3
 DOUBLE = 4
 BYTES = 5  # first operand: 1 for text
 FIXED = 6  # first operand: the size
 DECIMAL = 7  # first operand: where `tables` has its limits; second: the size, or -1 where the value has it
-ENUM = (
-    8  # first operand: where `tables` has the count of symbols, and what to write for each; -1 is no symbol
-)
+ENUM = 8  # first operand: where `tables` has the count of symbols, and the word for each; -1 is no symbol
 UNION = 9  # the column is 1 where null may be; first operand: the branch that is null; second: the end of the other
 STRUCT = 10
 LIST = 11  # first operand: the end of its items' instructions
@@ -70,7 +68,7 @@ LIMBS = 4  # of 32 bits, in a decimal
 
 
 def is_text(data: Any, p: Any, end: Any) -> Any:
-    """Whether these bytes are UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF."""
+    """True if these bytes are UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF."""
     while p < end:
         lead = data[p] & 0xFF
         p += 1
@@ -102,8 +100,8 @@ def is_text(data: Any, p: Any, end: Any) -> Any:
 
 
 def limb(data: Any, start: Any, size: Any, number: Any) -> Any:
-    """32 bits of a big-endian number of any size, counted from its end; the sign goes on before its beginning. The
-    highest of a decimal has its sign, the others are positive."""
+    """32 bits of a big-endian number of any size, counted from its end; the sign is extended before its beginning.
+    The highest limb of a decimal has its sign, the others are positive."""
     fill = 0xFF if size > 0 and data[start] & 0x80 else 0
     value = 0
     for at in range(4):
@@ -116,7 +114,7 @@ def limb(data: Any, start: Any, size: Any, number: Any) -> Any:
 
 
 def decimal_fits(data: Any, start: Any, size: Any, tables: Any, limits: Any) -> Any:
-    """Whether a big-endian number lies between the two limits, each four limbs, the highest first."""
+    """True if a big-endian number lies between the two limits, each four limbs, the highest first."""
     fill = 0xFF if size > 0 and data[start] & 0x80 else 0
     for at in range(start, start + size - DECIMAL_BYTES_MAX):
         if data[at] & 0xFF != fill:
@@ -138,7 +136,7 @@ def decimal_fits(data: Any, start: Any, size: Any, tables: Any, limits: Any) -> 
 
 
 def read_decimals(data: Any, starts: Any, sizes: Any, out: Any) -> Any:
-    """Big-endian numbers as Arrow's decimals: four limbs of 32 bits each, the lowest first."""
+    """Writes big-endian numbers as Arrow's decimals: four limbs of 32 bits each, the lowest first."""
     for row in range(len(starts)):
         for number in range(LIMBS):
             out[row * LIMBS + number] = limb(data, starts[row], sizes[row], number) & 0xFFFFFFFF
@@ -146,6 +144,7 @@ def read_decimals(data: Any, starts: Any, sizes: Any, out: Any) -> Any:
 
 
 def append(column: Any, word: Any, is_there: Any, state: Any, words: Any, valid: Any, writes: Any) -> Any:
+    """Appends a row to a column and returns its place."""
     at = state[column]
     if writes:
         words[at] = word
@@ -157,7 +156,7 @@ def append(column: Any, word: Any, is_there: Any, state: Any, words: Any, valid:
 def append_null(
     op: Any, column: Any, p: Any, state: Any, room: Any, words: Any, valid: Any, writes: Any
 ) -> Any:
-    """What an instruction appends without reading. Sizes of bytes are 0, and positions do not go back."""
+    """Appends the null of an instruction without reading. Sizes of bytes are 0, and positions do not go back."""
     if op == LIST:
         append(column, state[len(room) + column], 0, state, words, valid, writes)
     elif op in (BYTES, FIXED, DECIMAL):
@@ -170,7 +169,7 @@ def append_null(
 
 
 def next_block(data: Any, p: Any, end: Any) -> Any:
-    """The number of items that follow, and the position behind it, or a negative error. 0 ends a list."""
+    """The number of items that follow, and the position after it, or a negative error. 0 ends a list."""
     count, p = read_varint(data, p, end)
     if p < 0:
         return 0, -CUT_OFF
@@ -190,7 +189,7 @@ def next_block(data: Any, p: Any, end: Any) -> Any:
 
 
 def read_fixed_bits(data: Any, p: Any, size: Any) -> Any:
-    """Four or eight little-endian bytes; of eight, as a signed number."""
+    """The number in four or eight little-endian bytes; of eight, a signed one."""
     low = (data[p] & 0xFF) | ((data[p + 1] & 0xFF) << 8)
     low |= ((data[p + 2] & 0xFF) << 16) | ((data[p + 3] & 0xFF) << 24)
     if size == 4:
@@ -203,7 +202,7 @@ def read_fixed_bits(data: Any, p: Any, size: Any) -> Any:
 
 
 def read_number(data: Any, p: Any, end: Any, op: Any, first: Any, tables: Any) -> Any:
-    """What fits into a word, and the position behind it, or a negative error."""
+    """A value that fits into a word, and the position after it, or a negative error."""
     if op in (FLOAT, DOUBLE):
         size = 4 if op == FLOAT else 8
         if size > end - p:
@@ -232,7 +231,7 @@ def read_number(data: Any, p: Any, end: Any, op: Any, first: Any, tables: Any) -
 
 
 def read_span(data: Any, p: Any, end: Any, op: Any, first: Any, second: Any, tables: Any, checks: Any) -> Any:
-    """Where bytes, text, a fixed or a decimal begin, their size, and 0 or an error."""
+    """The position of bytes, text, a fixed or a decimal, their size, and 0 or an error."""
     size = first if op == FIXED else second if op == DECIMAL else -1
     if size < 0:
         size, p = read_varint(data, p, end)
@@ -260,8 +259,8 @@ def walk(
     writes: Any,
     checks: Any,
 ) -> Any:
-    """Carries out the program for one value: 0 or an error, and the instruction at which it was found. Instructions
-    before `null_until` append nulls."""
+    """Carries out the program for one value; returns 0 or an error, and the instruction at which it was found.
+    Instructions before `null_until` append nulls."""
     state, room, stack, words, valid = output
     last = len(code) // WIDTH
     columns = len(room)
@@ -345,9 +344,9 @@ def decode_values(
     writes: Any,
     checks: Any,
 ) -> Any:
-    """Appends a row for each value without its first `skip` bytes. A row that is not `present`, or has an error by now,
-    is null. Without `writes` rows are only counted. `output` is state, room, a stack for lists, words and valid. The
-    answer is the number of rows with errors."""
+    """Appends a row for each value without its first `skip` bytes. A row that is not `present`, or has an error by
+    now, is null. Without `writes` rows are only counted. `output` is state, room, a stack for lists, words and
+    valid. Returns the number of rows with errors."""
     everything = len(code) // WIDTH
     state = output[0]
     failed = 0

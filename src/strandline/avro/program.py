@@ -1,7 +1,7 @@
-"""Makes a schema into instructions for `kernels`, and says what columns they give.
+"""Compiles schemas into instructions for `kernels`, and describes the columns that these produce.
 
-Values are read as their writer's schema says and become columns of the reader's, by Avro's rules of schema resolution:
-fields are matched by name or alias, those that only the writer has are passed over, those that only the reader has get
+Values are read by their writer's schema and become columns of the reader's, by Avro's rules of schema resolution:
+fields are matched by name or alias, those that only the writer has are skipped, those that only the reader has get
 their defaults, numbers are widened, symbols are matched by name.
 """
 
@@ -17,17 +17,17 @@ import pyarrow as pa
 from strandline.avro import kernels as k
 from strandline.avro.schema import (
     DECIMAL_DIGITS_MAX,
-    Array,
-    Enum,
-    Field,
-    Map,
-    Primitive,
-    Record,
-    Type,
-    Union,
+    ArrayType,
+    AvroType,
+    EnumType,
+    MapType,
+    PrimitiveType,
+    RecordField,
+    RecordType,
+    UnionType,
 )
 
-# By writer's and reader's kind: what Avro allows beside equality.
+# By the writer's kind, the kinds that the reader may have besides the same.
 _WIDENED: Final = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
@@ -69,8 +69,8 @@ class CannotResolveError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leaf:
-    """`read_as` is the kind of what the words of the column are; `symbols` those of an enum."""
+class LeafColumn:
+    """A column of single values. `read_as` is the kind of the words of the column; `symbols` are those of an enum."""
 
     column: int
     type: Any
@@ -79,37 +79,37 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Struct:
-    """`column` is -1 for the root, which is never null itself."""
+class StructColumn:
+    """A column of structs. `column` is -1 for the root, which is never null itself."""
 
     column: int
     type: Any
-    children: tuple[Output, ...]
+    children: tuple[OutputColumn, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeated:
-    """A list of `items`, or a map if they are a key and a value."""
+class RepeatedColumn:
+    """A column of lists of `items`, or of maps if they are a key and a value."""
 
     column: int
     type: Any
-    items: tuple[Output, ...]
+    items: tuple[OutputColumn, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constant:
-    """The same in every row: null, or a default."""
+class ConstantColumn:
+    """A column with the same value in every row: null, or a default."""
 
     type: Any
     value: Any
 
 
-Output = Leaf | Struct | Repeated | Constant
+OutputColumn = LeafColumn | StructColumn | RepeatedColumn | ConstantColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """`names` says for each instruction which field it reads."""
+    """The instructions for a schema, and its columns. `names` has the field that each instruction reads."""
 
     code: tuple[int, ...]
     tables: tuple[int, ...]
@@ -117,33 +117,36 @@ class Program:
     columns: int
     has_spans: tuple[bool, ...]  # by column, whether rows have a size too
     depth_max: int
-    root: Struct
+    root: StructColumn
 
 
-def arrow_type(of: Type) -> Any:
+def arrow_type(of: AvroType) -> Any:
+    """The Arrow type of a column with this Avro type."""
     match of:
-        case Primitive(logical="decimal"):
+        case PrimitiveType(logical="decimal"):
             return pa.decimal128(of.precision, of.scale)
-        case Primitive():
+        case PrimitiveType():
             return _LOGICAL.get(of.logical or "", _PLAIN[of.kind])
-        case Enum():
+        case EnumType():
             return pa.string()
-        case Union():
+        case UnionType():
             return arrow_type(of.inner)
-        case Array():
+        case ArrayType():
             return pa.list_(pa.field("element", arrow_type(of.items)))
-        case Map():
+        case MapType():
             return pa.map_(pa.string(), arrow_type(of.values))
-        case Record():
+        case RecordType():
             return pa.struct([pa.field(each.name, arrow_type(each.type)) for each in of.fields])
 
 
-def compile_program(writer: Record, reader: Record | None = None) -> Program:
-    """Raises CannotResolveError."""
-    return _Compiler().compile(writer, reader or writer)
+def compile_program(writer: RecordType, reader: RecordType | None = None) -> Program:
+    """The program that reads values of the writer as columns of the reader. Raises CannotResolveError."""
+    return _ProgramCompiler().compile(writer, reader or writer)
 
 
-class _Compiler:
+class _ProgramCompiler:
+    """Walks both schemas and emits the instructions."""
+
     def __init__(self) -> None:
         self._code: list[list[int]] = []
         self._names: list[str] = []
@@ -151,8 +154,10 @@ class _Compiler:
         self._has_spans: list[bool] = []
         self._depth_max = 0
 
-    def compile(self, writer: Record, reader: Record) -> Program:
-        root = Struct(column=-1, type=arrow_type(reader), children=tuple(self._fields(writer, reader, "", 0)))
+    def compile(self, writer: RecordType, reader: RecordType) -> Program:
+        root = StructColumn(
+            column=-1, type=arrow_type(reader), children=tuple(self._fields(writer, reader, "", 0))
+        )
         return Program(
             code=tuple(number for each in self._code for number in each),
             tables=tuple(self._tables),
@@ -172,74 +177,82 @@ class _Compiler:
         self._has_spans.append(has_spans)
         return len(self._has_spans) - 1
 
-    # Types. A reader of None passes over what is written.
+    # Types. With a reader of None the value is skipped.
 
-    def _type(self, writer: Type, reader: Type | None, name: str, depth: int) -> Output:
-        if isinstance(writer, Union):
+    def _type(self, writer: AvroType, reader: AvroType | None, name: str, depth: int) -> OutputColumn:
+        if isinstance(writer, UnionType):
             return self._union(writer, reader, name, depth)
-        if isinstance(reader, Union):
+        if isinstance(reader, UnionType):
             reader = reader.inner
         match writer:
-            case Record() if reader is None:
+            case RecordType() if reader is None:
                 for each in writer.fields:
                     self._type(each.type, None, f"{name}.{each.name}", depth)
                 return _NOTHING
-            case Record() if isinstance(reader, Record):
+            case RecordType() if isinstance(reader, RecordType):
                 column = self._column()
                 self._emit(name, k.STRUCT, column)
                 children = tuple(self._fields(writer, reader, f"{name}.", depth))
-                return Struct(column=column, type=arrow_type(reader), children=children)
-            case Array() | Map() if reader is None or type(reader) is type(writer):
+                return StructColumn(column=column, type=arrow_type(reader), children=children)
+            case ArrayType() | MapType() if reader is None or type(reader) is type(writer):
                 return self._repeated(writer, reader, name, depth)
-            case Enum() if reader is None or isinstance(reader, Enum):
+            case EnumType() if reader is None or isinstance(reader, EnumType):
                 return self._enum(writer, reader, name)
-            case Primitive() if reader is None or isinstance(reader, Primitive):
+            case PrimitiveType() if reader is None or isinstance(reader, PrimitiveType):
                 return self._primitive(writer, reader, name)
         raise CannotResolveError(f"{name} was written as {_words(writer)}, and is read as {_words(reader)}")
 
-    def _union(self, writer: Union, reader: Type | None, name: str, depth: int) -> Output:
-        inner = reader.inner if isinstance(reader, Union) else reader
-        may_be_null = reader is None or (isinstance(reader, Union) and reader.null_index >= 0)
-        if writer.inner == Primitive(kind="null"):
+    def _union(self, writer: UnionType, reader: AvroType | None, name: str, depth: int) -> OutputColumn:
+        inner = reader.inner if isinstance(reader, UnionType) else reader
+        may_be_null = reader is None or (isinstance(reader, UnionType) and reader.null_index >= 0)
+        if writer.inner == PrimitiveType(kind="null"):
             may_be_null = may_be_null or reader == writer.inner
         at = self._emit(name, k.UNION, int(may_be_null), writer.null_index)
-        found = self._type(writer.inner, inner, name, depth)
+        output = self._type(writer.inner, inner, name, depth)
         self._code[at][3] = len(self._code)
-        return found
+        return output
 
-    def _fields(self, writer: Record, reader: Record, prefix: str, depth: int) -> Sequence[Output]:
-        found: dict[str, Output] = {}
+    def _fields(
+        self, writer: RecordType, reader: RecordType, prefix: str, depth: int
+    ) -> Sequence[OutputColumn]:
+        outputs: dict[str, OutputColumn] = {}
         for each in writer.fields:
             name = f"{prefix}{each.name}"
             match = _matching(each, reader)
             output = self._type(each.type, match.type if match else None, name, depth)
             if match is not None:
-                found[match.name] = output
+                outputs[match.name] = output
         for each in reader.fields:
-            if each.name not in found:
-                found[each.name] = _default(each, f"{prefix}{each.name}")
-        return [found[each.name] for each in reader.fields]
+            if each.name not in outputs:
+                outputs[each.name] = _default(each, f"{prefix}{each.name}")
+        return [outputs[each.name] for each in reader.fields]
 
-    def _repeated(self, writer: Array | Map, reader: Type | None, name: str, depth: int) -> Output:
+    def _repeated(
+        self, writer: ArrayType | MapType, reader: AvroType | None, name: str, depth: int
+    ) -> OutputColumn:
         self._depth_max = max(self._depth_max, depth + 1)
         column = -1 if reader is None else self._column()
         begin = self._emit(name, k.LIST, column)
-        items: list[Output] = []
-        if isinstance(writer, Map):
-            key = Primitive(kind="string")
+        items: list[OutputColumn] = []
+        if isinstance(writer, MapType):
+            key = PrimitiveType(kind="string")
             items.append(self._primitive(key, None if reader is None else key, name))
-        inner = writer.items if isinstance(writer, Array) else writer.values
-        wanted = (
-            reader.items if isinstance(reader, Array) else reader.values if isinstance(reader, Map) else None
+        inner = writer.items if isinstance(writer, ArrayType) else writer.values
+        reader_items = (
+            reader.items
+            if isinstance(reader, ArrayType)
+            else reader.values
+            if isinstance(reader, MapType)
+            else None
         )
-        items.append(self._type(inner, wanted, name, depth + 1))
+        items.append(self._type(inner, reader_items, name, depth + 1))
         end = self._emit(name, k.LIST_END, column, begin + 1)
         self._code[begin][2] = end + 1
         if reader is None:
             return _NOTHING
-        return Repeated(column=column, type=arrow_type(reader), items=tuple(items))
+        return RepeatedColumn(column=column, type=arrow_type(reader), items=tuple(items))
 
-    def _enum(self, writer: Enum, reader: Enum | None, name: str) -> Output:
+    def _enum(self, writer: EnumType, reader: EnumType | None, name: str) -> OutputColumn:
         at = len(self._tables)
         if reader is None:
             self._tables += [len(writer.symbols), *(0 for _ in writer.symbols)]
@@ -250,13 +263,13 @@ class _Compiler:
         self._tables += [len(writer.symbols), *(numbers.get(each, otherwise) for each in writer.symbols)]
         column = self._column()
         self._emit(name, k.ENUM, column, at)
-        return Leaf(column=column, type=pa.string(), read_as="enum", symbols=reader.symbols)
+        return LeafColumn(column=column, type=pa.string(), read_as="enum", symbols=reader.symbols)
 
-    def _primitive(self, writer: Primitive, reader: Primitive | None, name: str) -> Output:
+    def _primitive(self, writer: PrimitiveType, reader: PrimitiveType | None, name: str) -> OutputColumn:
         if reader is not None:
             _check_primitives(writer, reader, name)
         if writer.kind == "null":
-            return _NOTHING if reader is None else Constant(type=arrow_type(reader), value=None)
+            return _NOTHING if reader is None else ConstantColumn(type=arrow_type(reader), value=None)
         is_number = writer.kind in _NUMBERS
         column = -1 if reader is None else self._column(has_spans=not is_number)
         if is_number:
@@ -274,7 +287,7 @@ class _Compiler:
         if reader is None:
             return _NOTHING
         kind = "decimal" if reader.logical == "decimal" else writer.kind
-        return Leaf(column=column, type=arrow_type(reader), read_as=kind)
+        return LeafColumn(column=column, type=arrow_type(reader), read_as=kind)
 
     def _decimal_limits(self, precision: int) -> int:
         at = len(self._tables)
@@ -285,16 +298,16 @@ class _Compiler:
         return at
 
 
-_NOTHING: Final = Constant(type=pa.null(), value=None)
+_NOTHING: Final = ConstantColumn(type=pa.null(), value=None)
 
 
-def _matching(written: Field, reader: Record) -> Field | None:
+def _matching(written: RecordField, reader: RecordType) -> RecordField | None:
     named = [each for each in reader.fields if each.name == written.name]
     aliased = [each for each in reader.fields if written.name in each.aliases]
     return next(iter([*named, *aliased]), None)
 
 
-def _check_primitives(writer: Primitive, reader: Primitive, name: str) -> None:
+def _check_primitives(writer: PrimitiveType, reader: PrimitiveType, name: str) -> None:
     is_same = writer.kind == reader.kind and writer.size == reader.size
     scales = [each.scale for each in (writer, reader) if each.logical == "decimal"]
     is_scale_kept = len(set(scales)) < 2
@@ -305,55 +318,55 @@ def _check_primitives(writer: Primitive, reader: Primitive, name: str) -> None:
     raise CannotResolveError(f"{name} was written as {_words(writer)}, and is read as {_words(reader)}")
 
 
-def _words(of: Type | None) -> str:
+def _words(of: AvroType | None) -> str:
     match of:
-        case Primitive(kind="fixed"):
+        case PrimitiveType(kind="fixed"):
             return f"fixed({of.size})"
-        case Primitive(logical="decimal"):
+        case PrimitiveType(logical="decimal"):
             return f"decimal({of.precision},{of.scale})"
-        case Primitive():
+        case PrimitiveType():
             return of.logical or of.kind
-        case Union():
+        case UnionType():
             return _words(of.inner)
-    return type(of).__name__.lower()
+    return type(of).__name__.removesuffix("Type").lower()
 
 
-def _default(of: Field, name: str) -> Constant:
+def _default(of: RecordField, name: str) -> ConstantColumn:
     if not of.has_default:
         raise CannotResolveError(f"{name} is not in what was written, and has no default")
     kind = arrow_type(of.type)
     try:
         plain = _plain_value(of.default, of.type)
-        return Constant(type=kind, value=pa.scalar(plain, kind))
+        return ConstantColumn(type=kind, value=pa.scalar(plain, kind))
     except (ValueError, TypeError, KeyError, AttributeError, pa.ArrowException) as error:
         raise CannotResolveError(
             f"{name} has a default that does not fit its type: {of.default!r}"
         ) from error
 
 
-def _plain_value(value: Any, of: Type) -> Any:
-    """A default as JSON has it, as pyarrow takes it."""
+def _plain_value(value: Any, of: AvroType) -> Any:
+    """A default from its JSON form in the form that pyarrow takes."""
     match of:
-        case Union():
+        case UnionType():
             return None if value is None else _plain_value(value, of.inner)
-        case Enum():
+        case EnumType():
             if value not in of.symbols:
                 raise ValueError(value)
-        case Array():
+        case ArrayType():
             return [_plain_value(each, of.items) for each in value]
-        case Map():
+        case MapType():
             return [(key, _plain_value(each, of.values)) for key, each in value.items()]
-        case Record():
+        case RecordType():
             return {each.name: _plain_value(_field_default(value, each), each.type) for each in of.fields}
-        case Primitive(logical="decimal"):
+        case PrimitiveType(logical="decimal"):
             number = int.from_bytes(value.encode("latin-1"), "big", signed=True)
             return Decimal(number).scaleb(-of.scale, Context(prec=DECIMAL_DIGITS_MAX))
-        case Primitive(kind="bytes" | "fixed"):
+        case PrimitiveType(kind="bytes" | "fixed"):
             return value.encode("latin-1")
-        case Primitive() if (of.logical or "").endswith("timestamp-millis"):
+        case PrimitiveType() if (of.logical or "").endswith("timestamp-millis"):
             return value * _MICROS_PER_MILLI
     return value
 
 
-def _field_default(value: Any, of: Field) -> Any:
+def _field_default(value: Any, of: RecordField) -> Any:
     return of.default if of.has_default and of.name not in value else value[of.name]

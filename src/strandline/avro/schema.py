@@ -1,7 +1,7 @@
-"""An Avro schema as values: what a schema's JSON says, checked, with names looked up.
+"""An Avro schema as values: parsed from its JSON, checked, with names resolved.
 
-Columns have one type each, so two things that Avro has cannot be: a type within itself, and a union of anything but one
-type and null. Both are refused here. A mistake knows its way through the JSON, from which a reader of files makes a
+Columns have one type each, so two things that Avro has are refused here: a type within itself, and a union of
+anything but one type and null. An error has its path through the JSON, from which a reader of files computes a
 line.
 """
 
@@ -31,25 +31,26 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
 _SIMPLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIXED_BYTES_MAX: Final = 1 << 20  # a larger one is a slip of the pen
 
-Way = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 """Keys and indexes from the root of the JSON to a place in it."""
 
 
 class AvroSchemaError(ValueError):
-    """What is wrong with a schema, and where."""
+    """A mistake in a schema, with its path in the JSON."""
 
-    def __init__(self, way: Way, text: str) -> None:
-        self.way = way
+    def __init__(self, path: JsonPath, text: str) -> None:
+        self.path = path
         super().__init__(text)
 
 
 class Missing:
-    """Stands for a default that a field does not have: null may be one."""
+    """Stands for the default of a field that has none: null may be a default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Primitive:
-    """`logical` is one that counts here. A fixed has a size; a decimal on either has precision and scale."""
+class PrimitiveType:
+    """A primitive type or fixed. `logical` is a logical type that has an effect here. A fixed has a size; a decimal
+    on either has precision and scale."""
 
     kind: str  # one of PRIMITIVES, or fixed
     logical: str | None = None
@@ -59,33 +60,41 @@ class Primitive:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enum:
+class EnumType:
+    """An enum."""
+
     symbols: tuple[str, ...]
     default: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Array:
-    items: Type
+class ArrayType:
+    """An array."""
+
+    items: AvroType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Map:
-    values: Type
+class MapType:
+    """A map from text."""
+
+    values: AvroType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Union:
-    """One type and perhaps null; `null_index` is the branch that is null, or -1."""
+class UnionType:
+    """A union of one type and perhaps null; `null_index` is the branch that is null, or -1."""
 
-    inner: Type
+    inner: AvroType
     null_index: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class RecordField:
+    """A field of a record."""
+
     name: str
-    type: Type
+    type: AvroType
     aliases: tuple[str, ...] = ()
     default: object = field(default_factory=Missing)
 
@@ -95,17 +104,19 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    fields: tuple[Field, ...]
+class RecordType:
+    """A record."""
+
+    fields: tuple[RecordField, ...]
 
 
-Type = Primitive | Enum | Array | Map | Union | Record
+AvroType = PrimitiveType | EnumType | ArrayType | MapType | UnionType | RecordType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AvroSource:
-    """Schemas as JSON. `reader` is that of the columns; `writer` that of the values if it is another one, or `framed`
-    all of those by their numbers if values begin with one."""
+    """The schemas of a column of values, as JSON. `reader` is that of the columns; `writer` that of the values if
+    it is another one, or `framed` all of those by their ids if values begin with one."""
 
     reader: str
     writer: str | None = None
@@ -116,160 +127,168 @@ class AvroSource:
 
     @classmethod
     def from_json(cls, text: str) -> AvroSource:
-        found = json.loads(text)
-        framed = found["framed"]
+        values = json.loads(text)
+        framed = values["framed"]
         pairs = None if framed is None else tuple((int(number), schema) for number, schema in framed)
-        return cls(reader=found["reader"], writer=found["writer"], framed=pairs)
+        return cls(reader=values["reader"], writer=values["writer"], framed=pairs)
 
 
-def read_schema(given: object) -> Record:
-    """The schema of this JSON. What is no record becomes one with the single field `value`, whose bytes are the same.
-    Raises AvroSchemaError."""
-    found = _Reader().read(given, (), "")
-    return found if isinstance(found, Record) else Record(fields=(Field(name="value", type=found),))
+def read_schema(node: object) -> RecordType:
+    """The schema of this JSON. One that is no record becomes a record with the single field `value`, whose bytes
+    are the same. Raises AvroSchemaError."""
+    parsed = _SchemaParser().read(node, (), "")
+    return (
+        parsed
+        if isinstance(parsed, RecordType)
+        else RecordType(fields=(RecordField(name="value", type=parsed),))
+    )
 
 
-def bytes_min(of: Type) -> int:
+def bytes_min(of: AvroType) -> int:
     """The fewest bytes that a value takes."""
     match of:
-        case Primitive(kind="null"):
+        case PrimitiveType(kind="null"):
             return 0
-        case Primitive(kind="fixed"):
+        case PrimitiveType(kind="fixed"):
             return of.size
-        case Primitive(kind="float"):
+        case PrimitiveType(kind="float"):
             return 4
-        case Primitive(kind="double"):
+        case PrimitiveType(kind="double"):
             return 8
-        case Record():
+        case RecordType():
             return sum(bytes_min(each.type) for each in of.fields)
     return 1
 
 
-class _Reader:
+class _SchemaParser:
+    """Parses one schema; it knows the types that were named so far."""
+
     def __init__(self) -> None:
-        self._named: dict[str, Type] = {}
+        self._named: dict[str, AvroType] = {}
         self._open: list[str] = []  # names of the records that are being read
 
-    def read(self, given: object, way: Way, namespace: str) -> Type:
-        if given is None:  # YAML's null without quotes
-            given = "null"
-        if isinstance(given, str):
-            return self._reference(given, way, namespace)
-        if isinstance(given, Sequence):
-            return self._union(given, way, namespace)
-        if not isinstance(given, Mapping):
-            raise AvroSchemaError(way, f"{given!r} is no type: it must be a name, an object or a list")
-        if "type" not in given:
-            raise AvroSchemaError(way, "a type without `type`")
-        kind = given["type"]
+    def read(self, node: object, path: JsonPath, namespace: str) -> AvroType:
+        if node is None:  # YAML's null without quotes
+            node = "null"
+        if isinstance(node, str):
+            return self._reference(node, path, namespace)
+        if isinstance(node, Sequence):
+            return self._union(node, path, namespace)
+        if not isinstance(node, Mapping):
+            raise AvroSchemaError(path, f"{node!r} is no type: it must be a name, an object or a list")
+        if "type" not in node:
+            raise AvroSchemaError(path, "a type without `type`")
+        kind = node["type"]
         match kind:
             case "record":
-                return self._record(given, way, namespace)
+                return self._record(node, path, namespace)
             case "enum":
-                return self._enum(given, way, namespace)
+                return self._enum(node, path, namespace)
             case "fixed":
-                return self._fixed(given, way, namespace)
+                return self._fixed(node, path, namespace)
             case "array":
-                return Array(items=self._items(given, "items", way, namespace))
+                return ArrayType(items=self._items(node, "items", path, namespace))
             case "map":
-                return Map(values=self._items(given, "values", way, namespace))
+                return MapType(values=self._items(node, "values", path, namespace))
             case str() if kind in PRIMITIVES:
-                return _with_logical(Primitive(kind=kind), given, way)
-        return self.read(kind, (*way, "type"), namespace)
+                return _with_logical(PrimitiveType(kind=kind), node, path)
+        return self.read(kind, (*path, "type"), namespace)
 
-    def _reference(self, name: str, way: Way, namespace: str) -> Type:
+    def _reference(self, name: str, path: JsonPath, namespace: str) -> AvroType:
         if name in PRIMITIVES:
-            return Primitive(kind=name)
+            return PrimitiveType(kind=name)
         for full in (_full_name(name, namespace), name):
             if full in self._open:
                 text = f"{full} is within itself: a recursive type cannot be columns"
-                raise AvroSchemaError(way, f"{text}. Read such values as raw, and decode them in a transform")
+                raise AvroSchemaError(
+                    path, f"{text}. Read such values as raw, and decode them in a transform"
+                )
             if full in self._named:
                 return self._named[full]
-        raise AvroSchemaError(way, f"there is no type {name!r} before this")
+        raise AvroSchemaError(path, f"there is no type {name!r} before this")
 
-    def _union(self, given: Sequence[object], way: Way, namespace: str) -> Type:
-        branches = [self.read(each, (*way, at), namespace) for at, each in enumerate(given)]
-        nulls = [at for at, each in enumerate(branches) if each == Primitive(kind="null")]
+    def _union(self, node: Sequence[object], path: JsonPath, namespace: str) -> AvroType:
+        branches = [self.read(each, (*path, at), namespace) for at, each in enumerate(node)]
+        nulls = [at for at, each in enumerate(branches) if each == PrimitiveType(kind="null")]
         others = [each for at, each in enumerate(branches) if at not in nulls]
         if len(others) > 1 or len(nulls) > 1:
             text = "a union may have one type and null, because a column has one type"
-            raise AvroSchemaError(way, f"{text}. Read such values as raw, and decode them in a transform")
+            raise AvroSchemaError(path, f"{text}. Read such values as raw, and decode them in a transform")
         if not branches:
-            raise AvroSchemaError(way, "a union of nothing")
-        if any(isinstance(each, Union) for each in others):
-            raise AvroSchemaError(way, "a union within a union")
-        inner = others[0] if others else Primitive(kind="null")
-        return Union(inner=inner, null_index=nulls[0] if nulls else -1)
+            raise AvroSchemaError(path, "a union of nothing")
+        if any(isinstance(each, UnionType) for each in others):
+            raise AvroSchemaError(path, "a union within a union")
+        inner = others[0] if others else PrimitiveType(kind="null")
+        return UnionType(inner=inner, null_index=nulls[0] if nulls else -1)
 
-    def _items(self, given: Mapping[str, Any], key: str, way: Way, namespace: str) -> Type:
-        if key not in given:
-            raise AvroSchemaError(way, f"{given['type']} without `{key}`")
-        found = self.read(given[key], (*way, key), namespace)
+    def _items(self, node: Mapping[str, Any], key: str, path: JsonPath, namespace: str) -> AvroType:
+        if key not in node:
+            raise AvroSchemaError(path, f"{node['type']} without `{key}`")
+        parsed = self.read(node[key], (*path, key), namespace)
         # Otherwise a few bytes could stand for any number of rows.
-        if key == "items" and bytes_min(found) == 0:
-            raise AvroSchemaError((*way, key), "an array of what takes no bytes")
-        return found
+        if key == "items" and bytes_min(parsed) == 0:
+            raise AvroSchemaError((*path, key), "an array of what takes no bytes")
+        return parsed
 
-    def _record(self, given: Mapping[str, Any], way: Way, namespace: str) -> Record:
-        name = self._new_name(given, way, namespace)
-        listed = given.get("fields")
+    def _record(self, node: Mapping[str, Any], path: JsonPath, namespace: str) -> RecordType:
+        name = self._new_name(node, path, namespace)
+        listed = node.get("fields")
         if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
-            raise AvroSchemaError(way, f"record {name} without `fields`")
+            raise AvroSchemaError(path, f"record {name} without `fields`")
         self._open.append(name)
         inner = name.rpartition(".")[0]
-        fields: list[Field] = []
+        fields: list[RecordField] = []
         for at, each in enumerate(listed):
-            here = (*way, "fields", at)
+            here = (*path, "fields", at)
             if not isinstance(each, Mapping) or "type" not in each:
                 raise AvroSchemaError(here, "a field must have `name` and `type`")
             if not _SIMPLE_NAME.fullmatch(str(each.get("name", ""))):
                 raise AvroSchemaError(here, f"{each.get('name')!r} cannot be a field's name")
             if any(each["name"] == other.name for other in fields):
                 raise AvroSchemaError(here, f"the field {each['name']} is there twice")
-            found = Field(
+            record_field = RecordField(
                 name=each["name"],
                 type=self.read(each["type"], (*here, "type"), inner),
                 aliases=tuple(each.get("aliases") or ()),
                 default=each["default"] if "default" in each else Missing(),
             )
-            fields.append(found)
+            fields.append(record_field)
         self._open.pop()
-        made = Record(fields=tuple(fields))
-        self._named[name] = made
-        return made
+        parsed = RecordType(fields=tuple(fields))
+        self._named[name] = parsed
+        return parsed
 
-    def _enum(self, given: Mapping[str, Any], way: Way, namespace: str) -> Enum:
-        name = self._new_name(given, way, namespace)
-        symbols = given.get("symbols")
+    def _enum(self, node: Mapping[str, Any], path: JsonPath, namespace: str) -> EnumType:
+        name = self._new_name(node, path, namespace)
+        symbols = node.get("symbols")
         if not isinstance(symbols, Sequence) or isinstance(symbols, str) or not symbols:
-            raise AvroSchemaError(way, f"enum {name} without `symbols`")
+            raise AvroSchemaError(path, f"enum {name} without `symbols`")
         texts = tuple(map(str, symbols))
         if len(set(texts)) < len(texts):
-            raise AvroSchemaError((*way, "symbols"), f"enum {name} has a symbol twice")
-        default = given.get("default")
+            raise AvroSchemaError((*path, "symbols"), f"enum {name} has a symbol twice")
+        default = node.get("default")
         if default is not None and default not in texts:
-            raise AvroSchemaError((*way, "default"), f"{default!r} is no symbol of enum {name}")
-        made = Enum(symbols=texts, default=default)
-        self._named[name] = made
-        return made
+            raise AvroSchemaError((*path, "default"), f"{default!r} is no symbol of enum {name}")
+        parsed = EnumType(symbols=texts, default=default)
+        self._named[name] = parsed
+        return parsed
 
-    def _fixed(self, given: Mapping[str, Any], way: Way, namespace: str) -> Primitive:
-        name = self._new_name(given, way, namespace)
-        size = given.get("size")
+    def _fixed(self, node: Mapping[str, Any], path: JsonPath, namespace: str) -> PrimitiveType:
+        name = self._new_name(node, path, namespace)
+        size = node.get("size")
         if not isinstance(size, int) or not 0 <= size <= _FIXED_BYTES_MAX:
-            raise AvroSchemaError(way, f"fixed {name} needs a `size` of 0 to {_FIXED_BYTES_MAX}")
-        made = _with_logical(Primitive(kind="fixed", size=size), given, way)
-        self._named[name] = made
-        return made
+            raise AvroSchemaError(path, f"fixed {name} needs a `size` of 0 to {_FIXED_BYTES_MAX}")
+        parsed = _with_logical(PrimitiveType(kind="fixed", size=size), node, path)
+        self._named[name] = parsed
+        return parsed
 
-    def _new_name(self, given: Mapping[str, Any], way: Way, namespace: str) -> str:
-        name = given.get("name")
+    def _new_name(self, node: Mapping[str, Any], path: JsonPath, namespace: str) -> str:
+        name = node.get("name")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise AvroSchemaError(way, f"{given['type']} needs a `name`, and {name!r} is none")
-        full = _full_name(name, str(given.get("namespace", namespace)))
+            raise AvroSchemaError(path, f"{node['type']} needs a `name`, and {name!r} is none")
+        full = _full_name(name, str(node.get("namespace", namespace)))
         if full in self._named or full in self._open:
-            raise AvroSchemaError(way, f"there is a type {full} already")
+            raise AvroSchemaError(path, f"there is a type {full} already")
         return full
 
 
@@ -277,17 +296,19 @@ def _full_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-def _with_logical(plain: Primitive, given: Mapping[str, Any], way: Way) -> Primitive:
-    logical = given.get("logicalType")
+def _with_logical(plain: PrimitiveType, node: Mapping[str, Any], path: JsonPath) -> PrimitiveType:
+    logical = node.get("logicalType")
     if plain.kind not in _LOGICAL.get(str(logical), ()):
         return plain
     if logical != "decimal":
-        return Primitive(kind=plain.kind, logical=str(logical), size=plain.size)
-    precision, scale = given.get("precision"), given.get("scale", 0)
+        return PrimitiveType(kind=plain.kind, logical=str(logical), size=plain.size)
+    precision, scale = node.get("precision"), node.get("scale", 0)
     if not isinstance(precision, int) or not isinstance(scale, int) or not 0 <= scale <= precision:
-        raise AvroSchemaError(way, "a decimal needs a `precision`, and a `scale` that is not larger")
+        raise AvroSchemaError(path, "a decimal needs a `precision`, and a `scale` that is not larger")
     if not 0 < precision <= DECIMAL_DIGITS_MAX:
         raise AvroSchemaError(
-            way, f"a decimal has 1 to {DECIMAL_DIGITS_MAX} digits here, and not {precision}"
+            path, f"a decimal has 1 to {DECIMAL_DIGITS_MAX} digits here, and not {precision}"
         )
-    return Primitive(kind=plain.kind, logical="decimal", size=plain.size, precision=precision, scale=scale)
+    return PrimitiveType(
+        kind=plain.kind, logical="decimal", size=plain.size, precision=precision, scale=scale
+    )

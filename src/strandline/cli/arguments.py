@@ -12,6 +12,7 @@ _SECONDS_MAX: Final = 1_000_000
 # A person reads what is counted; more would fill memory before it filled a screen.
 _COUNT_MAX: Final = 10_000
 _PORT_MAX: Final = 65_535
+_OFFSET_MAX: Final = 2**63 - 1
 
 
 def seconds(text: str) -> float:
@@ -26,6 +27,10 @@ def seconds(text: str) -> float:
 
 def count(text: str) -> int:
     return _up_to(_COUNT_MAX, text, "count")
+
+
+def offset(text: str) -> int:
+    return _up_to(_OFFSET_MAX, text, "offset")
 
 
 def port(text: str) -> int:

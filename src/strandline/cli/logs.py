@@ -14,7 +14,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from strandline.cli.arguments import seconds
+from strandline.cli.arguments import offset, seconds
 from strandline.cli.serving import fail
 
 _TIMESTAMP_MAX: Final = 2**63 - 1
@@ -45,12 +45,30 @@ def add_commands(
     repair = actions.add_parser(
         "repair",
         help="do what a start after a crash would do",
-        description="Cuts a torn end that was never flushed, and makes damaged indexes and leader epochs anew. What "
-        "was flushed is never cut. The broker must be stopped.",
+        description="Cuts a torn end that was never flushed, and rebuilds damaged indexes and leader epochs. Nothing "
+        "below the recovery point is cut, which stands in the data directory beside the partition: without it the "
+        "command refuses, unless --recovery-point says from which offset on the log may be cut. The broker must be "
+        "stopped. Ends with 1 if damage is left.",
         formatter_class=formatter,
     )
     repair.add_argument("path", metavar="DIRECTORY", help="the directory of a partition")
     repair.add_argument("--dry-run", action="store_true", help="only say what would be done, tried on a copy")
+    repair.add_argument(
+        "--recovery-point",
+        type=offset,
+        metavar="OFFSET",
+        help="keep everything below this offset, for a partition that was copied without its data directory",
+    )
+    scrub = actions.add_parser(
+        "scrub",
+        help="show how far the background check for damage is",
+        description="A broker reads its closed segments in the background and has damaged replicas replaced "
+        "(strandline.log.scrub.* in its settings). This shows how far it is, from the state in the data directory; "
+        "ends with 1 if the last pass found damage.",
+        formatter_class=formatter,
+    )
+    scrub.add_argument("--status", action="store_true", required=True, help="print the state")
+    scrub.add_argument("path", nargs="+", metavar="DATA", help="log directories of brokers")
     at = actions.add_parser(
         "at",
         help="offsets of every partition at a time",
@@ -66,14 +84,21 @@ def add_commands(
     at.add_argument(
         "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
     )
-    parsers = {"log": log, "log dump": dump, "log verify": verify, "log repair": repair, "log at": at}
-    for parser in (dump, verify, repair, at):
+    parsers = {
+        "log": log,
+        "log dump": dump,
+        "log verify": verify,
+        "log repair": repair,
+        "log scrub": scrub,
+        "log at": at,
+    }
+    for parser in (dump, verify, repair, scrub, at):
         parser.add_argument("--json", action="store_true", help="print JSON, an object a line")
     return parsers
 
 
 def log(options: argparse.Namespace) -> int:
-    action = {"dump": _dump, "verify": _verify, "repair": _repair, "at": _at}[options.action]
+    action = {"dump": _dump, "verify": _verify, "repair": _repair, "scrub": _scrub, "at": _at}[options.action]
     try:
         return action(options)
     except BrokenPipeError:
@@ -157,10 +182,9 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _repair(options: argparse.Namespace) -> int:
     from strandline.node.disk import RealDisk
-    from strandline.partition.producers import Producers
     from strandline.storage import names
     from strandline.storage.checkpoints import MalformedCheckpoint
-    from strandline.storage.repairing import repair
+    from strandline.storage.repairing import recovery_point
 
     directory = os.path.abspath(options.path)
     if names.parse_partition_directory(os.path.basename(directory)) is None or not os.path.isdir(directory):
@@ -170,26 +194,111 @@ def _repair(options: argparse.Namespace) -> int:
     if os.path.exists(lock) and not disk.lock(lock):
         return fail(f"{data} is in use by a broker; stop it first")
     try:
-        if options.dry_run:
-            with tempfile.TemporaryDirectory(prefix="strandline-repair-") as scratch:
-                copy = os.path.join(scratch, os.path.basename(directory))
-                shutil.copytree(directory, copy)
-                notes = [note.replace(copy, directory) for note in repair(disk, copy, data, Producers)]
-        else:
-            notes = repair(disk, directory, data, Producers)
+        flushed_to = options.recovery_point
+        if flushed_to is None:
+            flushed_to = recovery_point(disk, directory, data)
+        if flushed_to is None:
+            return _refuse_without_recovery_point(directory, data)
+        notes, left = _repaired(directory, data, flushed_to, dry_run=options.dry_run)
     except MalformedCheckpoint as error:
         return fail(
-            f"a checkpoint in {data} cannot be read: {error}. Without it all of the log counts as not flushed; "
-            "remove that file if that is what you want"
+            f"a checkpoint in {data} cannot be read: {error}. It says what was flushed: mend it, or give "
+            "--recovery-point OFFSET, below which nothing is cut"
         )
     if options.json:
-        print(json.dumps({"directory": directory, "dry_run": options.dry_run, "done": notes}))
-        return 0
+        found = {"directory": directory, "dry_run": options.dry_run, "recovery_point": flushed_to}
+        print(json.dumps({**found, "done": notes, "left": left}))
+        return 1 if left else 0
     for note in notes:
         print(note)
-    said = "would change nothing" if options.dry_run else "nothing to repair"
-    print(f"{directory}: {said if not notes else ('would be repaired' if options.dry_run else 'repaired')}")
-    return 0
+    for damage in left:
+        print(f"left as it is: {damage}")
+    _print_outcome(directory, notes, left, dry_run=options.dry_run)
+    return 1 if left else 0
+
+
+def _print_outcome(directory: str, notes: list[str], left: list[str], *, dry_run: bool) -> None:
+    if notes:
+        said = "would be repaired" if dry_run else "repaired"
+    else:
+        said = "would change nothing" if dry_run else "nothing to repair"
+    if left:
+        said += (
+            f"; {len(left)} errors stay, because they are in what was flushed: if other replicas have the records, "
+            "start the broker, and it fetches them again when they are read"
+        )
+    print(f"{directory}: {said}")
+
+
+def _repaired(directory: str, data: str, flushed_to: int, *, dry_run: bool) -> tuple[list[str], list[str]]:
+    """What was repaired, here or in a copy, and the damage that is left."""
+    from strandline.node.disk import RealDisk
+    from strandline.partition.producers import Producers
+    from strandline.storage.repairing import repair
+    from strandline.storage.verifying import ERROR, verify
+
+    disk = RealDisk()
+    with tempfile.TemporaryDirectory(prefix="strandline-repair-") as scratch:
+        place = directory
+        if dry_run:
+            place = os.path.join(scratch, os.path.basename(directory))
+            shutil.copytree(directory, place)
+        notes = repair(disk, place, data, flushed_to, Producers)
+        left = [f"{each.file}: {each.what}" for each in verify(disk, place) if each.severity == ERROR]
+    return [note.replace(place, directory) for note in notes], left
+
+
+def _refuse_without_recovery_point(directory: str, data: str) -> int:
+    """Says what a repair would cut where nothing tells what was flushed."""
+    from strandline.node.disk import RealDisk
+    from strandline.partition.producers import Producers
+    from strandline.storage.repairing import bytes_of_log, repair
+
+    disk = RealDisk()
+    with tempfile.TemporaryDirectory(prefix="strandline-repair-") as scratch:
+        copy = os.path.join(scratch, os.path.basename(directory))
+        shutil.copytree(directory, copy)
+        before = bytes_of_log(disk, copy)
+        repair(disk, copy, data, 0, Producers)
+        cut = before - bytes_of_log(disk, copy)
+    return fail(
+        f"{data} does not say up to where {os.path.basename(directory)} was flushed, and a repair could cut {cut} of "
+        f"its {before} bytes. Repair it in its data directory, or copy recovery-point-offset-checkpoint beside it; or "
+        "give --recovery-point OFFSET, below which nothing is cut (0 allows all of it)"
+    )
+
+
+def _scrub(options: argparse.Namespace) -> int:
+    from strandline.node.disk import RealDisk
+    from strandline.storage.directory import is_formatted
+    from strandline.storage.scrubbing import load_state
+
+    disk, code = RealDisk(), 0
+    for directory in options.path:
+        if not os.path.isdir(directory) or not is_formatted(disk, directory):
+            return fail(
+                f"{directory} is not the log directory of a broker; name one that has a meta.properties"
+            )
+        state = load_state(disk, directory.rstrip("/"))
+        code = 1 if state.damaged else code
+        if options.json:
+            print(json.dumps({"directory": directory, **asdict(state)}))
+            continue
+        if not state.started_ms:
+            print(f"{directory}: no broker has scrubbed it yet")
+            continue
+        where = f"at {state.next_partition}" if state.next_partition else "waiting for the next pass"
+        print(
+            f"{directory}: {where}; began {_time(state.started_ms)}, last whole pass {_time(state.finished_ms)}; "
+            f"{state.segments} segments, {state.bytes_read} bytes, {state.damaged} damaged"
+        )
+        for finding in state.findings:
+            print(f"  {finding}")
+    return code
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds") if ms else "never"
 
 
 def _at(options: argparse.Namespace) -> int:

@@ -3,8 +3,8 @@
     async with Producer(bootstrap_servers="localhost:9092") as producer:
         metadata = await producer.send_and_wait("orders", value=b"...")
 
-`strandline.client.sync` has the same for code that blocks. Names are loaded on first use, so that a program which only
-produces does not pay for the rest.
+`strandline.client.sync` has the same clients for code that blocks. Names are loaded on first use, so that a program
+which only produces does not pay for the rest.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a client raises: one tree of classes under `KafkaError`, each with Kafka's code and what to do about it.
+"""The errors of the client: one tree of classes under `KafkaError`, each with Kafka's code and advice.
 
-Every error says its `code` and `name` as Kafka's protocol has them, whether a retry can help (`retriable`), and in its
-text what a person can do. `error_for(code, message)` gives the class that belongs to a code; a code without a class of
-its own is a plain `KafkaError`. Classes also derive from Python's own where one fits, so that `except TimeoutError`
-and `except ValueError` do what a reader expects.
+Every error has its `code` and `name` from Kafka's protocol, says whether a retry can help (`retriable`), and says in
+its text what a person can do. `error_for(code, message)` returns an error of the class that belongs to a code; a code
+without a class of its own is a plain `KafkaError`. Classes also derive from Python's own where one fits, so that
+`except TimeoutError` and `except ValueError` do what a reader expects.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class KafkaError(_KafkaError):
-    """The root of everything that a client raises on purpose."""
+    """The root of all errors that a client raises on purpose."""
 
     default_code: int = ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -71,7 +71,7 @@ class KafkaError(_KafkaError):
 
 
 class ConfigError(KafkaError, ValueError):
-    """A setting that is unknown, not allowed, or contradicts another."""
+    """A setting is unknown, not allowed, or contradicts another."""
 
     default_code = ErrorCode.INVALID_CONFIG
 
@@ -95,7 +95,8 @@ class DeliveryTimeoutError(KafkaTimeoutError):
 
 
 class ConnectionFailedError(KafkaError, ConnectionError):
-    """No connection could be made, or the one there was is lost; what was sent may or may not be done."""
+    """No connection could be made, or the connection was lost; requests in flight may or may not have been carried
+    out."""
 
     default_code = ErrorCode.NETWORK_EXCEPTION
 
@@ -105,7 +106,7 @@ class UnresolvedBootstrapError(ConnectionFailedError):
 
 
 class WrongClusterError(KafkaError):
-    """An address leads to another cluster than the one that this client began with, or was told to use."""
+    """An address leads to another cluster than the one that this client began with, or than `cluster.id` names."""
 
     default_code = ErrorCode.INCONSISTENT_CLUSTER_ID
 
@@ -123,19 +124,19 @@ class ClosedError(KafkaError, RuntimeError):
 
 
 class IllegalStateError(KafkaError, RuntimeError):
-    """A call that does not fit what the client is doing, such as a commit without a begin."""
+    """The call does not fit the state of the client, such as a commit without a begin."""
 
     default_code = ErrorCode.INVALID_REQUEST
 
 
 class SerializationError(KafkaError, ValueError):
-    """A serializer raised, or gave something other than bytes; `__cause__` is what it raised."""
+    """A serializer raised, or returned something other than bytes; `__cause__` is the error that it raised."""
 
     default_code = ErrorCode.INVALID_RECORD
 
 
 class RecordTooLargeError(KafkaError, ValueError):
-    """A record larger than max.request.size, buffer.memory or the topic's max.message.bytes."""
+    """The record is larger than max.request.size, buffer.memory or the topic's max.message.bytes."""
 
     default_code = ErrorCode.MESSAGE_TOO_LARGE
 
@@ -147,7 +148,7 @@ class UnknownTopicError(KafkaError):
 
 
 class InvalidTopicError(KafkaError, ValueError):
-    """A name that no topic can have."""
+    """The name cannot be the name of a topic."""
 
     default_code = ErrorCode.INVALID_TOPIC_EXCEPTION
 
@@ -171,7 +172,7 @@ class ProducerFencedError(KafkaError):
 
 
 class OutOfOrderSequenceError(KafkaError):
-    """The broker misses records that came before these: something acknowledged has been lost."""
+    """The broker misses records that came before these: acknowledged records have been lost."""
 
     default_code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
@@ -195,7 +196,7 @@ class NoOffsetError(KafkaError):
 
 
 class GroupError(KafkaError):
-    """The group's coordinator refuses what a member asks."""
+    """The group's coordinator refuses a request of a member."""
 
     default_code = ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -276,5 +277,5 @@ _ADVICE: Final[dict[int, str]] = {
 
 
 def error_for(code: int, message: str | None = "", records: tuple[tuple[int, str], ...] = ()) -> KafkaError:
-    """The error of a code that a broker answered with."""
+    """The error that stands for a code in a response."""
     return _CLASSES.get(code, KafkaError)(code, message or "", records)

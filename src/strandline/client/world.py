@@ -1,7 +1,7 @@
-"""What a client needs of the world: a network, clocks, chance and threads for heavy work, all of them ports.
+"""The world of a client: a network, clocks, chance and threads for heavy work, all of them ports.
 
-A client is given its world with `world=`; the simulator does that. Whoever gives none gets the real one, which lives
-in `node`, a package above this one: it is looked up by name when a client starts, so that nothing here depends on it
+`world=` gives a client its world; the simulator does that. A client without one gets the real world, which lives in
+`node`, a package above this one: it is looked up by name when a client starts, so that nothing here depends on it
 (docs/adr/0010).
 """
 
@@ -23,7 +23,7 @@ _LOOP_THREAD: Final = "strandline.node.client_thread"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientWorld:
-    """The ports of one client. `close` frees what belongs to this world alone, such as its threads."""
+    """The ports of one client. `close` frees the resources of this world alone, such as its threads."""
 
     network: Network
     clock: Clock
@@ -33,10 +33,10 @@ class ClientWorld:
 
 
 def real_world() -> ClientWorld:
-    """Sockets, clocks and threads of this machine, for the running loop."""
-    found = import_module(_REAL_WORLD).client_world()
-    assert isinstance(found, ClientWorld)
-    return found
+    """The sockets, clocks and threads of this machine, for the running loop."""
+    world = import_module(_REAL_WORLD).client_world()
+    assert isinstance(world, ClientWorld)
+    return world
 
 
 def loop_thread() -> Any:

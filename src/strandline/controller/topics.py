@@ -199,13 +199,19 @@ def _replicas_of_new_topic(
 def _enough_brokers(
     image: ClusterImage, replication_factor: int, observers: frozenset[int]
 ) -> list[BrokerState]:
-    live = without_observers(image.live_brokers(), observers)
-    if replication_factor > len(live):
+    """The brokers that may have a replica. One that is registered and down counts: it gets its copy when it returns."""
+    registered = without_observers(list(image.brokers.values()), observers)
+    if replication_factor > len(registered):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"A replication factor of {replication_factor} needs as many live brokers; there are {len(live)}.",
+            f"A replication factor of {replication_factor} needs as many registered brokers; "
+            f"there are {len(registered)}.",
         )
-    return live
+    if all(broker.fenced for broker in registered):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR, "All brokers are fenced: none of them can lead a partition."
+        )
+    return registered
 
 
 def _check_assignments(
@@ -239,7 +245,9 @@ def _partition_records(
 ) -> list[PartitionRecord]:
     records = []
     for index, nodes in enumerate(replicas, start=first):
-        in_sync = tuple(node_id for node_id in nodes if not image.brokers[node_id].fenced)
+        live = tuple(node_id for node_id in nodes if not image.brokers[node_id].fenced)
+        # One that is shutting down stays out, as in Kafka, unless there is no other.
+        in_sync = tuple(n for n in live if not image.brokers[n].in_controlled_shutdown) or live
         records.append(
             PartitionRecord(
                 partition_id=index,

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from strandline.broker.broker import Broker, Ports
+from strandline.broker.broker import Broker
+from strandline.broker.broker_parts import Ports
 from strandline.config import BrokerConfig
 from strandline.config.startup_checks import check_security
 from strandline.node.clock import RealClock

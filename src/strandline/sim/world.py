@@ -23,7 +23,8 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
 from strandline.base.ids import uuid_text
-from strandline.broker.broker import Broker, Ports
+from strandline.broker.broker import Broker
+from strandline.broker.broker_parts import Ports
 from strandline.broker.metadata.raft_bootstrap import bootstrap_file, initial_voter, quorum_file
 from strandline.config import BrokerConfig
 from strandline.quorum.voters import VoterSet

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicError
-from strandline.client.sync.consumer import Consumer, TableResult
+from strandline.client.sync.consumer import Consumer, PendingTable
 from strandline.spark.cluster import RUNNING_QUERY_SETTINGS, SourceAdmin, admin_settings, consumer_settings
 from strandline.spark.columns import spark_batch
 from strandline.spark.offsets import OffsetRange
@@ -73,7 +73,7 @@ class _RangeReader:
         consumer.assign([self._partition])
         consumer.fetch_until(self._partition, offset_range.end)
         consumer.seek(self._partition, offset_range.start)
-        next_table: TableResult | None = None
+        next_table: PendingTable | None = None
         try:
             while self._position < offset_range.end:
                 try:
@@ -95,7 +95,7 @@ class _RangeReader:
             if next_table is not None:
                 next_table.abandon()
 
-    def _begin_poll(self) -> TableResult:
+    def _begin_poll(self) -> PendingTable:
         return self._consumer.begin_poll_table(_POLL_SECONDS, **self._limits(), with_timestamp_type=True)
 
     def _note_progress(self, table: pa.RecordBatch, position: int) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from strandline.base.ids import uuid_text
 from strandline.client.config.config import ClientConfig
-from strandline.client.net.cluster import Cluster as ClientCluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.world import real_world
 from strandline.config.startup_checks import check_security
 from strandline.node import launcher
@@ -155,7 +155,7 @@ class Cluster:
 def _brokers_known_to(node: ClusterNode) -> set[int]:
     async def ask() -> set[int]:
         world = real_world()
-        client = ClientCluster(ClientConfig.admin(bootstrap_servers=node.bootstrap), world)
+        client = ClusterClient(ClientConfig.admin(bootstrap_servers=node.bootstrap), world)
         try:
             await client.start()
             return set(client.metadata.nodes)

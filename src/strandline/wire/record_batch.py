@@ -183,6 +183,15 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
+def body_of(header: BatchHeader, batch: memoryview) -> Buffer:
+    """The bytes of a batch's records, decompressed; those of an uncompressed batch are not copied."""
+    body = batch[HEADER_BYTES:]
+    try:
+        return body if header.codec == compression.NONE else compression.decompress(header.codec, body)
+    except compression.CompressionError as error:
+        raise CorruptBatch(f"records of the batch at offset {header.base_offset}: {error}") from error
+
+
 def records_in(batch: Buffer) -> list[Record]:
     """Every record of one batch, decompressed. Raises CorruptBatch where the contents do not fit the header."""
     view = memoryview(batch)

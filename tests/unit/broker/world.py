@@ -19,7 +19,8 @@ from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
 from strandline.base.buffers import Buffer
-from strandline.broker.broker import Broker, Ports
+from strandline.broker.broker import Broker
+from strandline.broker.broker_parts import Ports
 from strandline.config import BrokerConfig
 from strandline.node.disk import RealDisk
 from strandline.node.launcher import embedded_settings

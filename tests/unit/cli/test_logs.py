@@ -186,6 +186,7 @@ def test_a_torn_end_is_no_damage_and_repair_cuts_it(store: Store, capsys: pytest
     path = store.file(22)
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:50])
+    flushed_to(store, 22)
     code, out, _ = run(capsys, "verify", store.path)
     assert code == 0
     assert "a torn end, which recovery cuts" in out
@@ -203,16 +204,55 @@ def test_a_torn_end_is_no_damage_and_repair_cuts_it(store: Store, capsys: pytest
     assert len(contents(store.open())) == 22
 
 
+def flushed_to(store: Store, offset: int) -> None:
+    """As the checkpoint in the data directory says."""
+    (store.path.parent / "recovery-point-offset-checkpoint").write_bytes(
+        render_offsets({TopicPartition("t", 0): offset})
+    )
+
+
 def test_repair_does_not_touch_what_was_flushed(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     damage_crc(store)
     before = store.file(0).read_bytes()
-    (store.path.parent / "recovery-point-offset-checkpoint").write_bytes(
-        render_offsets({TopicPartition("t", 0): 32})
-    )
-    code, _, _ = run(capsys, "repair", store.path)
-    assert code == 0
+    flushed_to(store, 32)
+    for arguments in ((), ("--dry-run",)):
+        code, out, _ = run(capsys, "repair", store.path, *arguments)
+        assert code == 1, "the damage stays, and that is told"
+        assert "left as it is" in out
+        assert "errors stay, because they are in what was flushed" in out
     assert store.file(0).read_bytes() == before
-    assert run(capsys, "verify", store.path)[0] == 1, "the damage is still told of"
+    assert run(capsys, "verify", store.path)[0] == 1
+
+
+def test_repair_of_a_copy_without_its_checkpoint_is_refused_and_cuts_nothing(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage_crc(store)
+    flushed_to(store, 32)
+    copy = tmp_path / "elsewhere" / "t-0"
+    shutil.copytree(store.path, copy)
+    before = {file.name: file.read_bytes() for file in copy.iterdir()}
+    for arguments in ((), ("--dry-run",)):
+        code, out, err = run(capsys, "repair", copy, *arguments)
+        assert code == 2
+        assert "a repair could cut" in err
+        assert "--recovery-point OFFSET" in err
+        assert out == ""
+    assert {file.name: file.read_bytes() for file in copy.iterdir()} == before
+
+
+def test_repair_of_a_copy_cuts_what_the_caller_allows(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage_crc(store)
+    copy = tmp_path / "elsewhere" / "t-0"
+    shutil.copytree(store.path, copy)
+    size = sum(file.stat().st_size for file in copy.glob("*.log"))
+    assert run(capsys, "repair", copy, "--recovery-point", "32")[0] == 1
+    assert sum(file.stat().st_size for file in copy.glob("*.log")) == size
+    assert run(capsys, "repair", copy, "--recovery-point", "0")[0] == 0
+    assert sum(file.stat().st_size for file in copy.glob("*.log")) < size
+    assert run(capsys, "verify", copy)[0] == 0
 
 
 def test_repair_refuses_while_a_broker_has_the_directory(
@@ -243,3 +283,32 @@ def test_bad_input_says_what_to_do(store: Store, tmp_path: Path, capsys: pytest.
         code, _, err = run(capsys, *arguments)
         assert code == 2, arguments
         assert said in err
+
+
+def test_scrub_status_shows_how_far_the_background_check_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from strandline.node.disk import RealDisk
+    from strandline.storage.directory import format_directory
+    from strandline.storage.scrubbing import STATE_FILE, ScrubState
+    from strandline.storage.segment import DamagedSegment
+
+    code, _, err = run(capsys, "scrub", "--status", tmp_path)
+    assert code == 2
+    assert "is not the log directory of a broker" in err
+    format_directory(RealDisk(), str(tmp_path), cluster_id="c", node_id=1, directory_id=bytes(15) + b"1")
+    code, out, _ = run(capsys, "scrub", "--status", tmp_path)
+    assert code == 0
+    assert "no broker has scrubbed it yet" in out
+    state = ScrubState(started_ms=1000, next_partition="t-0", segments=3, bytes_read=900)
+    (tmp_path / STATE_FILE).write_bytes(state.render())
+    code, out, _ = run(capsys, "scrub", "--status", tmp_path)
+    assert code == 0
+    assert "at t-0; began 1970-01-01T00:00:01+00:00, last whole pass never; 3 segments, 900 bytes" in out
+    state.note(DamagedSegment("a file", 7, "a batch with a wrong CRC"))
+    (tmp_path / STATE_FILE).write_bytes(state.render())
+    code, out, _ = run(capsys, "scrub", "--status", tmp_path, "--json")
+    assert code == 1
+    assert rows(out)[0]["findings"] == ["a file is damaged at position 7: a batch with a wrong CRC"]
+    (tmp_path / STATE_FILE).write_bytes(b"junk")
+    assert run(capsys, "scrub", "--status", tmp_path)[0] == 0

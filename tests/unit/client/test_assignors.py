@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.group.assignors import Assignment, Assignor, GroupMember
+from strandline.client.consumer.group.assignors import Assignment, Assignor, MemberSubscription
 from strandline.client.consumer.group.messages import (
     decode_assignment,
-    decode_member,
+    decode_subscription,
     encode_assignment,
     encode_subscription,
 )
@@ -21,8 +21,8 @@ from strandline.client.consumer.group.sticky import BUILT_IN
 ORDERS = {"orders": 6}
 
 
-def members(*names: str, topics: tuple[str, ...] = ("orders",)) -> list[GroupMember]:
-    return [GroupMember(member_id=name, topics=topics) for name in names]
+def members(*names: str, topics: tuple[str, ...] = ("orders",)) -> list[MemberSubscription]:
+    return [MemberSubscription(member_id=name, topics=topics) for name in names]
 
 
 def numbers(assignment: Assignment) -> dict[str, list[int]]:
@@ -35,10 +35,10 @@ def after(
     names: Sequence[str],
     generation: int = 1,
     topics: tuple[str, ...] = ("orders",),
-) -> list[GroupMember]:
+) -> list[MemberSubscription]:
     """The members as they join after an assignment: each tells what it has."""
     return [
-        GroupMember(
+        MemberSubscription(
             member_id=name,
             topics=topics,
             owned=tuple(found.get(name, ())),
@@ -103,18 +103,18 @@ def test_range_gives_the_first_members_one_more_and_treats_topics_alike() -> Non
 
 def test_static_members_come_first_by_their_instance_ids() -> None:
     group = [
-        GroupMember(member_id="a", topics=("orders",)),
-        GroupMember(member_id="z", topics=("orders",), instance_id="2"),
-        GroupMember(member_id="y", topics=("orders",), instance_id="1"),
+        MemberSubscription(member_id="a", topics=("orders",)),
+        MemberSubscription(member_id="z", topics=("orders",), instance_id="2"),
+        MemberSubscription(member_id="y", topics=("orders",), instance_id="1"),
     ]
     assert numbers(BUILT_IN["range"].assign(group, ORDERS)) == {"y": [0, 1], "z": [2, 3], "a": [4, 5]}
 
 
 def test_round_robin_skips_members_that_do_not_want_a_topic() -> None:
     group = [
-        GroupMember(member_id="C0", topics=("t0",)),
-        GroupMember(member_id="C1", topics=("t0", "t1")),
-        GroupMember(member_id="C2", topics=("t0", "t1", "t2")),
+        MemberSubscription(member_id="C0", topics=("t0",)),
+        MemberSubscription(member_id="C1", topics=("t0", "t1")),
+        MemberSubscription(member_id="C2", topics=("t0", "t1", "t2")),
     ]
     found = BUILT_IN["roundrobin"].assign(group, {"t0": 1, "t1": 2, "t2": 3})
     assert {member: [str(where) for where in partitions] for member, partitions in found.items()} == {
@@ -128,12 +128,12 @@ def test_of_two_claims_the_later_generation_counts() -> None:
     assignor = BUILT_IN["cooperative-sticky"]
     where = TopicPartition("t", 0)
     group = [
-        GroupMember(member_id="a", topics=("t",), owned=(where,), generation=4),
-        GroupMember(member_id="b", topics=("t",), owned=(where,), generation=5),
+        MemberSubscription(member_id="a", topics=("t",), owned=(where,), generation=4),
+        MemberSubscription(member_id="b", topics=("t",), owned=(where,), generation=5),
     ]
     # The partition is b's, but a still claims it: nobody has it until a has given it up.
     assert assignor.assign(group, {"t": 1}) == {"a": [], "b": []}
-    group[0] = GroupMember(member_id="a", topics=("t",))
+    group[0] = MemberSubscription(member_id="a", topics=("t",))
     assert assignor.assign(group, {"t": 1}) == {"a": [], "b": [where]}
 
 
@@ -148,8 +148,8 @@ def test_user_data_of_the_sticky_assignors_is_javas() -> None:
 def test_sticky_reads_user_data_without_a_generation() -> None:
     old = bytes.fromhex("000000010001740000000100000001")
     group = [
-        GroupMember(member_id="a", topics=("t",)),
-        GroupMember(member_id="b", topics=("t",), user_data=old),
+        MemberSubscription(member_id="a", topics=("t",)),
+        MemberSubscription(member_id="b", topics=("t",), user_data=old),
     ]
     assert BUILT_IN["sticky"].assign(group, {"t": 2})["b"] == [TopicPartition("t", 1)]
 
@@ -159,14 +159,14 @@ def test_subscription_bytes_are_those_of_version_3() -> None:
         topics=["t"], owned=[TopicPartition("t", 2)], generation=5, rack="r", user_data=b"\x01"
     )
     assert data == bytes.fromhex("000300000001000174000000010100000001000174000000010000000200000005000172")
-    found = decode_member("m", "i", data)
+    found = decode_subscription("m", "i", data)
     assert (found.topics, found.owned, found.generation) == (("t",), (TopicPartition("t", 2),), 5)
     assert (found.rack, found.user_data, found.instance_id) == ("r", b"\x01", "i")
 
 
 def test_subscription_of_a_version_to_come_is_read_as_far_as_it_is_known() -> None:
     data = b"\x00\x09" + encode_subscription(topics=["t"])[2:] + b"something new"
-    assert decode_member("m", None, data).topics == ("t",)
+    assert decode_subscription("m", None, data).topics == ("t",)
 
 
 def test_assignment_survives_its_bytes() -> None:
@@ -187,7 +187,7 @@ GROUPS = st.integers(0, 6).flatmap(
 COUNTS = st.dictionaries(st.sampled_from(["t0", "t1", "t2", "t3"]), st.integers(1, 9))
 
 
-def check(found: Assignment, group: Sequence[GroupMember], counts: Mapping[str, int]) -> None:
+def check(found: Assignment, group: Sequence[MemberSubscription], counts: Mapping[str, int]) -> None:
     """Each partition that somebody wants has one owner, who wants it."""
     given = [where for partitions in found.values() for where in partitions]
     wanted = {topic for member in group for topic in member.topics}
@@ -203,7 +203,9 @@ def check(found: Assignment, group: Sequence[GroupMember], counts: Mapping[str, 
 def test_every_partition_has_one_owner_who_wants_it(
     name: str, subscriptions: list[list[str]], counts: dict[str, int]
 ) -> None:
-    group = [GroupMember(member_id=f"m{n}", topics=tuple(topics)) for n, topics in enumerate(subscriptions)]
+    group = [
+        MemberSubscription(member_id=f"m{n}", topics=tuple(topics)) for n, topics in enumerate(subscriptions)
+    ]
     check(BUILT_IN[name].assign(group, counts), group, counts)
 
 
@@ -212,18 +214,20 @@ def test_sticky_is_balanced_and_moves_only_for_balance(
     subscriptions: list[list[str]], counts: dict[str, int], left: set[int], joined: int
 ) -> None:
     assignor = BUILT_IN["sticky"]
-    group = [GroupMember(member_id=f"m{n}", topics=tuple(topics)) for n, topics in enumerate(subscriptions)]
+    group = [
+        MemberSubscription(member_id=f"m{n}", topics=tuple(topics)) for n, topics in enumerate(subscriptions)
+    ]
     before = assignor.assign(group, counts)
     stayed = [member for n, member in enumerate(group) if n not in left]
     told = [
-        GroupMember(
+        MemberSubscription(
             member_id=member.member_id,
             topics=member.topics,
             user_data=assignor.user_data(before[member.member_id], 1),
         )
         for member in stayed
     ]
-    told += [GroupMember(member_id=f"new{n}", topics=tuple(subscriptions[0])) for n in range(joined)]
+    told += [MemberSubscription(member_id=f"new{n}", topics=tuple(subscriptions[0])) for n in range(joined)]
     if not told:
         return
     found = assignor.assign(told, counts)

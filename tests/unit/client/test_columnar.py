@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 pa = pytest.importorskip("pyarrow")
 
 from strandline.client.columnar import kernels as plain  # noqa: E402
-from strandline.client.columnar.compiled import Kernels, kernels  # noqa: E402
-from strandline.client.columnar.reading import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, table_of  # noqa: E402
+from strandline.client.columnar.compiled import RecordKernels, kernels  # noqa: E402
+from strandline.client.columnar.table_decoder import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, table_of  # noqa: E402
+from strandline.client.columnar.table_encoder import RecordTooLarge, TableColumns, batches_of, partitions_of  # noqa: E402
 from strandline.client.columnar.warming import warm_up  # noqa: E402
-from strandline.client.columnar.writing import RecordTooLarge, TableColumns, batches_of, partitions_of  # noqa: E402
 from strandline.client.producer.partitioners import murmur2, partition_for_key  # noqa: E402
-from strandline.client.producer.record_encoder import seal  # noqa: E402
+from strandline.client.producer.record_encoder import encode_batch  # noqa: E402
 from strandline.wire.record_batch import (  # noqa: E402
     LOG_APPEND_TIME_FLAG,
     CorruptBatch,
@@ -170,7 +170,7 @@ def columns(rows: list[Any], **more: Any) -> TableColumns:
     return TableColumns(len(rows), **(given | more))
 
 
-def written(chosen: Kernels, table: TableColumns, **how: Any) -> list[tuple[int, Record]]:
+def written(chosen: RecordKernels, table: TableColumns, **how: Any) -> list[tuple[int, Record]]:
     settings = {
         "partition_count": 3,
         "sticky": (2, 0),
@@ -180,7 +180,7 @@ def written(chosen: Kernels, table: TableColumns, **how: Any) -> list[tuple[int,
     }
     found = []
     for each in batches_of(table, kernels=chosen, **(settings | how)):
-        sealed = seal(
+        sealed = encode_batch(
             each.body,
             count=each.record_count,
             attributes=0,

@@ -10,12 +10,12 @@ import pytest
 
 from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ClosedError, ConnectionFailedError
-from strandline.client.net.connections import Connections, Node, NodeConnection
+from strandline.client.net.connections import ConnectionPool, Node, NodeConnection
 
 NODE = Node(1, "h", 9092)
 
 
-def connections_that_take_for_ever() -> Connections:
+def connections_that_take_for_ever() -> ConnectionPool:
     """In a world whose network never answers."""
 
     async def connect(_host: str, _port: int, _peer: object) -> None:
@@ -26,7 +26,7 @@ def connections_that_take_for_ever() -> Connections:
         clock=SimpleNamespace(monotonic=asyncio.get_running_loop().time),
         random=SimpleNamespace(below=lambda below: below // 2),
     )
-    return Connections(world, ClientConfig.producer(bootstrap_servers="h:9092"))
+    return ConnectionPool(world, ClientConfig.producer(bootstrap_servers="h:9092"))
 
 
 async def waiting_for(connection: NodeConnection, *, turns: int) -> list[asyncio.Task[None]]:

@@ -13,7 +13,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.config.config import ClientConfig
 from strandline.client.consumer.commits import Commits
-from strandline.client.consumer.committed_offsets import CommittedOffsets, Membership, NoMember
+from strandline.client.consumer.committed_offsets import CommitIdentity, CommittedOffsets, NotAMember
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import CommitFailedError, KafkaError, KafkaTimeoutError
 from strandline.client.net.backoff import Backoff
@@ -53,7 +53,7 @@ class Coordinator:
 
 
 def commit(
-    coordinator: Coordinator, memberships: Sequence[Membership | NoMember], seconds: float = 20
+    coordinator: Coordinator, memberships: Sequence[CommitIdentity | NotAMember], seconds: float = 20
 ) -> None:
     """Each attempt sees the next of these memberships, and then the last one."""
 
@@ -62,7 +62,7 @@ def commit(
         asked = iter(memberships)
         latest = memberships[0]
 
-        def membership() -> Membership | NoMember:
+        def membership() -> CommitIdentity | NotAMember:
             nonlocal latest
             latest = next(asked, latest)
             return latest
@@ -82,7 +82,7 @@ def commit(
 
 def test_a_stale_epoch_is_tried_again_until_the_heartbeat_has_brought_the_next() -> None:
     coordinator = Coordinator(ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.STALE_MEMBER_EPOCH)
-    old, new = Membership(3, "m"), Membership(4, "m")
+    old, new = CommitIdentity(3, "m"), CommitIdentity(4, "m")
     # Before a request, in it, and (twice) after its refusal: the second request is built before the answer came.
     commit(coordinator, [old] * 8 + [new])
     assert coordinator.epochs == [3, 3, 4]
@@ -91,26 +91,26 @@ def test_a_stale_epoch_is_tried_again_until_the_heartbeat_has_brought_the_next()
 def test_a_stale_epoch_that_stays_is_told_when_time_is_over() -> None:
     coordinator = Coordinator(*[ErrorCode.STALE_MEMBER_EPOCH] * 1000)
     with pytest.raises(KafkaTimeoutError, match="STALE_MEMBER_EPOCH"):
-        commit(coordinator, [Membership(3, "m")], seconds=0.05)
+        commit(coordinator, [CommitIdentity(3, "m")], seconds=0.05)
 
 
 def test_who_is_no_member_has_no_next_epoch_to_wait_for() -> None:
     coordinator = Coordinator(*[ErrorCode.STALE_MEMBER_EPOCH] * 10)
     with pytest.raises(KafkaError, match="STALE_MEMBER_EPOCH"):
-        commit(coordinator, [Membership()])
+        commit(coordinator, [CommitIdentity()])
     assert len(coordinator.epochs) == 1
 
 
 def test_a_member_that_the_group_has_left_behind_is_not_tried_again() -> None:
     coordinator = Coordinator(ErrorCode.ILLEGAL_GENERATION)
     with pytest.raises(CommitFailedError, match="moved on"):
-        commit(coordinator, [Membership(3, "m")])
+        commit(coordinator, [CommitIdentity(3, "m")])
     assert len(coordinator.epochs) == 1
 
 
 def test_a_coordinator_that_moved_is_asked_again() -> None:
     coordinator = Coordinator(ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    commit(coordinator, [Membership(3, "m")])
+    commit(coordinator, [CommitIdentity(3, "m")])
     assert coordinator.epochs == [3, 3, 3]
 
 
@@ -120,7 +120,7 @@ def held_commits() -> tuple[Any, Commits, list[int], asyncio.Event]:
         config=ClientConfig.consumer(bootstrap_servers="127.0.0.1:1", group_id="g"),
         now=asyncio.get_running_loop().time,
     )
-    commits = Commits(cluster, Membership, Counters())
+    commits = Commits(cluster, CommitIdentity, Counters())
     begun: list[int] = []
     may_end = asyncio.Event()
 
@@ -154,14 +154,14 @@ def test_cancelling_one_asynchronous_commit_leaves_the_others_and_their_order() 
 def test_who_is_not_a_member_asks_nobody(is_joining: bool) -> None:
     coordinator = Coordinator()
     with pytest.raises(CommitFailedError, match="REBALANCE_IN_PROGRESS" if is_joining else "moved on"):
-        commit(coordinator, [NoMember(is_joining=is_joining)])
+        commit(coordinator, [NotAMember(is_joining=is_joining)])
     assert coordinator.epochs == []
 
 
 def test_a_member_that_is_thrown_out_between_two_attempts_stops() -> None:
     coordinator = Coordinator(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     with pytest.raises(CommitFailedError):
-        commit(coordinator, [Membership(3, "m")] * 3 + [NoMember()])
+        commit(coordinator, [CommitIdentity(3, "m")] * 3 + [NotAMember()])
     assert coordinator.epochs == [3]
 
 

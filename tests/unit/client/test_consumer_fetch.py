@@ -16,7 +16,7 @@ from strandline.client.consumer.fetch_buffer import Deserializers, FetchBuffer
 from strandline.client.consumer.fetcher import Fetcher
 from strandline.client.consumer.log_offsets import EpochEnd, OffsetAndTimestamp
 from strandline.client.consumer.positions import LogTruncationError, Positions
-from strandline.client.consumer.subscription import Need, OffsetAndMetadata, Subscription
+from strandline.client.consumer.subscription import OffsetAndMetadata, PositionStatus, SubscriptionState
 from strandline.client.errors import KafkaError, OffsetOutOfRangeError, error_for
 from strandline.client.net.backoff import Backoff
 from strandline.client.net.metadata import Metadata
@@ -86,8 +86,8 @@ class ScriptedCluster:
 class Reading:
     def __init__(self, **settings: Any) -> None:
         self.cluster = ScriptedCluster(**settings)
-        self.subscription = Subscription()
-        self.subscription.assign_by_hand([WHERE])
+        self.subscription = SubscriptionState()
+        self.subscription.assign_from_user([WHERE])
         self.state = self.subscription.state(WHERE)
         self.subscription.set_position(self.state, 0)
         self.buffer = FetchBuffer(self.subscription, Deserializers())
@@ -202,10 +202,10 @@ def test_a_closer_replica_is_read_from_until_it_fails() -> None:
         await reading.answer(preferred_read_replica=2)
         assert (await reading.asked())[0] == 2
         await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
-        assert reading.state.need is Need.NOTHING, "a follower may lag: the leader decides"
+        assert reading.state.status is PositionStatus.FETCHING, "a follower may lag: the leader decides"
         assert (await reading.asked())[0] == 1
         await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
-        assert reading.state.need is Need.RESET
+        assert reading.state.status is PositionStatus.AWAIT_RESET
 
     scripted(main, client_rack="r2")
 
@@ -234,7 +234,7 @@ def test_a_new_leader_is_not_read_from_before_the_position_is_checked() -> None:
         reading.cluster.lead(2, 1)
         count = len(reading.cluster.asked)
         await reading.asked()
-        assert reading.state.need is Need.VALIDATION
+        assert reading.state.status is PositionStatus.AWAIT_VALIDATION
         assert len(reading.cluster.asked) <= count + 1
 
     scripted(main)
@@ -290,38 +290,38 @@ class ScriptedLog:
         return {where: self.failures[where] for where in wanted if where in self.failures}
 
 
-def settle(
-    log: ScriptedLog, subscription: Subscription, policy: str = "earliest", committed: Any = None
+def find_missing(
+    log: ScriptedLog, subscription: SubscriptionState, policy: str = "earliest", committed: Any = None
 ) -> None:
     cluster: Any = ScriptedCluster(auto_offset_reset=policy)
     positions = Positions(cluster, subscription, log, committed, Counters())  # type: ignore[arg-type]
-    asyncio.run(positions.settle(0))
+    asyncio.run(positions.find_missing(0))
 
 
-def at(offset: int, epoch: int) -> Subscription:
-    subscription = Subscription()
-    subscription.assign_by_hand([WHERE])
+def at(offset: int, epoch: int) -> SubscriptionState:
+    subscription = SubscriptionState()
+    subscription.assign_from_user([WHERE])
     subscription.set_position(subscription.state(WHERE), offset, epoch)
     return subscription
 
 
 def test_a_position_that_the_log_still_has_is_kept() -> None:
     subscription = at(50, 3)
-    settle(ScriptedLog(ends=EpochEnd(3, 80)), subscription)
+    find_missing(ScriptedLog(ends=EpochEnd(3, 80)), subscription)
     state = subscription.state(WHERE)
-    assert (state.position, state.need) == (50, Need.NOTHING)
+    assert (state.position, state.status) == (50, PositionStatus.FETCHING)
 
 
 def test_a_truncated_log_is_read_on_from_where_it_was_cut() -> None:
     subscription = at(50, 3)
-    settle(ScriptedLog(ends=EpochEnd(2, 41)), subscription)
+    find_missing(ScriptedLog(ends=EpochEnd(2, 41)), subscription)
     state = subscription.state(WHERE)
-    assert (state.position, state.position_epoch, state.need) == (41, 2, Need.NOTHING)
+    assert (state.position, state.position_epoch, state.status) == (41, 2, PositionStatus.FETCHING)
 
 
 def test_truncation_is_raised_where_the_policy_is_none() -> None:
     with pytest.raises(LogTruncationError, match="seek to 41") as raised:
-        settle(ScriptedLog(ends=EpochEnd(2, 41)), at(50, 3), "none")
+        find_missing(ScriptedLog(ends=EpochEnd(2, 41)), at(50, 3), "none")
     assert isinstance(raised.value, OffsetOutOfRangeError)
     assert raised.value.safe_offset == 41
 
@@ -331,10 +331,10 @@ def test_committed_offsets_come_before_the_policy() -> None:
         async def fetch(self, partitions: list[TopicPartition], deadline: float) -> Any:
             return {WHERE: OffsetAndMetadata(33)}
 
-    subscription = Subscription()
-    subscription.assign_by_hand([WHERE, TopicPartition("t", 1)])
+    subscription = SubscriptionState()
+    subscription.assign_from_user([WHERE, TopicPartition("t", 1)])
     log = ScriptedLog(offset=7)
-    settle(log, subscription, "by_duration:PT10S", Committed())
+    find_missing(log, subscription, "by_duration:PT10S", Committed())
     assert subscription.state(WHERE).position == 33
     assert subscription.state(TopicPartition("t", 1)).position == 7
     assert log.times == [1_000_000 - 10_000]
@@ -350,34 +350,34 @@ def test_a_leader_that_comes_while_the_last_one_checks_the_position_is_asked_too
     cluster.lead(1, 4)
     subscription = at(50, 3)
     log: Any = Elected(ends=EpochEnd(3, 80))
-    asyncio.run(Positions(cluster, subscription, log, None, Counters()).settle(0))
+    asyncio.run(Positions(cluster, subscription, log, None, Counters()).find_missing(0))
     assert subscription.state(WHERE).leader_epoch == 4
 
 
-@pytest.mark.parametrize("need", [Need.RESET, Need.VALIDATION])
-def test_one_position_that_cannot_be_found_leaves_the_others(need: Need) -> None:
+@pytest.mark.parametrize("status", [PositionStatus.AWAIT_RESET, PositionStatus.AWAIT_VALIDATION])
+def test_one_position_that_cannot_be_found_leaves_the_others(status: PositionStatus) -> None:
     other = TopicPartition("t", 1)
-    subscription = Subscription()
-    subscription.assign_by_hand([WHERE, other])
+    subscription = SubscriptionState()
+    subscription.assign_from_user([WHERE, other])
     for state in subscription.partitions.values():
-        if need is Need.RESET:
+        if status is PositionStatus.AWAIT_RESET:
             subscription.request_reset(state, None)
         else:
             subscription.set_position(state, 7, 3)
     away = error_for(ErrorCode.LEADER_NOT_AVAILABLE, "nobody leads it")
-    settle(ScriptedLog(ends=EpochEnd(3, 80), failures={WHERE: away}), subscription)
+    find_missing(ScriptedLog(ends=EpochEnd(3, 80), failures={WHERE: away}), subscription)
     found, waiting = subscription.state(other), subscription.state(WHERE)
-    assert (found.position, found.need) == (7, Need.NOTHING)
-    assert waiting.need is need
+    assert (found.position, found.status) == (7, PositionStatus.FETCHING)
+    assert waiting.status is status
     assert waiting.retry_at >= 100.0, "asked for again, and not at once"
 
 
 def test_a_position_that_is_not_allowed_is_raised_when_the_others_are_found() -> None:
-    subscription = Subscription()
-    subscription.assign_by_hand([WHERE, TopicPartition("t", 1)])
+    subscription = SubscriptionState()
+    subscription.assign_from_user([WHERE, TopicPartition("t", 1)])
     refused = error_for(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "t")
     with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
-        settle(ScriptedLog(failures={WHERE: refused}), subscription)
+        find_missing(ScriptedLog(failures={WHERE: refused}), subscription)
     assert subscription.state(TopicPartition("t", 1)).position == 7
 
 
@@ -400,7 +400,7 @@ def test_an_offset_that_a_former_leader_has_not_is_no_reason_to_begin_again() ->
         await reading.asked()
         reading.cluster.lead(2, 1)
         await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
-        assert reading.state.need is not Need.RESET
+        assert reading.state.status is not PositionStatus.AWAIT_RESET
         assert reading.state.position == 180
 
     scripted(main)
@@ -419,7 +419,11 @@ def test_the_late_answer_of_a_former_leader_is_dropped(error: int) -> None:
         await reading.answer(range(0) if error else range(3), error=error)
         assert reading.state.fetch_offset == 5
         assert [record.offset for record in reading.buffer.take(100)] == list(range(5))
-        assert (reading.state.position, reading.state.need, reading.fetcher.errors) == (5, Need.NOTHING, [])
+        assert (reading.state.position, reading.state.status, reading.fetcher.errors) == (
+            5,
+            PositionStatus.FETCHING,
+            [],
+        )
 
     scripted(main)
 
@@ -431,11 +435,11 @@ def test_what_a_former_leader_answers_while_the_position_is_checked_is_dropped()
         reading.buffer.take(3)
         reading.cluster.lead(2, 1)
         reading.fetcher.dispatch()
-        assert reading.state.need is Need.VALIDATION
+        assert reading.state.status is PositionStatus.AWAIT_VALIDATION
         await reading.answer(range(5, 9))
         assert reading.state.fetch_offset == 5
         assert reading.buffer.take(100) == [], "what is in the buffer waits for the check"
-        reading.state.need = Need.NOTHING
+        reading.state.status = PositionStatus.FETCHING
         assert [record.offset for record in reading.buffer.take(100)] == [3, 4]
 
     scripted(main)

@@ -9,19 +9,24 @@ import pytest
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.fetch_buffer import Chunk, Deserializers, FetchBuffer
-from strandline.client.consumer.fetch_session import FetchSession, Wanted
-from strandline.client.consumer.positions import check_policy, duration_ms
-from strandline.client.consumer.subscription import Need, OffsetAndMetadata, PartitionState, Subscription
+from strandline.client.consumer.fetch_buffer import CompletedFetch, Deserializers, FetchBuffer
+from strandline.client.consumer.fetch_session import FetchRequestPartition, FetchSessionHandler
+from strandline.client.consumer.positions import check_reset_policy, duration_ms
+from strandline.client.consumer.subscription import (
+    OffsetAndMetadata,
+    PositionStatus,
+    SubscriptionState,
+    TopicPartitionState,
+)
 from strandline.client.errors import ConfigError, IllegalStateError, KafkaError, SerializationError
 from strandline.wire.record_batch import Record, build_batch
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
-def assigned(*partitions: TopicPartition) -> Subscription:
-    subscription = Subscription()
-    subscription.assign_by_hand(partitions)
+def assigned(*partitions: TopicPartition) -> SubscriptionState:
+    subscription = SubscriptionState()
+    subscription.assign_from_user(partitions)
     for state in subscription.partitions.values():
         subscription.set_position(state, 0)
     return subscription
@@ -42,11 +47,11 @@ def test_topics_pattern_and_partitions_exclude_each_other() -> None:
 
 
 def test_a_pattern_matches_the_beginning_of_names() -> None:
-    subscription = Subscription()
+    subscription = SubscriptionState()
     subscription.subscribe_pattern(re.compile("or.*s"), None, on_server=False)
-    assert subscription.match(["orders", "order", "ors-more", "x-orders"])
+    assert subscription.match_pattern(["orders", "order", "ors-more", "x-orders"])
     assert subscription.topics == ("orders", "ors-more")
-    assert not subscription.match(["ors-more", "orders"])
+    assert not subscription.match_pattern(["ors-more", "orders"])
 
 
 def test_partitions_that_stay_keep_where_they_stand() -> None:
@@ -54,7 +59,7 @@ def test_partitions_that_stay_keep_where_they_stand() -> None:
     subscription.set_position(subscription.state(A0), 7)
     subscription.assign_from_group([A0, B0])
     assert subscription.state(A0).position == 7
-    assert subscription.state(B0).need is Need.COMMITTED
+    assert subscription.state(B0).status is PositionStatus.INITIALIZING
     with pytest.raises(IllegalStateError, match="not assigned"):
         subscription.state(A1)
 
@@ -63,7 +68,7 @@ def test_a_position_with_an_epoch_is_checked_before_it_is_read_from() -> None:
     subscription = assigned(A0)
     state = subscription.state(A0)
     subscription.set_position(state, 5, 3)
-    assert state.need is Need.VALIDATION
+    assert state.status is PositionStatus.AWAIT_VALIDATION
     assert not state.is_fetchable
     assert subscription.positions() == {A0: OffsetAndMetadata(5, "", 3)}
 
@@ -77,70 +82,72 @@ def test_positions_that_are_being_looked_for_are_not_committed() -> None:
 # Fetch sessions (KIP-227)
 
 
-def want(offset: int, topic_id: bytes = b"1") -> Wanted:
-    return Wanted(topic_id, offset, 0, -1, 100)
+def want(offset: int, topic_id: bytes = b"1") -> FetchRequestPartition:
+    return FetchRequestPartition(topic_id, offset, 0, -1, 100)
 
 
 def test_a_session_names_everything_once_and_then_what_changed() -> None:
-    session = FetchSession()
-    plan = session.plan({A0: want(0), A1: want(0)})
+    session = FetchSessionHandler()
+    plan = session.next_request({A0: want(0), A1: want(0)})
     assert (plan.session_id, plan.epoch, set(plan.changed)) == (0, 0, {A0, A1})
-    session.answered(ErrorCode.NONE, 77)
-    plan = session.plan({A0: want(9), A1: want(0)})
+    session.handle_response(ErrorCode.NONE, 77)
+    plan = session.next_request({A0: want(9), A1: want(0)})
     assert plan == (77, 1, {A0: want(9)}, {})
-    session.answered(ErrorCode.NONE, 77)
-    plan = session.plan({A1: want(0), B0: want(3)})
+    session.handle_response(ErrorCode.NONE, 77)
+    plan = session.next_request({A1: want(0), B0: want(3)})
     assert plan == (77, 2, {B0: want(3)}, {A0: b"1"})
 
 
 def test_a_lost_session_begins_anew() -> None:
-    session = FetchSession()
-    session.plan({A0: want(0)})
-    session.answered(ErrorCode.NONE, 77)
-    session.plan({A0: want(1)})
-    session.answered(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
-    assert session.plan({A0: want(1)})[:2] == (0, 0)
+    session = FetchSessionHandler()
+    session.next_request({A0: want(0)})
+    session.handle_response(ErrorCode.NONE, 77)
+    session.next_request({A0: want(1)})
+    session.handle_response(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
+    assert session.next_request({A0: want(1)})[:2] == (0, 0)
 
 
 def test_after_a_failure_the_old_session_is_closed() -> None:
-    session = FetchSession()
-    session.plan({A0: want(0)})
-    session.answered(ErrorCode.NONE, 77)
-    session.failed()
-    plan = session.plan({A0: want(1)})
+    session = FetchSessionHandler()
+    session.next_request({A0: want(0)})
+    session.handle_response(ErrorCode.NONE, 77)
+    session.handle_error()
+    plan = session.next_request({A0: want(1)})
     assert (plan.session_id, plan.epoch, plan.changed) == (77, 0, {A0: want(1)})
 
 
 def test_a_broker_without_sessions_is_told_everything_each_time() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     for offset in range(3):
-        assert session.plan({A0: want(offset)}) == (0, 0, {A0: want(offset)}, {})
-        session.answered(ErrorCode.NONE, 0)
+        assert session.next_request({A0: want(offset)}) == (0, 0, {A0: want(offset)}, {})
+        session.handle_response(ErrorCode.NONE, 0)
 
 
 def test_a_topic_made_anew_is_forgotten_and_named_again() -> None:
-    session = FetchSession()
-    session.plan({A0: want(0)})
-    session.answered(ErrorCode.NONE, 77)
-    plan = session.plan({A0: want(0, b"2")})
+    session = FetchSessionHandler()
+    session.next_request({A0: want(0)})
+    session.handle_response(ErrorCode.NONE, 77)
+    plan = session.next_request({A0: want(0, b"2")})
     assert (plan.changed, plan.forgotten) == ({A0: want(0, b"2")}, {A0: b"1"})
 
 
 # Buffer
 
 
-def chunk(state: PartitionState, offsets: range, *, batch: int = 3, end: int | None = None) -> Chunk:
+def chunk(
+    state: TopicPartitionState, offsets: range, *, batch: int = 3, end: int | None = None
+) -> CompletedFetch:
     data = b""
     numbers = list(offsets)
     for start in range(0, len(numbers), batch):
         some = numbers[start : start + batch]
         data += build_batch([Record(n, 0, b"k", b"%d" % n) for n in some], leader_epoch=4)
-    return Chunk(
+    return CompletedFetch(
         state, state.fetch_offset, memoryview(data), numbers[-1] + 1 if end is None else end, None, True
     )
 
 
-def buffer_of(subscription: Subscription, *chunks: Chunk, **how: Deserializers) -> FetchBuffer:
+def buffer_of(subscription: SubscriptionState, *chunks: CompletedFetch, **how: Deserializers) -> FetchBuffer:
     buffer = FetchBuffer(subscription, how.get("deserializers", Deserializers()))
     for each in chunks:
         buffer.add(each)
@@ -205,7 +212,7 @@ def test_nobody_misses_a_turn_behind_a_partition_that_has_nothing_left(as_batche
     subscription = assigned(A0, A1, B0)
     states = [subscription.state(where) for where in (A0, A1, B0)]
     states[0].is_paused = True
-    empty = Chunk(states[1], 0, memoryview(b""), 3, None, True)
+    empty = CompletedFetch(states[1], 0, memoryview(b""), 3, None, True)
     buffer = buffer_of(subscription, chunk(states[0], range(2)), empty, chunk(states[2], range(2)))
     found = buffer.take_batches(100, 1 << 20) if as_batches else buffer.take(100)
     assert [each[0] for each in found] == ["b"] * len(found)
@@ -239,7 +246,7 @@ def test_batches_that_were_taken_in_vain_are_read_again_unless_the_position_was_
     undo = buffer.undo_of(buffer.take_batches(100, 1 << 20))
     assert [state.position for state in states] == [7, 7, 7]
     subscription.set_position(states[1], 5)
-    subscription.assign_by_hand([A0, A1])
+    subscription.assign_from_user([A0, A1])
     undo()
     assert [state.position for state in states] == [2, 5, 7]
     assert states[0].fetch_offset == 2
@@ -249,7 +256,7 @@ def test_a_record_that_cannot_be_deserialized_stops_the_reader_exactly_there() -
     subscription = assigned(A0)
     state = subscription.state(A0)
     data = build_batch([Record(n, 0, None, value) for n, value in enumerate([b"1", b"2", b"{", b"4"])])
-    made = Chunk(state, 0, memoryview(data), 4, None, True)
+    made = CompletedFetch(state, 0, memoryview(data), 4, None, True)
     buffer = buffer_of(
         subscription, made, deserializers=Deserializers(None, lambda topic, data: json.loads(data))
     )
@@ -267,17 +274,17 @@ def test_damage_is_raised_once_what_comes_before_it_is_read() -> None:
     good = build_batch([Record(0, 0, None, b"x")])
     bad = bytearray(build_batch([Record(1, 0, None, b"x")]))
     bad[-2] ^= 1
-    buffer = buffer_of(subscription, Chunk(state, 0, memoryview(good + bytes(bad)), 2, None, True))
+    buffer = buffer_of(subscription, CompletedFetch(state, 0, memoryview(good + bytes(bad)), 2, None, True))
     assert len(buffer.take(10)) == 1
     with pytest.raises(KafkaError, match="CORRUPT_MESSAGE"):
         buffer.take(10)
 
 
-def damaged_log(state: PartitionState) -> Chunk:
+def damaged_log(state: TopicPartitionState) -> CompletedFetch:
     """Batches at 0, 5 (damaged) and 10, of five records each."""
     batches = [bytearray(build_batch([Record(n + i, 0, None, b"x") for i in range(5)])) for n in (0, 5, 10)]
     batches[1][-2] ^= 1
-    return Chunk(state, state.fetch_offset, memoryview(b"".join(batches)), 15, None, True)
+    return CompletedFetch(state, state.fetch_offset, memoryview(b"".join(batches)), 15, None, True)
 
 
 def test_a_table_ends_before_damage_which_is_raised_until_somebody_seeks() -> None:
@@ -334,4 +341,4 @@ def test_durations_are_iso_8601(text: str, expected: int) -> None:
 )
 def test_a_policy_that_is_none_is_refused(policy: str) -> None:
     with pytest.raises(ConfigError):
-        check_policy(policy)
+        check_reset_policy(policy)

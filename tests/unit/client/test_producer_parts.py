@@ -10,11 +10,11 @@ from strandline.base.errors import ErrorCode
 from strandline.client.errors import IllegalStateError, KafkaError, error_for
 from strandline.client.net.backoff import backoff_ms
 from strandline.client.producer import sequences
-from strandline.client.producer.accumulator import Accumulator, AccumulatorSettings, PartitionQueue
-from strandline.client.producer.batch import Acknowledged, RecordMetadata, RecordPromise
+from strandline.client.producer.accumulator import Accumulator, AccumulatorSettings
+from strandline.client.producer.batch import Acknowledged, PartitionQueue, RecordMetadata, RecordPromise
 from strandline.client.producer.produce_response import Verdict, verdict
-from strandline.client.producer.record_encoder import encode_body, seal
-from strandline.client.producer.sequences import ProducerIdentity
+from strandline.client.producer.record_encoder import encode_batch, encode_body
+from strandline.client.producer.sequences import ProducerIdAndEpoch
 from strandline.client.producer.transaction_requests import first_error
 
 SETTINGS = AccumulatorSettings(batch_bytes=100, memory_bytes=10_000, linger=1.0, delivery_timeout=10.0)
@@ -30,8 +30,8 @@ async def settled(promise: RecordPromise) -> RecordMetadata:
 def filled(count: int) -> tuple[Accumulator, PartitionQueue, list[RecordPromise]]:
     """A queue with one batch per record."""
     accumulator, queue = Accumulator(SETTINGS), PartitionQueue("t", 3)
-    sequences.begin_epoch(queue, ProducerIdentity(7, 0))
-    queue.is_known = True
+    sequences.begin_epoch(queue, ProducerIdAndEpoch(7, 0))
+    queue.is_producer_known = True
     promises = []
     for number in range(count):
         promise = accumulator.append(queue, number, None, b"x" * 60, (), 0.0)
@@ -87,7 +87,9 @@ def test_a_callback_that_raises_is_told_of_and_keeps_nothing_from_the_others(is_
         batch = accumulator.take(queue)
         if is_split:
             batch.body, _ = encode_body(batch.records, 0)
-            payload = seal(batch.body, count=2, attributes=0, base_timestamp=0, max_timestamp=0, **NOBODY)
+            payload = encode_batch(
+                batch.body, count=2, attributes=0, base_timestamp=0, max_timestamp=0, **NOBODY
+            )
             accumulator.split(batch, payload, 0.0)
             for offset in (0, 1):
                 accumulator.resolve(accumulator.take(queue), Acknowledged(offset, -1))
@@ -154,11 +156,11 @@ def test_a_refused_batch_gives_its_sequence_to_the_next_once_nothing_is_in_fligh
     sequences.assign(queue, two)
     sequences.refused(queue, one)
     accumulator.resolve(one, KafkaError(ErrorCode.INVALID_RECORD))
-    sequences.settle(queue)
+    sequences.apply_rewind(queue)
     assert not sequences.may_send(queue), "the second is still in flight"
     assert sequences.comes_too_early(queue, two)
-    accumulator.give_back(two, 0.0)
-    sequences.settle(queue)
+    accumulator.reenqueue(two, 0.0)
+    sequences.apply_rewind(queue)
     assert (two.has_sequence, queue.next_sequence) == (False, 0)
     assert sequences.may_send(queue)
 
@@ -169,7 +171,7 @@ def test_a_batch_in_doubt_leads_to_a_new_epoch_unless_a_later_one_is_acknowledge
         one, two = accumulator.take(queue), accumulator.take(queue)
         sequences.assign(queue, one)
         sequences.assign(queue, two)
-        sequences.given_up(queue, one)
+        sequences.abandoned(queue, one)
         accumulator.resolve(one, KafkaError(ErrorCode.REQUEST_TIMED_OUT))
         assert not sequences.needs_new_epoch(queue)
         if is_acknowledged:
@@ -180,16 +182,16 @@ def test_a_batch_in_doubt_leads_to_a_new_epoch_unless_a_later_one_is_acknowledge
         else:
             assert not sequences.comes_too_early(queue, two)
             sequences.refused_as_out_of_order(queue, two)
-            accumulator.give_back(two, 0.0)
+            accumulator.reenqueue(two, 0.0)
             assert sequences.needs_new_epoch(queue)
-            sequences.begin_epoch(queue, ProducerIdentity(7, 1))
+            sequences.begin_epoch(queue, ProducerIdAndEpoch(7, 1))
             assert not two.has_sequence
             assert sequences.may_send(queue)
 
 
 def test_the_first_batch_of_a_producer_goes_alone_and_at_most_five_are_in_flight() -> None:
     accumulator, queue, _ = filled(8)
-    queue.is_known = False
+    queue.is_producer_known = False
     first = accumulator.take(queue)
     sequences.assign(queue, first)
     assert not sequences.may_send(queue)
@@ -202,6 +204,23 @@ def test_the_first_batch_of_a_producer_goes_alone_and_at_most_five_are_in_flight
     assert taken == sequences.IN_FLIGHT_MAX
 
 
+def test_nothing_new_is_sent_while_a_batch_in_doubt_is_in_flight_again() -> None:
+    accumulator, queue, _ = filled(3)
+    sequences.begin_epoch(queue, ProducerIdAndEpoch(7, 0))
+    queue.is_producer_known = True
+    first, second = accumulator.take(queue), accumulator.take(queue)
+    for batch in (first, second):
+        sequences.assign(queue, batch)
+    assert sequences.may_send(queue)
+    first.is_in_doubt = True  # its response was lost
+    accumulator.reenqueue(first, 0.0)
+    sequences.acknowledged(queue, second)
+    accumulator.resolve(second, Acknowledged(1, -1))
+    assert sequences.may_send(queue)
+    assert accumulator.take(queue) is first
+    assert not sequences.may_send(queue), "the broker would forget it after five more"
+
+
 def test_sequences_wrap_and_epochs_end() -> None:
     accumulator, queue, _ = filled(2)
     queue.next_sequence = 0x7FFFFFFF
@@ -211,8 +230,8 @@ def test_sequences_wrap_and_epochs_end() -> None:
     assert (one.base_sequence, two.base_sequence, queue.next_sequence) == (0x7FFFFFFF, 0, 1)
     assert sequences.comes_too_early(queue, two)
     assert not sequences.comes_too_early(queue, one)
-    assert sequences.next_identity(ProducerIdentity(7, 5)) == (7, 6)
-    assert sequences.next_identity(ProducerIdentity(7, sequences.EPOCH_MAX - 1)) is None
+    assert sequences.next_epoch(ProducerIdAndEpoch(7, 5)) == (7, 6)
+    assert sequences.next_epoch(ProducerIdAndEpoch(7, sequences.EPOCH_MAX - 1)) is None
 
 
 def test_pauses_double_to_their_maximum_and_differ_by_a_fifth() -> None:

@@ -79,7 +79,7 @@ REFUSED = {
     ),
     "no replicas": (topic("t", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
     "minus two replicas": (topic("t", 1, -2), ErrorCode.INVALID_REPLICATION_FACTOR),
-    "more replicas than live brokers": (topic("t", 1, 3), ErrorCode.INVALID_REPLICATION_FACTOR),
+    "more replicas than registered brokers": (topic("t", 1, 4), ErrorCode.INVALID_REPLICATION_FACTOR),
     "an unknown config": (topic("t", 1, 1, no_such_key="1"), ErrorCode.INVALID_CONFIG),
     "a bad value": (topic("t", 1, 1, retention_ms="soon"), ErrorCode.INVALID_CONFIG),
     "a config of null": (topic("t", 1, 1, retention_ms=None), ErrorCode.INVALID_CONFIG),
@@ -146,6 +146,43 @@ def test_topics_of_one_request_succeed_or_fail_by_themselves() -> None:
         "d": ErrorCode.INVALID_REQUEST,
     }
     assert set(cluster.controller.image.topics) == {"a", "c"}
+
+
+def placed(cluster: Cluster) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    partitions = cluster.controller.image.topics["t"].partitions
+    return [(p.replicas, p.in_sync, p.leader) for p in partitions.values()]
+
+
+def test_a_broker_that_is_down_gets_a_replica_last_and_does_not_lead() -> None:
+    cluster = Cluster(None, None, None)
+    cluster.commit(cluster.controller.plan_fence(3))
+    cluster.create(topic("t", 6, 3))
+    for replicas, in_sync, leader in placed(cluster):
+        assert replicas[2] == 3
+        assert set(replicas[:2]) == set(in_sync) == {1, 2}
+        assert leader == replicas[0]
+
+
+def test_a_broker_that_is_down_gets_no_replica_while_its_rack_has_another() -> None:
+    cluster = Cluster("a", "a", "b", "b")
+    cluster.commit(cluster.controller.plan_fence(4))
+    cluster.create(topic("t", 8, 2))
+    assert all(4 not in replicas for replicas, _, _ in placed(cluster))
+    assert all(len({n > 2 for n in replicas}) == 2 for replicas, _, _ in placed(cluster)), "a rack each"
+
+
+def test_where_all_brokers_are_down_no_topic_is_created() -> None:
+    cluster = Cluster(None, None)
+    for node_id in (1, 2):
+        cluster.commit(cluster.controller.plan_fence(node_id))
+    assert cluster.error_of(topic("t", 1, 1)) == ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_a_broker_that_shuts_down_does_not_begin_in_sync() -> None:
+    cluster = Cluster(None, None, None)
+    cluster.commit(cluster.controller.plan_controlled_shutdown(3))
+    cluster.create(topic("t", 6, 3))
+    assert all(3 not in in_sync and leader != 3 for _, in_sync, leader in placed(cluster))
 
 
 def test_a_fenced_replica_is_not_in_sync_and_does_not_lead() -> None:

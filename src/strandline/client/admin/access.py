@@ -1,4 +1,4 @@
-"""Admin calls about who may do what, and how much: ACLs, client quotas, SCRAM credentials."""
+"""Admin calls about access: ACLs, client quotas, SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from strandline.client.admin.calls import AdminCalls, check, failure, outcome
+from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
 from strandline.client.errors import KafkaError
 from strandline.wire.api.k29_describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from strandline.wire.api.k30_create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
@@ -57,6 +57,8 @@ class Acl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclFilter:
+    """A filter of rules; a field that is not set matches any."""
+
     resource_type: int = ANY
     resource_name: str | None = None
     pattern_type: int = ANY
@@ -67,29 +69,34 @@ class AclFilter:
 
 
 class ScramCredential(NamedTuple):
+    """The mechanism and iterations of a SCRAM credential."""
+
     mechanism: int  # 1: SCRAM-SHA-256, 2: SCRAM-SHA-512
     iterations: int
 
 
-class AccessAdmin(AdminCalls):
+class AccessAdmin(AdminBase):
+    """The calls about access."""
+
     async def describe_acls(
         self, wanted: AclFilter | None = None, *, timeout: float | None = None
     ) -> list[Acl]:
+        """The rules that match a filter, or all."""
         deadline = self._deadline(timeout)
-        given = wanted or AclFilter()
+        acl_filter = wanted or AclFilter()
         request = DescribeAclsRequest(
-            resource_type_filter=given.resource_type,
-            resource_name_filter=given.resource_name,
-            pattern_type_filter=given.pattern_type,
-            principal_filter=given.principal,
-            host_filter=given.host,
-            operation=given.operation,
-            permission_type=given.permission,
+            resource_type_filter=acl_filter.resource_type,
+            resource_name_filter=acl_filter.resource_name,
+            pattern_type_filter=acl_filter.pattern_type,
+            principal_filter=acl_filter.principal,
+            host_filter=acl_filter.host,
+            operation=acl_filter.operation,
+            permission_type=acl_filter.permission,
         )
 
         async def once() -> list[Acl]:
-            answer = await self._ask_any(request, DescribeAclsResponse, deadline)
-            check(answer.error_code, answer.error_message, "ACLs")
+            response = await self._call_any_broker(request, DescribeAclsResponse, deadline)
+            check(response.error_code, response.error_message, "ACLs")
             return [
                 Acl(
                     resource_type=resource.resource_type,
@@ -100,15 +107,16 @@ class AccessAdmin(AdminCalls):
                     operation=each.operation,
                     permission=each.permission_type,
                 )
-                for resource in answer.resources
+                for resource in response.resources
                 for each in resource.acls
             ]
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def create_acls(self, acls: Iterable[Acl], *, timeout: float | None = None) -> None:
+        """Creates rules."""
         deadline = self._deadline(timeout)
-        wanted = tuple(acls)
+        created = tuple(acls)
         request = CreateAclsRequest(
             creations=tuple(
                 AclCreation(
@@ -120,21 +128,24 @@ class AccessAdmin(AdminCalls):
                     operation=each.operation,
                     permission_type=each.permission,
                 )
-                for each in wanted
+                for each in created
             )
         )
 
         async def once() -> None:
-            answer = await self._ask_controller(request, CreateAclsResponse, deadline)
-            pairs = zip(wanted, answer.results, strict=True)
-            outcome(
-                {acl: failure(each.error_code, each.error_message, str(acl)) or True for acl, each in pairs}
+            response = await self._call_controller(request, CreateAclsResponse, deadline)
+            pairs = zip(created, response.results, strict=True)
+            results_or_raise(
+                {
+                    acl: error_from(each.error_code, each.error_message, str(acl)) or True
+                    for acl, each in pairs
+                }
             )
 
-        await self._repeat(once, deadline)
+        await self._retry(once, deadline)
 
     async def delete_acls(self, filters: Iterable[AclFilter], *, timeout: float | None = None) -> list[Acl]:
-        """Deletes what the filters match, and gives it."""
+        """Deletes the rules that the filters match, and returns them."""
         deadline = self._deadline(timeout)
         request = DeleteAclsRequest(
             filters=tuple(
@@ -152,9 +163,9 @@ class AccessAdmin(AdminCalls):
         )
 
         async def once() -> list[Acl]:
-            answer = await self._ask_controller(request, DeleteAclsResponse, deadline)
+            response = await self._call_controller(request, DeleteAclsResponse, deadline)
             deleted = []
-            for result in answer.filter_results:
+            for result in response.filter_results:
                 check(result.error_code, result.error_message, "ACLs")
                 for each in result.matching_acls:
                     check(each.error_code, each.error_message, each.resource_name)
@@ -171,12 +182,12 @@ class AccessAdmin(AdminCalls):
                     )
             return deleted
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def describe_client_quotas(
         self, entity_types: Iterable[str] = (), *, timeout: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Quotas by entity, of those that have all of the given types."""
+        """The quotas by entity, of those that have all of the given types."""
         deadline = self._deadline(timeout)
         request = DescribeClientQuotasRequest(
             components=tuple(
@@ -187,16 +198,16 @@ class AccessAdmin(AdminCalls):
         )
 
         async def once() -> dict[QuotaEntity, dict[str, float]]:
-            answer = await self._ask_any(request, DescribeClientQuotasResponse, deadline)
-            check(answer.error_code, answer.error_message, "client quotas")
+            response = await self._call_any_broker(request, DescribeClientQuotasResponse, deadline)
+            check(response.error_code, response.error_message, "client quotas")
             return {
                 tuple((part.entity_type, part.entity_name) for part in entry.entity): {
                     each.key: each.value for each in entry.values
                 }
-                for entry in answer.entries or ()
+                for entry in response.entries or ()
             }
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def alter_client_quotas(
         self,
@@ -222,33 +233,34 @@ class AccessAdmin(AdminCalls):
         )
 
         async def once() -> None:
-            answer = await self._ask_controller(request, AlterClientQuotasResponse, deadline)
-            found: dict[QuotaEntity, bool | KafkaError] = {}
-            for entry in answer.entries:
+            response = await self._call_controller(request, AlterClientQuotasResponse, deadline)
+            results: dict[QuotaEntity, bool | KafkaError] = {}
+            for entry in response.entries:
                 entity = tuple((part.entity_type, part.entity_name) for part in entry.entity)
-                found[entity] = failure(entry.error_code, entry.error_message, str(entity)) or True
-            outcome(found)
+                results[entity] = error_from(entry.error_code, entry.error_message, str(entity)) or True
+            results_or_raise(results)
 
-        await self._repeat(once, deadline)
+        await self._retry(once, deadline)
 
     async def describe_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> dict[str, tuple[ScramCredential, ...]]:
+        """The SCRAM credentials of these users, or of all."""
         deadline = self._deadline(timeout)
-        wanted = None if users is None else tuple(UserName(name=name) for name in users)
+        names = None if users is None else tuple(UserName(name=name) for name in users)
 
         async def once() -> dict[str, tuple[ScramCredential, ...]]:
-            request = DescribeUserScramCredentialsRequest(users=wanted)
-            answer = await self._ask_any(request, DescribeUserScramCredentialsResponse, deadline)
-            check(answer.error_code, answer.error_message, "SCRAM credentials")
-            found: dict[str, tuple[ScramCredential, ...] | KafkaError] = {}
-            for each in answer.results:
-                found[each.user] = failure(each.error_code, each.error_message, f"user {each.user}") or tuple(
-                    ScramCredential(info.mechanism, info.iterations) for info in each.credential_infos
-                )
-            return outcome(found)
+            request = DescribeUserScramCredentialsRequest(users=names)
+            response = await self._call_any_broker(request, DescribeUserScramCredentialsResponse, deadline)
+            check(response.error_code, response.error_message, "SCRAM credentials")
+            results: dict[str, tuple[ScramCredential, ...] | KafkaError] = {}
+            for each in response.results:
+                results[each.user] = error_from(
+                    each.error_code, each.error_message, f"user {each.user}"
+                ) or tuple(ScramCredential(info.mechanism, info.iterations) for info in each.credential_infos)
+            return results_or_raise(results)
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def alter_scram_credentials(
         self,
@@ -267,12 +279,12 @@ class AccessAdmin(AdminCalls):
         )
 
         async def once() -> None:
-            answer = await self._ask_controller(request, AlterUserScramCredentialsResponse, deadline)
-            outcome(
+            response = await self._call_controller(request, AlterUserScramCredentialsResponse, deadline)
+            results_or_raise(
                 {
-                    each.user: failure(each.error_code, each.error_message, f"user {each.user}") or True
-                    for each in answer.results
+                    each.user: error_from(each.error_code, each.error_message, f"user {each.user}") or True
+                    for each in response.results
                 }
             )
 
-        await self._repeat(once, deadline)
+        await self._retry(once, deadline)

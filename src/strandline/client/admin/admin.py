@@ -1,10 +1,10 @@
-"""The admin client: what can be asked of, and changed in, a cluster.
+"""The admin client: describes a cluster, and changes it.
 
     async with Admin(bootstrap_servers="localhost:9092") as admin:
         await admin.create_topic("orders", partitions=6)
         print(await admin.describe_cluster())
 
-The calls are grouped by what they are about; `admin_calls` says how they are repeated and how they fail.
+The calls are in modules by subject; `calls` says how they are repeated and how they fail.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How the admin client asks: whom, for how long, and what to do with errors of single items.
+"""The base of the admin client: which node a call goes to, for how long, and how errors of single items are raised.
 
-A call is repeated while its error is one that time heals, until `timeout` (default.api.timeout.ms) is over. A call
-about several items gives a dict of results if all went well. Otherwise it raises: the error itself if there was one
+A call is repeated while its error is retriable, until `timeout` (default.api.timeout.ms) is over. A call about
+several items returns a dict of results if all succeeded. Otherwise it raises: the error itself if there was one
 item, PartialFailureError with the results and the errors of each if there were several.
 """
 
@@ -16,9 +16,9 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ClosedError, IllegalStateError, KafkaError, KafkaTimeoutError, error_for
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.connections import NodeConnection
-from strandline.client.net.coordinators import GROUP, MOVED
+from strandline.client.net.coordinators import COORDINATOR_MOVED, GROUP
 from strandline.client.world import ClientWorld, real_world
 from strandline.wire.schema import Request, Response
 
@@ -27,7 +27,7 @@ V = TypeVar("V")
 T = TypeVar("T")
 R = TypeVar("R", bound=Response)
 
-# Errors that time heals, for a call as a whole; what a request says of single items is for the caller.
+# Retriable errors of a call as a whole; errors of single items are for the caller.
 _RETRIED: Final = frozenset(
     {
         ErrorCode.NOT_CONTROLLER,
@@ -61,38 +61,35 @@ class PartialFailureError(KafkaError):
         self.results = dict(results)
 
 
-def outcome(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
+def results_or_raise(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
     """The results, if none is an error."""
-    errors = {item: found for item, found in results.items() if isinstance(found, KafkaError)}
-    fine: dict[K, V] = {item: found for item, found in results.items() if not isinstance(found, KafkaError)}
-    # Where everything failed with what time heals, the call as a whole can be repeated.
+    errors = {item: result for item, result in results.items() if isinstance(result, KafkaError)}
+    successes: dict[K, V] = {
+        item: result for item, result in results.items() if not isinstance(result, KafkaError)
+    }
+    # If everything failed with retriable errors, the call as a whole can be repeated.
     if errors and (
-        len(results) == 1 or (not fine and all(error.code in _RETRIED for error in errors.values()))
+        len(results) == 1 or (not successes and all(error.code in _RETRIED for error in errors.values()))
     ):
         raise next(iter(errors.values()))
     if errors:
-        raise PartialFailureError(errors, fine)
-    return fine
+        raise PartialFailureError(errors, successes)
+    return successes
 
 
-def failure(code: int, message: str | None, what: str) -> KafkaError | None:
+def error_from(code: int, message: str | None, what: str) -> KafkaError | None:
+    """The error of a code in a response; None if it is no error."""
     return None if code == ErrorCode.NONE else error_for(code, f"{what}: {message}" if message else what)
 
 
 def check(code: int, message: str | None = None, what: str = "") -> None:
-    error = failure(code, message, what)
+    """Raises the error of a code in a response, if it is one."""
+    error = error_from(code, message, what)
     if error is not None:
         raise error
 
 
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        found.setdefault(topic, []).append(partition)
-    return found
-
-
-class AdminCalls:
+class AdminBase:
     """A connection to the cluster, and calls that are repeated until they succeed or time is over."""
 
     def __init__(
@@ -104,8 +101,8 @@ class AdminCalls:
         **keywords: Any,
     ) -> None:
         self.config = ClientConfig.admin(settings, **keywords)
-        self._given_world = world
-        self._cluster_or_none: Cluster | None = None
+        self._injected_world = world
+        self._started_cluster: ClusterClient | None = None
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -119,47 +116,47 @@ class AdminCalls:
 
     async def start(self) -> None:
         """Finds the cluster; raises ConnectionFailedError if that takes longer than default.api.timeout.ms."""
-        world = self._world = self._given_world or real_world()
-        self._cluster_or_none = Cluster(
+        world = self._world = self._injected_world or real_world()
+        self._started_cluster = ClusterClient(
             self.config,
             world,
             allow_auto_create=False,
             start_seconds=self.config.seconds("default.api.timeout.ms"),
         )
         try:
-            await self._cluster_or_none.start()
+            await self._started_cluster.start()
         except BaseException:
             await self.close()
             raise
 
     async def close(self) -> None:
-        if self._cluster_or_none is not None and not self._is_closed:
+        if self._started_cluster is not None and not self._is_closed:
             self._is_closed = True
-            await self._cluster_or_none.close()
-            if self._given_world is None:
+            await self._started_cluster.close()
+            if self._injected_world is None:
                 self._world.close()
 
     @property
-    def _cluster(self) -> Cluster:
+    def _cluster(self) -> ClusterClient:
         if self._is_closed:
             raise ClosedError(None, "the admin client is closed")
-        if self._cluster_or_none is None:
+        if self._started_cluster is None:
             raise IllegalStateError(None, "the admin client has not been started")
-        return self._cluster_or_none
+        return self._started_cluster
 
-    # Asking
+    # Calls
 
     def _deadline(self, timeout: float | None) -> float:
         seconds = self.config.seconds("default.api.timeout.ms") if timeout is None else timeout
         return self._cluster.now() + seconds
 
     def _timeout_ms(self, deadline: float) -> int:
-        """What is left for the broker to do it in, with a little kept back for the way there and back."""
+        """The time that is left for the broker to do it in, without a little for the way there and back."""
         left = min(deadline - self._cluster.now(), self.config.seconds("request.timeout.ms"))
         return max(1, int(left * 1000 * 0.9))
 
-    async def _repeat(self, attempt: Callable[[], Awaitable[T]], deadline: float) -> T:
-        """Attempts until one does not fail with an error that time heals."""
+    async def _retry(self, attempt: Callable[[], Awaitable[T]], deadline: float) -> T:
+        """The result of `attempt`, which is repeated while its error is retriable."""
         pause = self._cluster.backoff()
         while True:
             try:
@@ -173,44 +170,47 @@ class AdminCalls:
                 self._cluster.request_update()
                 await asyncio.sleep(wait)
 
-    async def _ask(self, connection: NodeConnection, request: Request, cls: type[R], deadline: float) -> R:
+    async def _call(self, connection: NodeConnection, request: Request, cls: type[R], deadline: float) -> R:
         await connection.open()
         seconds = min(max(0.001, deadline - self._cluster.now()), self.config.seconds("request.timeout.ms"))
         return await connection.call(request, cls, seconds=seconds)
 
-    async def _ask_any(self, request: Request, cls: type[R], deadline: float) -> R:
-        return await self._ask(await self._cluster.any_connection(), request, cls, deadline)
+    async def _call_any_broker(self, request: Request, cls: type[R], deadline: float) -> R:
+        return await self._call(await self._cluster.least_loaded_connection(), request, cls, deadline)
 
-    async def _ask_controller(self, request: Request, cls: type[R], deadline: float) -> R:
-        """The node that metadata names as controller: brokers pass such requests on to the real one."""
+    async def _call_controller(self, request: Request, cls: type[R], deadline: float) -> R:
+        """The response of the node that metadata names as controller: brokers forward such requests to the active
+        one."""
         cluster = self._cluster
         if cluster.metadata.controller_id in cluster.metadata.nodes:
-            return await self._ask(cluster.connection(cluster.metadata.controller_id), request, cls, deadline)
-        return await self._ask_any(request, cls, deadline)
+            return await self._call(
+                cluster.connection(cluster.metadata.controller_id), request, cls, deadline
+            )
+        return await self._call_any_broker(request, cls, deadline)
 
-    async def _ask_node(self, node_id: int, request: Request, cls: type[R], deadline: float) -> R:
-        return await self._ask(self._cluster.connection(node_id), request, cls, deadline)
+    async def _call_broker(self, node_id: int, request: Request, cls: type[R], deadline: float) -> R:
+        return await self._call(self._cluster.connection(node_id), request, cls, deadline)
 
-    async def _ask_coordinator(
+    async def _call_coordinator(
         self, key: str, request: Request, cls: type[R], deadline: float, *, kind: int = GROUP
     ) -> R:
         connection = await self._cluster.coordinators.connection(kind, key, deadline)
-        return await self._ask(connection, request, cls, deadline)
+        return await self._call(connection, request, cls, deadline)
 
-    async def _with_coordinator(
+    async def _retry_with_coordinator(
         self, key: str, attempt: Callable[[], Awaitable[T]], deadline: float, *, kind: int = GROUP
     ) -> T:
-        """`attempt`, repeated, with the coordinator looked for again when it has moved."""
+        """The same as `_retry`, with the coordinator looked up again when it has moved."""
 
         async def once() -> T:
             try:
                 return await attempt()
             except KafkaError as error:
-                if error.code in MOVED or error.code == ErrorCode.NETWORK_EXCEPTION:
+                if error.code in COORDINATOR_MOVED or error.code == ErrorCode.NETWORK_EXCEPTION:
                     self._cluster.coordinators.forget(kind, key)
                 raise
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     def _nodes(self) -> list[int]:
         return sorted(self._cluster.metadata.nodes)
@@ -218,8 +218,8 @@ class AdminCalls:
     async def _leaders(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[int, list[TopicPartition]]:
-        """The partitions by the node that leads them; raises where one is unknown or has no leader."""
-        found: dict[int, list[TopicPartition]] = {}
+        """The partitions by the node that leads them; raises if one is unknown or has no leader."""
+        by_leader: dict[int, list[TopicPartition]] = {}
         cluster = self._cluster
         for where in partitions:
             where = TopicPartition(*where)
@@ -229,5 +229,5 @@ class AdminCalls:
             leader = info.partitions[where.partition].leader_id
             if leader not in cluster.metadata.nodes:
                 raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {where}")
-            found.setdefault(leader, []).append(where)
-        return found
+            by_leader.setdefault(leader, []).append(where)
+        return by_leader

@@ -9,9 +9,10 @@ from typing import Literal
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, TopicPartition
-from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
 from strandline.client.errors import KafkaError
-from strandline.client.net.connections import VERSIONS_REQUEST, Node
+from strandline.client.net.connections import API_VERSIONS_REQUEST, Node
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k18_api_versions import ApiVersionsResponse
 from strandline.wire.api.k35_describe_log_dirs import (
     DescribableLogDirTopic,
@@ -54,6 +55,8 @@ _UPGRADES = {"upgrade": 1, "safe-downgrade": 2, "unsafe-downgrade": 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDescription:
+    """The brokers of a cluster."""
+
     cluster_id: str
     controller_id: int
     nodes: tuple[Node, ...]
@@ -62,6 +65,8 @@ class ClusterDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
+    """The feature levels of a cluster."""
+
     finalized: Mapping[str, int]
     supported: Mapping[str, tuple[int, int]]
     epoch: int
@@ -69,13 +74,17 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reassignment:
+    """The replicas of a partition that is being moved."""
+
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
     removing: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogDirectory:
+class LogDirDescription:
+    """A log directory of a broker, with the sizes of its replicas."""
+
     path: str
     error: KafkaError | None
     total_bytes: int
@@ -85,6 +94,8 @@ class LogDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumReplica:
+    """One voter or observer of the quorum."""
+
     replica_id: int
     log_end_offset: int
     last_fetch_ms: int
@@ -93,6 +104,8 @@ class QuorumReplica:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumDescription:
+    """The state of the controllers' quorum."""
+
     leader_id: int
     leader_epoch: int
     high_watermark: int
@@ -100,44 +113,50 @@ class QuorumDescription:
     observers: tuple[QuorumReplica, ...]
 
 
-class ClusterAdmin(AdminCalls):
+class ClusterAdmin(AdminBase):
+    """The calls about the cluster itself."""
+
     async def describe_cluster(
         self, *, include_fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:
+        """The brokers of the cluster, fenced ones on request."""
         deadline = self._deadline(timeout)
 
         async def once() -> ClusterDescription:
-            connection = await self._cluster.any_connection()
+            connection = await self._cluster.least_loaded_connection()
             request = DescribeClusterRequest(
                 include_cluster_authorized_operations=False,
                 include_fenced_brokers=include_fenced and connection.supports(DescribeClusterRequest, 2),
             )
-            answer = await self._ask(connection, request, DescribeClusterResponse, deadline)
-            check(answer.error_code, answer.error_message, "the cluster")
+            response = await self._call(connection, request, DescribeClusterResponse, deadline)
+            check(response.error_code, response.error_message, "the cluster")
             return ClusterDescription(
-                cluster_id=answer.cluster_id,
-                controller_id=answer.controller_id,
-                nodes=tuple(Node(each.broker_id, each.host, each.port, each.rack) for each in answer.brokers),
-                fenced=tuple(each.broker_id for each in answer.brokers if each.is_fenced),
+                cluster_id=response.cluster_id,
+                controller_id=response.controller_id,
+                nodes=tuple(
+                    Node(each.broker_id, each.host, each.port, each.rack) for each in response.brokers
+                ),
+                fenced=tuple(each.broker_id for each in response.brokers if each.is_fenced),
             )
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def describe_features(self, *, timeout: float | None = None) -> Features:
+        """The feature levels that are finalized, and those that are supported."""
         deadline = self._deadline(timeout)
 
         async def once() -> Features:
-            answer = await self._ask_any(VERSIONS_REQUEST, ApiVersionsResponse, deadline)
-            check(answer.error_code, None, "features")
+            response = await self._call_any_broker(API_VERSIONS_REQUEST, ApiVersionsResponse, deadline)
+            check(response.error_code, None, "features")
             return Features(
-                finalized={each.name: each.max_version_level for each in answer.finalized_features},
+                finalized={each.name: each.max_version_level for each in response.finalized_features},
                 supported={
-                    each.name: (each.min_version, each.max_version) for each in answer.supported_features
+                    each.name: (each.min_version, each.max_version) for each in response.supported_features
                 },
-                epoch=answer.finalized_features_epoch,
+                epoch=response.finalized_features_epoch,
             )
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def update_features(
         self,
@@ -147,6 +166,7 @@ class ClusterAdmin(AdminCalls):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> None:
+        """Changes the finalized levels of features."""
         deadline = self._deadline(timeout)
         request = UpdateFeaturesRequest(
             timeout_ms=self._timeout_ms(deadline),
@@ -158,16 +178,16 @@ class ClusterAdmin(AdminCalls):
         )
 
         async def once() -> None:
-            answer = await self._ask_controller(request, UpdateFeaturesResponse, deadline)
-            check(answer.error_code, answer.error_message, "features")
-            outcome(
+            response = await self._call_controller(request, UpdateFeaturesResponse, deadline)
+            check(response.error_code, response.error_message, "features")
+            results_or_raise(
                 {
-                    each.feature: failure(each.error_code, each.error_message, each.feature) or True
-                    for each in answer.results
+                    each.feature: error_from(each.error_code, each.error_message, each.feature) or True
+                    for each in response.results
                 }
             )
 
-        await self._repeat(once, deadline)
+        await self._retry(once, deadline)
 
     async def elect_leaders(
         self,
@@ -176,31 +196,33 @@ class ClusterAdmin(AdminCalls):
         election: Literal["preferred", "unclean"] = "preferred",
         timeout: float | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Elects leaders of the given partitions, or of all. A partition that has the right leader already says so with
+        """Elects leaders of the given partitions, or of all. A partition that has the right leader already has
         ELECTION_NOT_NEEDED, which is no failure."""
         deadline = self._deadline(timeout)
-        wanted = None
+        requested = None
         if partitions is not None:
-            wanted = tuple(
-                TopicPartitions(topic=topic, partitions=tuple(numbers))
+            requested = tuple(
+                TopicPartitions(topic=topic, partitions=numbers)
                 for topic, numbers in by_topic(partitions).items()
             )
         request = ElectLeadersRequest(
-            election_type=_ELECTIONS[election], topic_partitions=wanted, timeout_ms=self._timeout_ms(deadline)
+            election_type=_ELECTIONS[election],
+            topic_partitions=requested,
+            timeout_ms=self._timeout_ms(deadline),
         )
 
         async def once() -> dict[TopicPartition, KafkaError | None]:
-            answer = await self._ask_controller(request, ElectLeadersResponse, deadline)
-            check(answer.error_code, None, "the election")
+            response = await self._call_controller(request, ElectLeadersResponse, deadline)
+            check(response.error_code, None, "the election")
             return {
-                TopicPartition(topic.topic, each.partition_id): failure(
+                TopicPartition(topic.topic, each.partition_id): error_from(
                     each.error_code, each.error_message, f"{topic.topic}-{each.partition_id}"
                 )
-                for topic in answer.replica_election_results
+                for topic in response.replica_election_results
                 for each in topic.partition_result
             }
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def reassign_partitions(
         self, replicas: Mapping[TopicPartition, Iterable[int] | None], *, timeout: float | None = None
@@ -216,52 +238,53 @@ class ClusterAdmin(AdminCalls):
         request = AlterPartitionReassignmentsRequest(
             timeout_ms=self._timeout_ms(deadline),
             topics=tuple(
-                ReassignableTopic(name=name, partitions=tuple(found)) for name, found in topics.items()
+                ReassignableTopic(name=name, partitions=tuple(results)) for name, results in topics.items()
             ),
         )
 
         async def once() -> None:
-            answer = await self._ask_controller(request, AlterPartitionReassignmentsResponse, deadline)
-            check(answer.error_code, answer.error_message, "the reassignment")
-            outcome(
+            response = await self._call_controller(request, AlterPartitionReassignmentsResponse, deadline)
+            check(response.error_code, response.error_message, "the reassignment")
+            results_or_raise(
                 {
-                    TopicPartition(topic.name, each.partition_index): failure(
+                    TopicPartition(topic.name, each.partition_index): error_from(
                         each.error_code, each.error_message, f"{topic.name}-{each.partition_index}"
                     )
                     or True
-                    for topic in answer.responses
+                    for topic in response.responses
                     for each in topic.partitions
                 }
             )
 
-        await self._repeat(once, deadline)
+        await self._retry(once, deadline)
 
     async def list_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, Reassignment]:
+        """The partitions that are being moved, of the given ones or of all."""
         deadline = self._deadline(timeout)
-        wanted = None
+        requested = None
         if partitions is not None:
-            wanted = tuple(
-                ListPartitionReassignmentsTopics(name=topic, partition_indexes=tuple(numbers))
+            requested = tuple(
+                ListPartitionReassignmentsTopics(name=topic, partition_indexes=numbers)
                 for topic, numbers in by_topic(partitions).items()
             )
-        request = ListPartitionReassignmentsRequest(timeout_ms=self._timeout_ms(deadline), topics=wanted)
+        request = ListPartitionReassignmentsRequest(timeout_ms=self._timeout_ms(deadline), topics=requested)
 
         async def once() -> dict[TopicPartition, Reassignment]:
-            answer = await self._ask_controller(request, ListPartitionReassignmentsResponse, deadline)
-            check(answer.error_code, answer.error_message, "reassignments")
+            response = await self._call_controller(request, ListPartitionReassignmentsResponse, deadline)
+            check(response.error_code, response.error_message, "reassignments")
             return {
                 TopicPartition(topic.name, each.partition_index): Reassignment(
                     replicas=tuple(each.replicas),
                     adding=tuple(each.adding_replicas),
                     removing=tuple(each.removing_replicas),
                 )
-                for topic in answer.topics
+                for topic in response.topics
                 for each in topic.partitions
             }
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def describe_log_dirs(
         self,
@@ -269,46 +292,46 @@ class ClusterAdmin(AdminCalls):
         *,
         topics: Iterable[str] | None = None,
         timeout: float | None = None,
-    ) -> dict[int, tuple[LogDirectory, ...]]:
+    ) -> dict[int, tuple[LogDirDescription, ...]]:
         """The log directories of the given brokers, or of all, with the sizes of their replicas."""
         deadline = self._deadline(timeout)
-        wanted = None
+        requested = None
         if topics is not None:
             known = await self._partitions_of(topics, deadline)
-            wanted = tuple(
+            requested = tuple(
                 DescribableLogDirTopic(topic=name, partitions=numbers) for name, numbers in known.items()
             )
-        found: dict[int, tuple[LogDirectory, ...]] = {}
+        results: dict[int, tuple[LogDirDescription, ...]] = {}
 
-        async def once(node_id: int) -> tuple[LogDirectory, ...]:
-            answer = await self._ask_node(
-                node_id, DescribeLogDirsRequest(topics=wanted), DescribeLogDirsResponse, deadline
+        async def once(node_id: int) -> tuple[LogDirDescription, ...]:
+            response = await self._call_broker(
+                node_id, DescribeLogDirsRequest(topics=requested), DescribeLogDirsResponse, deadline
             )
-            check(answer.error_code, None, f"log directories of broker {node_id}")
-            return _log_directories(answer)
+            check(response.error_code, None, f"log directories of broker {node_id}")
+            return _log_dirs(response)
 
         for node_id in self._nodes() if node_ids is None else node_ids:
-            found[node_id] = await self._repeat(partial(once, node_id), deadline)
-        return found
+            results[node_id] = await self._retry(partial(once, node_id), deadline)
+        return results
 
     async def _partitions_of(self, topics: Iterable[str], deadline: float) -> dict[str, tuple[int, ...]]:
-        found = {}
+        results = {}
         for name in topics:
             info = await self._cluster.topic(name, deadline)
-            found[name] = tuple(range(len(info.partitions)))
-        return found
+            results[name] = tuple(range(len(info.partitions)))
+        return results
 
     async def describe_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
-        """The controllers' own log: who leads it, and how far the others are."""
+        """The controllers' own log: its leader, and how far the others are."""
         deadline = self._deadline(timeout)
         request = DescribeQuorumRequest(
             topics=(TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),)),)
         )
 
         async def once() -> QuorumDescription:
-            answer = await self._ask_controller(request, DescribeQuorumResponse, deadline)
-            check(answer.error_code, answer.error_message, "the quorum")
-            partition = answer.topics[0].partitions[0]
+            response = await self._call_controller(request, DescribeQuorumResponse, deadline)
+            check(response.error_code, response.error_message, "the quorum")
+            partition = response.topics[0].partitions[0]
             check(partition.error_code, partition.error_message, "the quorum")
             return QuorumDescription(
                 leader_id=partition.leader_id,
@@ -318,14 +341,16 @@ class ClusterAdmin(AdminCalls):
                 observers=tuple(_replica(each) for each in partition.observers),
             )
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
 
-def _log_directories(answer: DescribeLogDirsResponse) -> tuple[LogDirectory, ...]:
+def _log_dirs(response: DescribeLogDirsResponse) -> tuple[LogDirDescription, ...]:
     return tuple(
-        LogDirectory(
+        LogDirDescription(
             path=each.log_dir,
-            error=None if each.error_code == ErrorCode.NONE else failure(each.error_code, None, each.log_dir),
+            error=None
+            if each.error_code == ErrorCode.NONE
+            else error_from(each.error_code, None, each.log_dir),
             total_bytes=each.total_bytes,
             usable_bytes=each.usable_bytes,
             replicas={
@@ -334,7 +359,7 @@ def _log_directories(answer: DescribeLogDirsResponse) -> tuple[LogDirectory, ...
                 for partition in topic.partitions
             },
         )
-        for each in answer.results
+        for each in response.results
     )
 
 

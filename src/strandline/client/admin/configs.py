@@ -1,4 +1,4 @@
-"""Admin calls about settings of brokers, topics and groups, and about who may do what and how much of it."""
+"""Admin calls about settings of brokers, topics and groups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from strandline.client.admin.calls import AdminCalls, check, failure, outcome
+from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
 from strandline.client.errors import KafkaError
 from strandline.wire.api.k32_describe_configs import (
     DescribeConfigsRequest,
@@ -27,6 +27,8 @@ from strandline.wire.api.k74_list_config_resources import (
 
 
 class ResourceType(IntEnum):
+    """The kinds of resources that have settings."""
+
     TOPIC = 2
     BROKER = 4
     BROKER_LOGGER = 8
@@ -35,6 +37,8 @@ class ResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
+    """The places that a setting can come from."""
+
     UNKNOWN = 0
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -47,6 +51,8 @@ class ConfigSource(IntEnum):
 
 
 class ConfigResource(NamedTuple):
+    """A resource that has settings."""
+
     type: ResourceType
     name: str
 
@@ -66,6 +72,8 @@ class ConfigResource(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
+    """One setting of a resource."""
+
     name: str
     value: str | None
     source: int
@@ -80,6 +88,8 @@ class ConfigEntry:
 
 
 class Operation(IntEnum):
+    """The change of one setting."""
+
     SET = 0
     DELETE = 1
     APPEND = 2
@@ -88,6 +98,8 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigChange:
+    """A setting to change."""
+
     name: str
     value: str | None = None
     operation: Operation = Operation.SET
@@ -97,7 +109,9 @@ class ConfigChange:
 _PER_BROKER: Final = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 
 
-class ConfigAdmin(AdminCalls):
+class ConfigAdmin(AdminBase):
+    """The calls about settings."""
+
     async def describe_configs(
         self,
         resources: Iterable[ConfigResource],
@@ -107,14 +121,14 @@ class ConfigAdmin(AdminCalls):
         include_documentation: bool = False,
         timeout: float | None = None,
     ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
-        """Settings by resource and name; all of them, or those with the given names."""
+        """The settings by resource and name; all of them, or those with the given names."""
         deadline = self._deadline(timeout)
         keys = None if names is None else tuple(names)
-        wanted = list(resources)
+        requested = list(resources)
 
         async def once() -> dict[ConfigResource, dict[str, ConfigEntry]]:
-            found: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
-            for node_id, group in _by_node(wanted).items():
+            results: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
+            for node_id, group in _by_node(requested).items():
                 request = DescribeConfigsRequest(
                     resources=tuple(
                         DescribeConfigsResource(
@@ -126,13 +140,13 @@ class ConfigAdmin(AdminCalls):
                     include_documentation=include_documentation,
                 )
                 if node_id is None:
-                    answer = await self._ask_any(request, DescribeConfigsResponse, deadline)
+                    response = await self._call_any_broker(request, DescribeConfigsResponse, deadline)
                 else:
-                    answer = await self._ask_node(node_id, request, DescribeConfigsResponse, deadline)
-                found |= _described(answer)
-            return outcome(found)
+                    response = await self._call_broker(node_id, request, DescribeConfigsResponse, deadline)
+                results |= _described(response)
+            return results_or_raise(results)
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def alter_configs(
         self,
@@ -143,50 +157,52 @@ class ConfigAdmin(AdminCalls):
     ) -> None:
         """Changes single settings and leaves the others as they are (KIP-339)."""
         deadline = self._deadline(timeout)
-        wanted = {resource: tuple(given) for resource, given in changes.items()}
+        requested = {resource: tuple(resource_changes) for resource, resource_changes in changes.items()}
 
         async def once() -> None:
-            found: dict[ConfigResource, bool | KafkaError] = {}
-            for node_id, group in _by_node(list(wanted)).items():
+            results: dict[ConfigResource, bool | KafkaError] = {}
+            for node_id, group in _by_node(list(requested)).items():
                 request = IncrementalAlterConfigsRequest(
-                    resources=tuple(_alteration(each, wanted[each]) for each in group),
+                    resources=tuple(_alteration(each, requested[each]) for each in group),
                     validate_only=validate_only,
                 )
                 if node_id is None:
-                    answer = await self._ask_controller(request, IncrementalAlterConfigsResponse, deadline)
+                    response = await self._call_controller(request, IncrementalAlterConfigsResponse, deadline)
                 else:
-                    answer = await self._ask_node(node_id, request, IncrementalAlterConfigsResponse, deadline)
-                for each in answer.responses:
+                    response = await self._call_broker(
+                        node_id, request, IncrementalAlterConfigsResponse, deadline
+                    )
+                for each in response.responses:
                     resource = ConfigResource(ResourceType(each.resource_type), each.resource_name)
-                    found[resource] = failure(each.error_code, each.error_message, resource.name) or True
-            outcome(found)
+                    results[resource] = error_from(each.error_code, each.error_message, resource.name) or True
+            results_or_raise(results)
 
-        await self._repeat(once, deadline)
+        await self._retry(once, deadline)
 
     async def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[ConfigResource]:
-        """Everything that has settings of its own, of the given kinds or of all."""
+        """All resources that have settings of their own, of the given kinds or of all."""
         deadline = self._deadline(timeout)
         request = ListConfigResourcesRequest(resource_types=tuple(int(each) for each in types))
 
         async def once() -> list[ConfigResource]:
-            answer = await self._ask_any(request, ListConfigResourcesResponse, deadline)
-            check(answer.error_code, None, "config resources")
+            response = await self._call_any_broker(request, ListConfigResourcesResponse, deadline)
+            check(response.error_code, None, "config resources")
             return [
                 ConfigResource(ResourceType(each.resource_type), each.resource_name)
-                for each in answer.config_resources
+                for each in response.config_resources
             ]
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
 
 def _by_node(resources: list[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    found: dict[int | None, list[ConfigResource]] = {}
+    results: dict[int | None, list[ConfigResource]] = {}
     for each in resources:
         node_id = int(each.name) if each.type in _PER_BROKER and each.name else None
-        found.setdefault(node_id, []).append(each)
-    return found
+        results.setdefault(node_id, []).append(each)
+    return results
 
 
 def _alteration(resource: ConfigResource, changes: tuple[ConfigChange, ...]) -> AlterConfigsResource:
@@ -200,11 +216,13 @@ def _alteration(resource: ConfigResource, changes: tuple[ConfigChange, ...]) -> 
     )
 
 
-def _described(answer: DescribeConfigsResponse) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
-    found: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
-    for result in answer.results:
+def _described(
+    response: DescribeConfigsResponse,
+) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
+    results: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
+    for result in response.results:
         resource = ConfigResource(ResourceType(result.resource_type), result.resource_name)
-        found[resource] = failure(result.error_code, result.error_message, resource.name) or {
+        results[resource] = error_from(result.error_code, result.error_message, resource.name) or {
             each.name: ConfigEntry(
                 name=each.name,
                 value=each.value,
@@ -216,4 +234,4 @@ def _described(answer: DescribeConfigsResponse) -> dict[ConfigResource, dict[str
             )
             for each in result.configs
         }
-    return found
+    return results

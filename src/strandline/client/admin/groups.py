@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
 from strandline.client.errors import KafkaError, UnsupportedVersionError, error_for
+from strandline.client.net.coordinators import GROUP
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -40,14 +42,17 @@ from strandline.wire.api.k69_consumer_group_describe import (
 from strandline.wire.codec import DecodeError, decode
 from strandline.wire.records.consumer_protocol import ConsumerProtocolAssignment
 
-# The last versions in which topics are named; the next ones take ids, which a group's offsets may outlive.
-_COMMIT_BY_NAME_VERSION = 9
-_FETCH_BY_NAME_VERSION = 9
-_FETCH_GROUPS_VERSION = 8
+# From these versions on topics are named by ids. A group's offsets may outlive those, so older versions are used.
+_COMMIT_TOPIC_IDS_SINCE: Final = 10
+_FETCH_TOPIC_IDS_SINCE: Final = 10
+# From this version on one OffsetFetch is for several groups.
+_FETCH_GROUPS_SINCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupListing:
+    """A group as the list of groups has it."""
+
     group_id: str
     protocol_type: str
     state: str
@@ -55,7 +60,9 @@ class GroupListing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMember:
+class MemberDescription:
+    """One member of a group."""
+
     member_id: str
     instance_id: str | None
     client_id: str
@@ -65,74 +72,83 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDescription:
+    """A group with its members."""
+
     group_id: str
     type: str  # "classic" or "consumer"
     state: str
     assignor: str
-    members: tuple[GroupMember, ...]
+    members: tuple[MemberDescription, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffset:
+    """A committed offset of a group."""
+
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
 
 
-class GroupAdmin(AdminCalls):
+class GroupAdmin(AdminBase):
+    """The calls about groups."""
+
     async def list_groups(
         self, *, states: Iterable[str] = (), types: Iterable[str] = (), timeout: float | None = None
     ) -> list[GroupListing]:
-        """Every broker is asked, because each knows the groups that it coordinates."""
+        """The groups of all brokers: each broker lists the groups that it coordinates."""
         deadline = self._deadline(timeout)
-        wanted_states, wanted_types = tuple(states), tuple(types)
-        found: dict[str, GroupListing] = {}
+        state_filter, type_filter = tuple(states), tuple(types)
+        results: dict[str, GroupListing] = {}
 
         async def once(node_id: int) -> ListGroupsResponse:
-            request = ListGroupsRequest(states_filter=wanted_states, types_filter=wanted_types)
-            answer = await self._ask_node(node_id, request, ListGroupsResponse, deadline)
-            check(answer.error_code, None, f"groups of broker {node_id}")
-            return answer
+            request = ListGroupsRequest(states_filter=state_filter, types_filter=type_filter)
+            response = await self._call_broker(node_id, request, ListGroupsResponse, deadline)
+            check(response.error_code, None, f"groups of broker {node_id}")
+            return response
 
         for node_id in self._nodes():
-            answer = await self._repeat(partial(once, node_id), deadline)
-            for each in answer.groups:
-                found[each.group_id] = GroupListing(
+            response = await self._retry(partial(once, node_id), deadline)
+            for each in response.groups:
+                results[each.group_id] = GroupListing(
                     group_id=each.group_id,
                     protocol_type=each.protocol_type,
                     state=each.group_state,
                     type=each.group_type,
                 )
-        return [found[name] for name in sorted(found)]
+        return [results[name] for name in sorted(results)]
 
     async def describe_groups(
         self, group_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, GroupDescription]:
+        """The groups with their members."""
         deadline = self._deadline(timeout)
-        found: dict[str, GroupDescription | KafkaError] = {}
+        results: dict[str, GroupDescription | KafkaError] = {}
         for group_id in group_ids:
             try:
-                found[group_id] = await self._with_coordinator(
+                results[group_id] = await self._retry_with_coordinator(
                     group_id,
                     partial(self._describe_group, group_id, deadline),
                     deadline,
                 )
             except KafkaError as error:
-                found[group_id] = error
-        return outcome(found)
+                results[group_id] = error
+        return results_or_raise(results)
 
     async def _describe_group(self, group_id: str, deadline: float) -> GroupDescription:
-        """As a group of KIP-848 first, and as a classic one if it is not that."""
+        """The group, described as one of KIP-848 first, and as a classic one if it is not that."""
         try:
             request = ConsumerGroupDescribeRequest(group_ids=(group_id,), include_authorized_operations=False)
-            answer = await self._ask_coordinator(group_id, request, ConsumerGroupDescribeResponse, deadline)
-            group = answer.groups[0]
+            response = await self._call_coordinator(
+                group_id, request, ConsumerGroupDescribeResponse, deadline
+            )
+            group = response.groups[0]
             if group.error_code not in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
                 check(group.error_code, group.error_message, f"group {group_id}")
                 return _consumer_group(group)
         except UnsupportedVersionError:
             pass  # an older broker
-        classic = await self._ask_coordinator(
+        classic = await self._call_coordinator(
             group_id, DescribeGroupsRequest(groups=(group_id,)), DescribeGroupsResponse, deadline
         )
         described = classic.groups[0]
@@ -142,25 +158,26 @@ class GroupAdmin(AdminCalls):
         return _classic_group(described)
 
     async def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
+        """Deletes groups that have no members."""
         deadline = self._deadline(timeout)
-        found: dict[str, bool | KafkaError] = {}
+        results: dict[str, bool | KafkaError] = {}
 
         async def once(group_id: str) -> bool:
             request = DeleteGroupsRequest(groups_names=(group_id,))
-            answer = await self._ask_coordinator(group_id, request, DeleteGroupsResponse, deadline)
-            check(answer.results[0].error_code, None, f"group {group_id}")
+            response = await self._call_coordinator(group_id, request, DeleteGroupsResponse, deadline)
+            check(response.results[0].error_code, None, f"group {group_id}")
             return True
 
         for group_id in group_ids:
             try:
-                found[group_id] = await self._with_coordinator(
+                results[group_id] = await self._retry_with_coordinator(
                     group_id,
                     partial(once, group_id),
                     deadline,
                 )
             except KafkaError as error:
-                found[group_id] = error
-        outcome(found)
+                results[group_id] = error
+        results_or_raise(results)
 
     async def list_group_offsets(
         self,
@@ -172,16 +189,16 @@ class GroupAdmin(AdminCalls):
     ) -> dict[TopicPartition, CommittedOffset]:
         """The committed offsets of a group: all, or those of the given partitions that have one."""
         deadline = self._deadline(timeout)
-        wanted = None if partitions is None else by_topic(partitions)
+        requested = None if partitions is None else by_topic(partitions)
 
         async def once() -> dict[TopicPartition, CommittedOffset]:
-            connection = await self._cluster.coordinators.connection(0, group_id, deadline)
-            version = connection.version(OffsetFetchRequest, at_most=_FETCH_BY_NAME_VERSION)
-            request = _fetch_request(group_id, wanted, require_stable, version)
-            answer = await connection.call(request, OffsetFetchResponse, version=version)
-            return _fetched(answer, group_id, version)
+            connection = await self._cluster.coordinators.connection(GROUP, group_id, deadline)
+            version = connection.version(OffsetFetchRequest, at_most=_FETCH_TOPIC_IDS_SINCE - 1)
+            request = _fetch_request(group_id, requested, require_stable, version)
+            response = await connection.call(request, OffsetFetchResponse, version=version)
+            return _fetched_offsets(response, group_id, version)
 
-        return await self._with_coordinator(group_id, once, deadline)
+        return await self._retry_with_coordinator(group_id, once, deadline)
 
     async def alter_group_offsets(
         self,
@@ -193,46 +210,48 @@ class GroupAdmin(AdminCalls):
         """Commits offsets for a group that has no members."""
         deadline = self._deadline(timeout)
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for (topic, partition), given in offsets.items():
-            where = CommittedOffset(offset=given) if isinstance(given, int) else given
+        for (topic, partition), offset in offsets.items():
+            committed = CommittedOffset(offset=offset) if isinstance(offset, int) else offset
             topics.setdefault(topic, []).append(
                 OffsetCommitRequestPartition(
                     partition_index=partition,
-                    committed_offset=where.offset,
-                    committed_leader_epoch=where.leader_epoch,
-                    committed_metadata=where.metadata,
+                    committed_offset=committed.offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    committed_metadata=committed.metadata,
                 )
             )
         request = OffsetCommitRequest(
             group_id=group_id,
             member_id="",
             topics=tuple(
-                OffsetCommitRequestTopic(name=name, partitions=tuple(found)) for name, found in topics.items()
+                OffsetCommitRequestTopic(name=name, partitions=tuple(results))
+                for name, results in topics.items()
             ),
         )
 
         async def once() -> None:
-            connection = await self._cluster.coordinators.connection(0, group_id, deadline)
-            version = connection.version(OffsetCommitRequest, at_most=_COMMIT_BY_NAME_VERSION)
-            answer = await connection.call(request, OffsetCommitResponse, version=version)
-            outcome(
+            connection = await self._cluster.coordinators.connection(GROUP, group_id, deadline)
+            version = connection.version(OffsetCommitRequest, at_most=_COMMIT_TOPIC_IDS_SINCE - 1)
+            response = await connection.call(request, OffsetCommitResponse, version=version)
+            results_or_raise(
                 {
-                    TopicPartition(topic.name, each.partition_index): failure(
+                    TopicPartition(topic.name, each.partition_index): error_from(
                         each.error_code,
                         None,
                         f"offset of {topic.name}-{each.partition_index} for group {group_id}",
                     )
                     or True
-                    for topic in answer.topics
+                    for topic in response.topics
                     for each in topic.partitions
                 }
             )
 
-        await self._with_coordinator(group_id, once, deadline)
+        await self._retry_with_coordinator(group_id, once, deadline)
 
     async def delete_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> None:
+        """Deletes a group's offsets of these partitions."""
         deadline = self._deadline(timeout)
         request = OffsetDeleteRequest(
             group_id=group_id,
@@ -248,20 +267,20 @@ class GroupAdmin(AdminCalls):
         )
 
         async def once() -> None:
-            answer = await self._ask_coordinator(group_id, request, OffsetDeleteResponse, deadline)
-            check(answer.error_code, None, f"group {group_id}")
-            outcome(
+            response = await self._call_coordinator(group_id, request, OffsetDeleteResponse, deadline)
+            check(response.error_code, None, f"group {group_id}")
+            results_or_raise(
                 {
-                    TopicPartition(topic.name, each.partition_index): failure(
+                    TopicPartition(topic.name, each.partition_index): error_from(
                         each.error_code, None, f"offset of {topic.name}-{each.partition_index}"
                     )
                     or True
-                    for topic in answer.topics
+                    for topic in response.topics
                     for each in topic.partitions
                 }
             )
 
-        await self._with_coordinator(group_id, once, deadline)
+        await self._retry_with_coordinator(group_id, once, deadline)
 
 
 def _consumer_group(group: Any) -> GroupDescription:
@@ -271,7 +290,7 @@ def _consumer_group(group: Any) -> GroupDescription:
         state=group.group_state,
         assignor=group.assignor_name,
         members=tuple(
-            GroupMember(
+            MemberDescription(
                 member_id=each.member_id,
                 instance_id=each.instance_id,
                 client_id=each.client_id,
@@ -294,7 +313,7 @@ def _classic_group(group: Any) -> GroupDescription:
         state=group.group_state,
         assignor=group.protocol_data,
         members=tuple(
-            GroupMember(
+            MemberDescription(
                 member_id=each.member_id,
                 instance_id=each.group_instance_id,
                 client_id=each.client_id,
@@ -307,56 +326,55 @@ def _classic_group(group: Any) -> GroupDescription:
 
 
 def _assignment(data: bytes) -> tuple[TopicPartition, ...]:
-    """What a classic member was assigned, if it is a consumer; other kinds of groups have their own bytes there."""
+    """The partitions of a classic member, if it is a consumer; other kinds of groups have their own bytes there."""
     if len(data) < 2:
         return ()
     version = min(int.from_bytes(data[:2], "big"), ConsumerProtocolAssignment.VERSIONS.high)
     try:
-        found = decode(ConsumerProtocolAssignment, version, data, 2)
+        results = decode(ConsumerProtocolAssignment, version, data, 2)
     except DecodeError:
         return ()
     return tuple(
         TopicPartition(topic.topic, number)
-        for topic in found.assigned_partitions
+        for topic in results.assigned_partitions
         for number in topic.partitions
     )
 
 
 def _fetch_request(
-    group_id: str, wanted: dict[str, list[int]] | None, require_stable: bool, version: int
+    group_id: str, topics: dict[str, tuple[int, ...]] | None, require_stable: bool, version: int
 ) -> OffsetFetchRequest:
-    if version >= _FETCH_GROUPS_VERSION:
+    if version >= _FETCH_GROUPS_SINCE:
         topics = None
-        if wanted is not None:
+        if topics is not None:
             topics = tuple(
-                OffsetFetchRequestTopics(name=name, partition_indexes=tuple(numbers))
-                for name, numbers in wanted.items()
+                OffsetFetchRequestTopics(name=name, partition_indexes=numbers)
+                for name, numbers in topics.items()
             )
         return OffsetFetchRequest(
             groups=(OffsetFetchRequestGroup(group_id=group_id, topics=topics),), require_stable=require_stable
         )
     old = None
-    if wanted is not None:
+    if topics is not None:
         old = tuple(
-            OffsetFetchRequestTopic(name=name, partition_indexes=tuple(numbers))
-            for name, numbers in wanted.items()
+            OffsetFetchRequestTopic(name=name, partition_indexes=numbers) for name, numbers in topics.items()
         )
     return OffsetFetchRequest(group_id=group_id, topics=old, require_stable=require_stable)
 
 
-def _fetched(
-    answer: OffsetFetchResponse, group_id: str, version: int
+def _fetched_offsets(
+    response: OffsetFetchResponse, group_id: str, version: int
 ) -> dict[TopicPartition, CommittedOffset]:
-    found: dict[TopicPartition, CommittedOffset | KafkaError] = {}
-    source: Any = answer.groups[0] if version >= _FETCH_GROUPS_VERSION else answer
+    results: dict[TopicPartition, CommittedOffset | KafkaError] = {}
+    source: Any = response.groups[0] if version >= _FETCH_GROUPS_SINCE else response
     check(source.error_code, None, f"group {group_id}")
     for topic in source.topics:
         for each in topic.partitions:
-            error = failure(each.error_code, None, f"{topic.name}-{each.partition_index}")
+            error = error_from(each.error_code, None, f"{topic.name}-{each.partition_index}")
             if error is not None or each.committed_offset >= 0:
-                found[TopicPartition(topic.name, each.partition_index)] = error or CommittedOffset(
+                results[TopicPartition(topic.name, each.partition_index)] = error or CommittedOffset(
                     offset=each.committed_offset,
                     leader_epoch=each.committed_leader_epoch,
                     metadata=each.metadata or "",
                 )
-    return outcome(found)
+    return results_or_raise(results)

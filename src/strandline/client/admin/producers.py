@@ -8,9 +8,10 @@ from functools import partial
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.net.coordinators import TRANSACTION
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from strandline.wire.api.k27_write_txn_markers import (
     WritableTxnMarker,
@@ -32,6 +33,8 @@ from strandline.wire.api.k66_list_transactions import ListTransactionsRequest, L
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveProducer:
+    """A producer that a partition's leader remembers."""
+
     producer_id: int
     epoch: int
     last_sequence: int
@@ -42,6 +45,8 @@ class ActiveProducer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionListing:
+    """A transaction as the list of transactions has it."""
+
     transactional_id: str
     producer_id: int
     state: str
@@ -49,6 +54,8 @@ class TransactionListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionDescription:
+    """A transaction with its partitions."""
+
     transactional_id: str
     state: str
     producer_id: int
@@ -58,29 +65,31 @@ class TransactionDescription:
     partitions: tuple[TopicPartition, ...]
 
 
-class ProducerAdmin(AdminCalls):
+class ProducerAdmin(AdminBase):
+    """The calls about producers and transactions."""
+
     async def describe_producers(
         self, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-        """Producers that partitions' leaders remember."""
+        """The producers that the leaders of these partitions remember."""
         deadline = self._deadline(timeout)
-        wanted = tuple(partitions)
+        requested = tuple(partitions)
 
         async def once() -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-            found: dict[TopicPartition, tuple[ActiveProducer, ...] | KafkaError] = {}
-            for node_id, led in (await self._leaders(wanted, deadline)).items():
+            results: dict[TopicPartition, tuple[ActiveProducer, ...] | KafkaError] = {}
+            for node_id, led in (await self._leaders(requested, deadline)).items():
                 request = DescribeProducersRequest(
                     topics=tuple(
-                        TopicRequest(name=name, partition_indexes=tuple(numbers))
+                        TopicRequest(name=name, partition_indexes=numbers)
                         for name, numbers in by_topic(led).items()
                     )
                 )
-                answer = await self._ask_node(node_id, request, DescribeProducersResponse, deadline)
-                for topic in answer.topics:
+                response = await self._call_broker(node_id, request, DescribeProducersResponse, deadline)
+                for topic in response.topics:
                     for each in topic.partitions:
                         where = TopicPartition(topic.name, each.partition_index)
-                        error = failure(each.error_code, each.error_message, str(where))
-                        found[where] = error or tuple(
+                        error = error_from(each.error_code, each.error_message, str(where))
+                        results[where] = error or tuple(
                             ActiveProducer(
                                 producer_id=producer.producer_id,
                                 epoch=producer.producer_epoch,
@@ -91,9 +100,9 @@ class ProducerAdmin(AdminCalls):
                             )
                             for producer in each.active_producers
                         )
-            return outcome(found)
+            return results_or_raise(results)
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def list_transactions(
         self,
@@ -102,45 +111,46 @@ class ProducerAdmin(AdminCalls):
         producer_ids: Iterable[int] = (),
         timeout: float | None = None,
     ) -> list[TransactionListing]:
-        """Every broker is asked, because each knows the transactions that it coordinates."""
+        """The transactions of all brokers: each broker lists those that it coordinates."""
         deadline = self._deadline(timeout)
         request = ListTransactionsRequest(
             state_filters=tuple(states), producer_id_filters=tuple(producer_ids)
         )
-        found: list[TransactionListing] = []
+        results: list[TransactionListing] = []
 
         async def once(node_id: int) -> ListTransactionsResponse:
-            answer = await self._ask_node(node_id, request, ListTransactionsResponse, deadline)
-            check(answer.error_code, None, f"transactions of broker {node_id}")
-            return answer
+            response = await self._call_broker(node_id, request, ListTransactionsResponse, deadline)
+            check(response.error_code, None, f"transactions of broker {node_id}")
+            return response
 
         for node_id in self._nodes():
-            answer = await self._repeat(partial(once, node_id), deadline)
-            found += [
+            response = await self._retry(partial(once, node_id), deadline)
+            results += [
                 TransactionListing(
                     transactional_id=each.transactional_id,
                     producer_id=each.producer_id,
                     state=each.transaction_state,
                 )
-                for each in answer.transaction_states
+                for each in response.transaction_states
             ]
-        return sorted(found, key=lambda each: each.transactional_id)
+        return sorted(results, key=lambda each: each.transactional_id)
 
     async def describe_transactions(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TransactionDescription]:
+        """The transactions of these transactional ids."""
         deadline = self._deadline(timeout)
-        found: dict[str, TransactionDescription | KafkaError] = {}
+        results: dict[str, TransactionDescription | KafkaError] = {}
 
         async def once(name: str) -> TransactionDescription:
-            answer = await self._ask_coordinator(
+            response = await self._call_coordinator(
                 name,
                 DescribeTransactionsRequest(transactional_ids=(name,)),
                 DescribeTransactionsResponse,
                 deadline,
                 kind=TRANSACTION,
             )
-            state = answer.transaction_states[0]
+            state = response.transaction_states[0]
             check(state.error_code, None, f"transactional.id {name}")
             return TransactionDescription(
                 transactional_id=name,
@@ -158,47 +168,47 @@ class ProducerAdmin(AdminCalls):
 
         for name in transactional_ids:
             try:
-                found[name] = await self._with_coordinator(
+                results[name] = await self._retry_with_coordinator(
                     name,
                     partial(once, name),
                     deadline,
                     kind=TRANSACTION,
                 )
             except KafkaError as error:
-                found[name] = error
-        return outcome(found)
+                results[name] = error
+        return results_or_raise(results)
 
     async def fence_producers(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> None:
-        """Shuts out whoever uses these transactional ids, and aborts what they left open."""
+        """Fences the producers of these transactional ids, and aborts their open transactions."""
         deadline = self._deadline(timeout)
-        found: dict[str, bool | KafkaError] = {}
+        results: dict[str, bool | KafkaError] = {}
 
         async def once(name: str) -> bool:
             request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1)
-            answer = await self._ask_coordinator(
+            response = await self._call_coordinator(
                 name, request, InitProducerIdResponse, deadline, kind=TRANSACTION
             )
-            if answer.error_code == ErrorCode.CONCURRENT_TRANSACTIONS:
+            if response.error_code == ErrorCode.CONCURRENT_TRANSACTIONS:
                 # An open transaction is being aborted first; the same request succeeds a little later.
                 raise error_for(
                     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"transactional.id {name} is being aborted"
                 )
-            check(answer.error_code, None, f"transactional.id {name}")
+            check(response.error_code, None, f"transactional.id {name}")
             return True
 
         for name in transactional_ids:
             try:
-                found[name] = await self._with_coordinator(
+                results[name] = await self._retry_with_coordinator(
                     name,
                     partial(once, name),
                     deadline,
                     kind=TRANSACTION,
                 )
             except KafkaError as error:
-                found[name] = error
-        outcome(found)
+                results[name] = error
+        results_or_raise(results)
 
     async def abort_transaction(
         self,
@@ -226,10 +236,10 @@ class ProducerAdmin(AdminCalls):
 
         async def once() -> None:
             ((node_id, _),) = (await self._leaders([partition], deadline)).items()
-            answer = await self._ask_node(node_id, request, WriteTxnMarkersResponse, deadline)
-            for marker in answer.markers:
-                for found in marker.topics:
-                    for each in found.partitions:
+            response = await self._call_broker(node_id, request, WriteTxnMarkersResponse, deadline)
+            for marker in response.markers:
+                for results in marker.topics:
+                    for each in results.partitions:
                         check(each.error_code, None, str(partition))
 
-        await self._repeat(once, deadline)
+        await self._retry(once, deadline)

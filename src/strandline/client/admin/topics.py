@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.admin.calls import AdminCalls, by_topic, check, failure, outcome
+from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.net.metadata import Metadata, TopicInfo
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k02_list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -38,10 +40,10 @@ from strandline.wire.api.k37_create_partitions import (
     CreatePartitionsTopic,
 )
 
-EARLIEST = -2
-LATEST = -1
-MAX_TIMESTAMP = -3
-_TOPIC_IDS_VERSION = 6  # from here on DeleteTopics takes structures instead of names
+EARLIEST: Final = -2
+LATEST: Final = -1
+MAX_TIMESTAMP: Final = -3
+_TOPIC_STATES_SINCE: Final = 6  # from here on DeleteTopics takes structures instead of names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,8 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
+    """A topic that was created."""
+
     name: str
     topic_id: bytes
     partitions: int
@@ -64,16 +68,21 @@ class CreatedTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundOffset:
+class ListedOffset:
+    """An offset of a log, with the timestamp of its record."""
+
     offset: int
     timestamp_ms: int
     leader_epoch: int
 
 
-class TopicAdmin(AdminCalls):
+class TopicAdmin(AdminBase):
+    """The calls about topics, partitions and records."""
+
     async def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout: float | None = None
     ) -> dict[str, CreatedTopic]:
+        """Creates topics; with `validate_only` it only says whether it would."""
         deadline = self._deadline(timeout)
         request = CreateTopicsRequest(
             topics=tuple(_creatable(topic) for topic in topics),
@@ -82,21 +91,21 @@ class TopicAdmin(AdminCalls):
         )
 
         async def once() -> dict[str, CreatedTopic]:
-            answer = await self._ask_controller(request, CreateTopicsResponse, deadline)
-            return outcome(
+            response = await self._call_controller(request, CreateTopicsResponse, deadline)
+            return results_or_raise(
                 {
-                    each.name: failure(each.error_code, each.error_message, f"topic {each.name}")
+                    each.name: error_from(each.error_code, each.error_message, f"topic {each.name}")
                     or CreatedTopic(
                         name=each.name,
                         topic_id=each.topic_id,
                         partitions=each.num_partitions,
                         replication_factor=each.replication_factor,
                     )
-                    for each in answer.topics
+                    for each in response.topics
                 }
             )
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def create_topic(
         self,
@@ -107,51 +116,55 @@ class TopicAdmin(AdminCalls):
         configs: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> CreatedTopic:
+        """Creates one topic."""
         topic = NewTopic(
             name=name, partitions=partitions, replication_factor=replication_factor, configs=configs or {}
         )
         return (await self.create_topics([topic], timeout=timeout))[name]
 
     async def delete_topics(self, names: Iterable[str], *, timeout: float | None = None) -> None:
+        """Deletes topics with all of their records."""
         deadline = self._deadline(timeout)
-        wanted = tuple(names)
+        requested = tuple(names)
 
         async def once() -> None:
             cluster = self._cluster
-            connection = await cluster.any_connection()
+            connection = await cluster.least_loaded_connection()
             if cluster.metadata.controller_id in cluster.metadata.nodes:
                 connection = cluster.connection(cluster.metadata.controller_id)
                 await connection.open()
-            if connection.version(DeleteTopicsRequest) >= _TOPIC_IDS_VERSION:
-                states = tuple(DeleteTopicState(name=name) for name in wanted)
+            if connection.version(DeleteTopicsRequest) >= _TOPIC_STATES_SINCE:
+                states = tuple(DeleteTopicState(name=name) for name in requested)
                 request = DeleteTopicsRequest(topics=states, timeout_ms=self._timeout_ms(deadline))
             else:
-                request = DeleteTopicsRequest(topic_names=wanted, timeout_ms=self._timeout_ms(deadline))
-            answer = await self._ask(connection, request, DeleteTopicsResponse, deadline)
-            outcome(
+                request = DeleteTopicsRequest(topic_names=requested, timeout_ms=self._timeout_ms(deadline))
+            response = await self._call(connection, request, DeleteTopicsResponse, deadline)
+            results_or_raise(
                 {
-                    each.name: failure(each.error_code, each.error_message, f"topic {each.name}") or True
-                    for each in answer.responses
+                    each.name: error_from(each.error_code, each.error_message, f"topic {each.name}") or True
+                    for each in response.responses
                 }
             )
 
-        await self._repeat(once, deadline)
+        await self._retry(once, deadline)
 
     async def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> list[str]:
+        """The names of all topics."""
         metadata = await self._metadata(None, self._deadline(timeout))
-        found = metadata.topics.values()
-        return sorted(topic.name for topic in found if include_internal or not topic.is_internal)
+        results = metadata.topics.values()
+        return sorted(topic.name for topic in results if include_internal or not topic.is_internal)
 
     async def describe_topics(
         self, names: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TopicInfo]:
-        wanted = tuple(names)
-        metadata = await self._metadata(wanted, self._deadline(timeout))
-        found: dict[str, TopicInfo | KafkaError] = {}
-        for name in wanted:
+        """The topics with their partitions."""
+        requested = tuple(names)
+        metadata = await self._metadata(requested, self._deadline(timeout))
+        results: dict[str, TopicInfo | KafkaError] = {}
+        for name in requested:
             unknown = error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name}")
-            found[name] = metadata.topics.get(name) or metadata.topic_errors.get(name) or unknown
-        return outcome(found)
+            results[name] = metadata.topics.get(name) or metadata.topic_errors.get(name) or unknown
+        return results_or_raise(results)
 
     async def create_partitions(
         self,
@@ -163,14 +176,16 @@ class TopicAdmin(AdminCalls):
     ) -> None:
         """Raises the number of partitions of topics to these; `assignments` names the replicas of the new ones."""
         deadline = self._deadline(timeout)
-        given = assignments or {}
+        replicas_by_topic = assignments or {}
         request = CreatePartitionsRequest(
             topics=tuple(
                 CreatePartitionsTopic(
                     name=name,
                     count=count,
-                    assignments=tuple(CreatePartitionsAssignment(broker_ids=ids) for ids in given[name])
-                    if name in given
+                    assignments=tuple(
+                        CreatePartitionsAssignment(broker_ids=ids) for ids in replicas_by_topic[name]
+                    )
+                    if name in replicas_by_topic
                     else None,
                 )
                 for name, count in counts.items()
@@ -180,24 +195,24 @@ class TopicAdmin(AdminCalls):
         )
 
         async def once() -> None:
-            answer = await self._ask_controller(request, CreatePartitionsResponse, deadline)
-            outcome(
+            response = await self._call_controller(request, CreatePartitionsResponse, deadline)
+            results_or_raise(
                 {
-                    each.name: failure(each.error_code, each.error_message, f"topic {each.name}") or True
-                    for each in answer.results
+                    each.name: error_from(each.error_code, each.error_message, f"topic {each.name}") or True
+                    for each in response.results
                 }
             )
 
-        await self._repeat(once, deadline)
+        await self._retry(once, deadline)
 
     async def delete_records(
         self, before: Mapping[TopicPartition, int], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Deletes what lies before these offsets (-1: everything); the log start offsets that result."""
+        """Deletes the records before these offsets (-1: all of them); returns the log start offsets that result."""
         deadline = self._deadline(timeout)
 
         async def once() -> dict[TopicPartition, int]:
-            found: dict[TopicPartition, int | KafkaError] = {}
+            results: dict[TopicPartition, int | KafkaError] = {}
             for node_id, partitions in (await self._leaders(before, deadline)).items():
                 request = DeleteRecordsRequest(
                     topics=tuple(
@@ -214,14 +229,14 @@ class TopicAdmin(AdminCalls):
                     ),
                     timeout_ms=self._timeout_ms(deadline),
                 )
-                answer = await self._ask_node(node_id, request, DeleteRecordsResponse, deadline)
-                for topic in answer.topics:
+                response = await self._call_broker(node_id, request, DeleteRecordsResponse, deadline)
+                for topic in response.topics:
                     for each in topic.partitions:
                         where = TopicPartition(topic.name, each.partition_index)
-                        found[where] = failure(each.error_code, None, f"{where}") or each.low_watermark
-            return outcome(found)
+                        results[where] = error_from(each.error_code, None, f"{where}") or each.low_watermark
+            return results_or_raise(results)
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def list_offsets(
         self,
@@ -229,12 +244,12 @@ class TopicAdmin(AdminCalls):
         *,
         is_read_committed: bool = False,
         timeout: float | None = None,
-    ) -> dict[TopicPartition, FoundOffset]:
+    ) -> dict[TopicPartition, ListedOffset]:
         """The first offset at or after each timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP; -1 if there is none."""
         deadline = self._deadline(timeout)
 
-        async def once() -> dict[TopicPartition, FoundOffset]:
-            found: dict[TopicPartition, FoundOffset | KafkaError] = {}
+        async def once() -> dict[TopicPartition, ListedOffset]:
+            results: dict[TopicPartition, ListedOffset | KafkaError] = {}
             for node_id, partitions in (await self._leaders(wanted, deadline)).items():
                 request = ListOffsetsRequest(
                     replica_id=-1,
@@ -252,37 +267,37 @@ class TopicAdmin(AdminCalls):
                         for topic, numbers in by_topic(partitions).items()
                     ),
                 )
-                answer = await self._ask_node(node_id, request, ListOffsetsResponse, deadline)
-                for topic in answer.topics:
+                response = await self._call_broker(node_id, request, ListOffsetsResponse, deadline)
+                for topic in response.topics:
                     for each in topic.partitions:
                         where = TopicPartition(topic.name, each.partition_index)
-                        found[where] = failure(each.error_code, None, f"{where}") or FoundOffset(
+                        results[where] = error_from(each.error_code, None, f"{where}") or ListedOffset(
                             offset=each.offset, timestamp_ms=each.timestamp, leader_epoch=each.leader_epoch
                         )
-            return outcome(found)
+            return results_or_raise(results)
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
     async def _metadata(self, names: tuple[str, ...] | None, deadline: float) -> Metadata:
-        """Fresh metadata of topics, apart from what the client keeps for itself."""
+        """Fresh metadata of topics, apart from that of the client itself."""
         topics = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
 
         async def once() -> Metadata:
-            answer = await self._ask_any(request, MetadataResponse, deadline)
-            check(answer.error_code, None, "metadata")
-            found = Metadata()
-            found.apply(answer)
-            return found
+            response = await self._call_any_broker(request, MetadataResponse, deadline)
+            check(response.error_code, None, "metadata")
+            results = Metadata()
+            results.apply(response)
+            return results
 
-        return await self._repeat(once, deadline)
+        return await self._retry(once, deadline)
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
     assignment = topic.assignment
     return CreatableTopic(
         name=topic.name,
-        # Replicas that are named say both numbers themselves.
+        # An assignment says both numbers itself.
         num_partitions=topic.partitions if assignment is None else -1,
         replication_factor=topic.replication_factor if assignment is None else -1,
         assignments=tuple(

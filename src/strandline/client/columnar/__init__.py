@@ -1,5 +1,5 @@
-"""Records as columns: Arrow tables from record batches and back, without a Python object per record.
+"""Record batches as columns: Arrow tables from record batches and back, without a Python object per record.
 
-Needs the extra `strandline[columnar]` (pyarrow, numpy, and numba where it is to be fast). Nothing outside of this
-package imports those, and nothing imports this package before the first table is asked for.
+It needs the extra `strandline[columnar]` (pyarrow, numpy, and numba where it is to be fast). Only this package,
+`producer.send_table` and `consumer.poll_table` import those, and they are loaded with the first table.
 """

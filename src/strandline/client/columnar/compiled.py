@@ -34,9 +34,9 @@ _NAMES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kernels:
-    """`view` turns a numpy array into what the functions index: itself, or a memoryview for plain Python, whose
-    integers do not overflow."""
+class RecordKernels:
+    """The functions over record batches. `view` turns a numpy array into an object that the functions index:
+    itself, or a memoryview for plain Python, whose integers do not overflow."""
 
     is_compiled: bool
     view: Callable[[Any], Any]
@@ -49,14 +49,14 @@ class Kernels:
 
 
 @cache
-def kernels(compiled: bool | None = None) -> Kernels:
-    """The compiled ones if numba is there, or those that are asked for."""
+def kernels(compiled: bool | None = None) -> RecordKernels:
+    """The compiled kernels if numba is installed, or those that `compiled` chooses."""
     if compiled is None:
         compiled = util.find_spec("numba") is not None
     return _compiled() if compiled else _collected(plain_kernels, False, memoryview)
 
 
-def _compiled() -> Kernels:
+def _compiled() -> RecordKernels:
     from numba import njit
 
     module = second_copy(plain_kernels)
@@ -67,7 +67,7 @@ def _compiled() -> Kernels:
 
 
 def _memcpy() -> Any:
-    """`copy_bytes` as one call of memcpy; who calls it has checked the bounds."""
+    """`copy_bytes` as one call of memcpy; its callers have checked the bounds."""
     from numba.core import cgutils, types
     from numba.extending import intrinsic
 
@@ -89,8 +89,8 @@ def _memcpy() -> Any:
     return copy_bytes
 
 
-def _collected(module: ModuleType, is_compiled: bool, view: Callable[[Any], Any]) -> Kernels:
-    return Kernels(
+def _collected(module: ModuleType, is_compiled: bool, view: Callable[[Any], Any]) -> RecordKernels:
+    return RecordKernels(
         is_compiled,
         view,
         module.decode_records,

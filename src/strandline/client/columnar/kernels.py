@@ -1,11 +1,11 @@
 """The loops over records, in the part of Python that numba compiles; without numba they run as they stand.
 
-They know arrays and integers only: bytes in, columns out, or the other way. A negative answer is an error (`ERRORS`
-says which), because compiled code that raises is slow to call. Compiled code checks no bounds of its own, so every
+They know arrays and integers only: bytes in, columns out, or the other way. A negative result is an error (`ERRORS`
+names it), because compiled code that raises is slow to call. Compiled code checks no bounds of its own, so every
 read of foreign bytes is checked here; columns that are written have room because their owner counted before.
 
-All integers are signed and of 64 bits. A sum that could leave them is checked first; a varint is put together without
-its sign and turned by masking, which is right in Python's unbounded integers and in wrapping ones.
+All integers are signed and of 64 bits. A sum that could leave them is checked first; a varint is put together
+without its sign and turned by masking, which is right in Python's unbounded integers and in wrapping ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ INT64_MIN = -INT64_MAX - 1
 
 
 def write_varint(out: Any, p: Any, value: Any) -> Any:
-    """Writes a zigzag varint and returns the position behind it."""
+    """Writes a zigzag varint and returns the position after it."""
     left = (value << 1) ^ (value >> 63)
     while left >= 0x80 or left < 0:
         out[p] = (left & 0x7F) | 0x80
@@ -54,6 +54,7 @@ def write_varint(out: Any, p: Any, value: Any) -> Any:
 
 
 def varint_size(value: Any) -> Any:
+    """The bytes of a zigzag varint."""
     left = (value << 1) ^ (value >> 63)
     size = 1
     while left >= 0x80 or left < 0:
@@ -63,7 +64,8 @@ def varint_size(value: Any) -> Any:
 
 
 def copy_bytes(out: Any, to: Any, data: Any, start: Any, size: Any) -> Any:
-    """Compiled, this is the machine's memcpy (see `compiled`): slices and loops are several times slower."""
+    """Copies bytes. Compiled, this is the machine's memcpy (see `compiled`): slices and loops are several times
+    slower."""
     out[to : to + size] = data[start : start + size]
 
 
@@ -177,7 +179,7 @@ def decode_headers(
 
 
 def murmur2(data: Any, start: Any, end: Any) -> Any:
-    """The hash that Java's producer puts keys in their place with; 32 bits, as an unsigned number."""
+    """The hash by which Java's producer chooses a key's partition; 32 bits, as an unsigned number."""
     m = 0x5BD1E995
     h = 0x9747B28C ^ (end - start)
     p = start
@@ -218,8 +220,8 @@ def partition_rows(
     bytes_max: Any,
     out: Any,
 ) -> Any:
-    """The partition of each row: by the hash of its key, and for rows without a key those of `sticky` in turn,
-    each for about `bytes_max` bytes. The answer is how many turns were used."""
+    """Writes the partition of each row: by the hash of its key, and for rows without a key those of `sticky` in
+    turn, each for about `bytes_max` bytes. Returns how many turns were used."""
     turn = 0
     filled = 0
     for row in range(rows):
@@ -252,7 +254,7 @@ def order_by_partition(partitions: Any, rows: Any, starts: Any, order: Any) -> A
 
 
 def headers_size(first: Any, last: Any, names: Any, contents: Any) -> Any:
-    """Bytes that these headers take, their count included."""
+    """The bytes that these headers take, their count included."""
     name_ends, _ = names
     content_ends, content_valid, _ = contents
     size = varint_size(last - first)
@@ -265,6 +267,7 @@ def headers_size(first: Any, last: Any, names: Any, contents: Any) -> Any:
 
 
 def write_headers(out: Any, p: Any, first: Any, last: Any, names: Any, contents: Any) -> Any:
+    """Writes these headers and returns the position after them."""
     name_ends, name_data = names
     content_ends, content_valid, content_data = contents
     p = write_varint(out, p, last - first)
@@ -276,7 +279,7 @@ def write_headers(out: Any, p: Any, first: Any, last: Any, names: Any, contents:
 
 
 def write_field(out: Any, p: Any, data: Any, start: Any, size: Any) -> Any:
-    """Size and bytes; -1 for null."""
+    """Writes size and bytes, a size of -1 for null, and returns the position after them."""
     p = write_varint(out, p, size)
     if size > 0:
         copy_bytes(out, p, data, start, size)
@@ -296,8 +299,8 @@ def encode_records(
     result: Any,
 ) -> Any:
     """Writes records of rows order[first:last] into `out`, until one more would go beyond `bytes_max`; one is always
-    written, if `out` has room. `result` gets rows taken, end of bytes, and the latest timestamp; the answer is the
-    size of the record that did not fit where none was written, otherwise 0.
+    written, if `out` has room. `result` gets rows taken, end of bytes, and the latest timestamp. Returns the size of
+    the record that did not fit if none was written, otherwise 0.
 
     The columns are ends, validity and data of keys, the same of values, timestamps, and ends of each row's headers;
     `names` and `contents` are those of headers.

@@ -1,17 +1,21 @@
-"""Has the kernels compiled, or loaded from their cache, before they are needed: the first use after an installation
-takes some seconds. `warm_up` is for programs that would rather wait at their start."""
+"""Compiles the kernels, or loads them from their cache, before they are needed.
+
+The first use after an installation takes some seconds. `warm_up` is for programs that would rather wait at their
+start.
+"""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from strandline.client.columnar.compiled import Kernels, kernels
-from strandline.client.columnar.reading import table_of
-from strandline.client.columnar.writing import TableColumns, batches_of
+from strandline.client.columnar.compiled import RecordKernels, kernels
+from strandline.client.columnar.table_decoder import table_of
+from strandline.client.columnar.table_encoder import TableColumns, batches_of
 from strandline.wire.record_batch import Record, build_batch, read_header
 
 
-def warm_up(chosen: Kernels | None = None) -> None:
+def warm_up(chosen: RecordKernels | None = None) -> None:
+    """Runs every kernel once."""
     chosen = chosen or kernels()
     batch = build_batch([Record(0, 0, b"key", b"value", ((b"name", b"content"),))])
     table = table_of([("topic", 0, 0, read_header(batch), memoryview(batch))], chosen)

@@ -1,11 +1,11 @@
-"""A client's settings: Kafka's names, Python's values, checked before anything is connected.
+"""A client's settings: Kafka's names and Python's values, checked before anything is connected.
 
     ClientConfig.producer({"bootstrap.servers": "localhost:9092", "linger.ms": 10}, acks="all")
 
 Settings come as a mapping by Kafka's dotted names, as keywords with underscores, or both (the keyword wins). A value
 may be text, as in a properties file, or the Python value that it stands for: numbers, flags, lists, and for
 serializers, partitioners and interceptors the object itself. An unknown name is an error that names the nearest known
-one, and so are settings that contradict each other: both are likelier slips than wishes.
+one. Settings that contradict each other are an error too: both are likelier slips than wishes.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _MAX_IN_FLIGHT_IDEMPOTENT: Final = 5  # how many batches of a producer a broker 
 
 
 class ClientConfig(TypedValues):
-    """Immutable; `given` holds the names that the user set."""
+    """The settings of one client, immutable. `originals` holds the names that the user set."""
 
-    __slots__ = ("bootstrap", "given")
+    __slots__ = ("bootstrap", "originals")
 
     def __init__(
         self, keys: tuple[ConfigKey, ...], settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]
     ) -> None:
         known = {key.name: key for key in keys}
-        given = dict(settings or {})
-        given.update((name.replace("_", "."), value) for name, value in keywords.items())
-        self.given = frozenset(given)
+        originals = dict(settings or {})
+        originals.update((name.replace("_", "."), value) for name, value in keywords.items())
+        self.originals = frozenset(originals)
         self._values = {}
-        for name in given:
+        for name in originals:
             if name not in known and not name.startswith(SECURITY_PREFIXES):
                 raise ConfigError(_unknown(name, known), key=name)
         for key in keys:
-            if key.name in given:
-                self._values[key.name] = _value(key, given[key.name])
+            if key.name in originals:
+                self._values[key.name] = _value(key, originals[key.name])
             elif isinstance(key.default, Required):
                 raise ConfigError(f"{key.name} is missing, and has no default ({key.doc})", key=key.name)
             else:
@@ -69,15 +69,15 @@ class ClientConfig(TypedValues):
         return cls(ADMIN_KEYS, settings, keywords)
 
     def has(self, name: str) -> bool:
-        """Whether this kind of client knows the setting at all."""
+        """True if this kind of client has the setting."""
         return name in self._values
 
     def seconds(self, name: str) -> float:
-        """A setting in milliseconds, as asyncio wants it."""
+        """A setting in milliseconds, as seconds."""
         return self.int(name) / 1000
 
     def objects(self, name: str) -> tuple[object, ...]:
-        """The entries of a list that may hold objects."""
+        """The entries of a list setting that may hold objects."""
         return tuple(self._values[name])
 
 
@@ -85,31 +85,31 @@ def _unknown(name: str, known: Mapping[str, ConfigKey]) -> str:
     return f"{name} is no setting of this client{nearest(name, known)}"
 
 
-def _value(key: ConfigKey, given: Any) -> Any:
-    if key.type == CLASS and not isinstance(given, str):
-        return given
-    if key.type == LIST and isinstance(given, list | tuple):
-        if not all(isinstance(entry, str) for entry in given):
-            return tuple(given)
-        given = ",".join(given)
-    elif isinstance(given, float) and given.is_integer():
-        given = int(given)
-    elif given is not None and not isinstance(given, str | int | float | bool):
-        raise ConfigError(f"{key.name} cannot be {given!r} (allowed: {key.allowed()})", key=key.name)
+def _value(key: ConfigKey, value: Any) -> Any:
+    if key.type == CLASS and not isinstance(value, str):
+        return value
+    if key.type == LIST and isinstance(value, list | tuple):
+        if not all(isinstance(entry, str) for entry in value):
+            return tuple(value)
+        value = ",".join(value)
+    elif isinstance(value, float) and value.is_integer():
+        value = int(value)
+    elif value is not None and not isinstance(value, str | int | float | bool):
+        raise ConfigError(f"{key.name} cannot be {value!r} (allowed: {key.allowed()})", key=key.name)
     try:
-        return parse(key, given if given is None or isinstance(given, str) else render(given))
+        return parse(key, value if value is None or isinstance(value, str) else render(value))
     except InvalidConfig as error:
         raise ConfigError(str(error), key=key.name) from error
 
 
 def _addresses(servers: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    found = []
+    addresses = []
     for server in servers:
         address = parse_address(server)
         if address is None or not address[0] or not 0 < address[1] < 65_536:
             raise ConfigError(f"bootstrap.servers: {server!r} is not host:port", key="bootstrap.servers")
-        found.append(address)
-    return tuple(found)
+        addresses.append(address)
+    return tuple(addresses)
 
 
 def _check_security(config: ClientConfig) -> None:
@@ -132,7 +132,7 @@ def _check_producer(config: ClientConfig) -> None:
         )
     shortest = config.int("linger.ms") + config.int("request.timeout.ms")
     if config.int("delivery.timeout.ms") < shortest:
-        if "delivery.timeout.ms" in config.given:
+        if "delivery.timeout.ms" in config.originals:
             raise ConfigError(
                 f"delivery.timeout.ms={config.int('delivery.timeout.ms')} is shorter than linger.ms + "
                 f"request.timeout.ms = {shortest}: raise it to at least that, or lower the others",
@@ -144,10 +144,10 @@ def _check_producer(config: ClientConfig) -> None:
 
 
 def _check_idempotence(config: ClientConfig) -> None:
-    """What idempotence needs. As in Java, what contradicts it switches off the default, but is an error where
-    idempotence was asked for by name, or a transactional.id asks for it."""
+    """Checks the settings that idempotence needs. As in Java, one that contradicts it switches the default off, but
+    is an error if the user set enable.idempotence or a transactional.id."""
     in_flight = config.int("max.in.flight.requests.per.connection")
-    found = [
+    contradictions = [
         (config.text("acks") not in ("all", "-1"), "acks", "set acks=all"),
         (config.int("retries") == 0, "retries", "leave retries unset"),
         (
@@ -156,10 +156,10 @@ def _check_idempotence(config: ClientConfig) -> None:
             f"set it to {_MAX_IN_FLIGHT_IDEMPOTENT} or less",
         ),
     ]
-    for contradicts, key, fix in found:
+    for contradicts, key, fix in contradictions:
         if not contradicts:
             continue
-        if "enable.idempotence" not in config.given and config.value("transactional.id") is None:
+        if "enable.idempotence" not in config.originals and config.value("transactional.id") is None:
             config._values["enable.idempotence"] = False
             return
         raise ConfigError(
@@ -176,7 +176,7 @@ def _check_consumer(config: ClientConfig) -> None:
         )
     if (
         config.flag("enable.auto.commit")
-        and "enable.auto.commit" in config.given
+        and "enable.auto.commit" in config.originals
         and not config.value("group.id")
     ):
         raise ConfigError(

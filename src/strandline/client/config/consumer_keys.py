@@ -62,7 +62,7 @@ CONSUMER_KEYS: Final[tuple[ConfigKey, ...]] = (
         "isolation.level", STRING, "read_uncommitted", one_of("read_committed", "read_uncommitted"), MEDIUM
     ).documented("Whether records of transactions that are open or aborted are seen."),
     active("fetch.min.bytes", INT, 1, at_least(0), HIGH).documented(
-        "How much a broker waits for before it answers."
+        "How much a broker waits for before it responds."
     ),
     active("fetch.max.bytes", INT, 52_428_800, at_least(0), MEDIUM).documented(
         "The most that one fetch brings."

@@ -62,7 +62,7 @@ PRODUCER_KEYS: Final[tuple[ConfigKey, ...]] = (
         "How often a batch is sent again; delivery.timeout.ms is the better bound."
     ),
     active("max.in.flight.requests.per.connection", INT, 5, at_least(1), LOW).documented(
-        "How many requests may wait for their answers on one connection."
+        "How many requests may wait for their responses on one connection."
     ),
     active("enable.idempotence", BOOLEAN, True, None, LOW).documented(
         "Whether retries are recognised by the broker, so that each record is in the log once and in order."

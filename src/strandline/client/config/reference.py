@@ -1,4 +1,4 @@
-"""The reference page of the clients' settings, made from the keys so that it cannot fall behind them."""
+"""The reference page of the clients' settings, generated from the keys so that the two agree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strandline.config.reference import default_text, effect_text, shown, table
 
 _HEAD = """# Client configuration reference
 
-<!-- Made by `make docs` from src/strandline/client/config_*.py; edits here are lost. -->
+<!-- Made by `make docs` from src/strandline/client/config/*_keys.py; edits here are lost. -->
 
 Settings of `strandline.client` and `strandline.client.sync`, by Kafka's names: as a mapping
 (`Producer({"linger.ms": 10})`), as keywords with underscores (`Producer(linger_ms=10)`), or both; the keyword wins. A
@@ -26,7 +26,7 @@ _COLUMNS = ("Key", "Type", "Default", "Allowed", "Importance", "Effect today", "
 
 
 def render_client_reference() -> str:
-    """The whole page."""
+    """The text of the whole page."""
     common = {key.name for key in COMMON_KEYS}
     parts = [_HEAD, "## Every client\n", table(_COLUMNS, _rows(COMMON_KEYS))]
     for title, keys in (("Producer", PRODUCER_KEYS), ("Consumer", CONSUMER_KEYS), ("Admin", ADMIN_KEYS)):

@@ -1,4 +1,4 @@
-"""The settings that every client has: where the cluster is, and how patiently to talk to it."""
+"""The settings that every client has: where the cluster is, and how long to wait for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEFAULT_API_TIMEOUT: Final = active("default.api.timeout.ms", INT, 60_000, at_le
 
 COMMON_KEYS: Final[tuple[ConfigKey, ...]] = (
     active("bootstrap.servers", LIST, REQUIRED, NON_EMPTY_LIST, HIGH).documented(
-        "Addresses (host:port) through which the client finds the cluster; one that answers is enough."
+        "Addresses (host:port) through which the client finds the cluster; one that responds is enough."
     ),
     active("bootstrap.resolve.timeout.ms", LONG, 0, at_least(0), MEDIUM).documented(
         "How long a client that starts keeps asking where its bootstrap servers are, if none of their names has an "
@@ -41,10 +41,10 @@ COMMON_KEYS: Final[tuple[ConfigKey, ...]] = (
     ),
     active("cluster.id", STRING, None, None, LOW).documented(
         "The id that the cluster must have; the client refuses every other. Strandline's own setting: without it the "
-        "first cluster that answers is the right one."
+        "first cluster that responds is the right one."
     ),
     active("request.timeout.ms", INT, 30_000, at_least(0), MEDIUM).documented(
-        "How long to wait for the answer to one request before the connection is given up."
+        "How long to wait for the response to one request before the connection is given up."
     ),
     active("retry.backoff.ms", LONG, 100, at_least(0), LOW).documented(
         "The pause before the first retry; it doubles with each failure."
@@ -119,11 +119,12 @@ COMMON_KEYS: Final[tuple[ConfigKey, ...]] = (
     ),
 )
 
-# Keys of TLS and SASL have names and meaning, but no effect before the client speaks those.
+# Settings of TLS and SASL are accepted, and have no effect before the client speaks those.
 SECURITY_PREFIXES: Final = ("ssl.", "sasl.")
 
 SERDE_DOC: Final = "str, bytes, json, none, or an object or function that does it."
 
 
 def serde_key(name: str) -> ConfigKey:
+    """The setting of a serializer or deserializer."""
     return active(name, CLASS, None, None, HIGH).documented(SERDE_DOC)

@@ -1,1 +1,1 @@
-"""The consumer: subscription, positions, fetching, decoding, commits."""
+"""The consumer: subscription, positions, fetching, decoding, commits; `group` has its membership."""

@@ -1,12 +1,12 @@
-"""When a consumer commits: by itself every so often, before partitions go, or when the application says.
+"""The commits of a consumer: automatic ones at an interval, one before partitions go, and those of the application.
 
 Rules:
-1. Automatic commits start inside a poll and cover what earlier polls gave, so nothing unread is committed. One is
-   under way at a time; a failed one is repeated by the next interval.
+1. Automatic commits start inside a poll and cover the records of earlier polls, so nothing unread is committed. One
+   is in flight at a time; a failed one is repeated by the next interval.
 2. Before partitions are given up, and when the consumer is closed, the last positions are committed and waited for.
-3. Commits are carried out one after the other, in the order in which they were asked for: an older one, which may be
-   tried again for long, never overwrites a newer one.
-4. Whoever has subscribed and is not a member of the group at the moment commits nothing automatically.
+3. Commits are carried out one after the other, in the order of the calls: an older one, which may be tried again
+   for long, never overwrites a newer one.
+4. A consumer that has subscribed and is not a member of the group at the moment commits nothing automatically.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from contextlib import suppress
 
 from strandline.base.ids import TopicPartition
 from strandline.base.waiting import all_ended, within
-from strandline.client.consumer.committed_offsets import CommittedOffsets, Membership, NoMember, Offsets
+from strandline.client.consumer.committed_offsets import CommitIdentity, CommittedOffsets, NotAMember, Offsets
 from strandline.client.consumer.interceptors import ConsumerInterceptors
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import ConfigError, KafkaError, KafkaTimeoutError
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.telemetry.counters import Counters
 
 
 class Commits:
+    """Carries out the commits of one consumer in order."""
+
     def __init__(
-        self, cluster: Cluster, identity: Callable[[], Membership | NoMember], counters: Counters
+        self, cluster: ClusterClient, identity: Callable[[], CommitIdentity | NotAMember], counters: Counters
     ) -> None:
         config = cluster.config
         self._cluster = cluster
@@ -36,31 +38,32 @@ class Commits:
         self._interceptors = ConsumerInterceptors(config.objects("interceptor.classes"), counters)
         group_id = config.optional_text("group.id") or None
         self.committed = None if group_id is None else CommittedOffsets(cluster, group_id, identity)
-        self._is_automatic = group_id is not None and config.flag("enable.auto.commit")
+        self._is_auto_commit = group_id is not None and config.flag("enable.auto.commit")
         self._interval = config.seconds("auto.commit.interval.ms")
         self._due_at = cluster.now() + self._interval
-        self._automatic: asyncio.Task[None] | None = None
-        self._under_way: dict[asyncio.Task[None], None] = {}  # asynchronous ones
-        self._turn = asyncio.Lock()  # in the order in which they ask for it
-        self._told: dict[TopicPartition, OffsetAndMetadata] = {}  # by automatic commits
+        self._auto_commit: asyncio.Task[None] | None = None
+        self._in_flight: dict[asyncio.Task[None], None] = {}  # asynchronous commits
+        self._lock = asyncio.Lock()  # given in the order of the calls
+        self._auto_committed: dict[TopicPartition, OffsetAndMetadata] = {}  # by automatic commits
 
     async def commit(self, offsets: Offsets, deadline: float) -> None:
+        """Commits after the commits before it, and waits until that is done."""
         if self.committed is None:
             raise ConfigError("committing offsets needs a group.id", key="group.id")
-        # Asynchronous ones that were asked for before are tasks that may not have run yet: now they stand in line.
+        # Earlier asynchronous commits are tasks that may not have run yet: now they wait for the lock before this one.
         await asyncio.sleep(0)
         try:
-            await within(max(0.0, deadline - self._cluster.now()), self._turn.acquire())
+            await within(max(0.0, deadline - self._cluster.now()), self._lock.acquire())
         except TimeoutError:
             self._counters.add("commit-failed-total")
             raise KafkaTimeoutError(None, "earlier commits were not answered in time") from None
         try:
             await self._commit(self.committed, offsets, deadline)
         finally:
-            self._turn.release()
+            self._lock.release()
 
     async def _commit(self, committed: CommittedOffsets, offsets: Offsets, deadline: float) -> None:
-        """By whoever has the turn."""
+        """Commits; the caller holds the lock."""
         try:
             await committed.commit(offsets, deadline)
         except KafkaError:
@@ -72,73 +75,78 @@ class Commits:
     async def fetch(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The group's committed offsets; partitions without one are left out."""
         if self.committed is None:
             raise ConfigError("committed offsets belong to a group: set group.id", key="group.id")
         return await self.committed.fetch(partitions, deadline)
 
     def commit_async(self, offsets: Offsets) -> asyncio.Task[None]:
-        """Carried out after those that were asked for before; its error is only in the task."""
-        task = asyncio.get_running_loop().create_task(self._commit_in_turn(dict(offsets)))
-        self._under_way[task] = None
-        task.add_done_callback(self._ended)
+        """Starts a commit, which is carried out after those before it; its error is only in the task."""
+        task = asyncio.get_running_loop().create_task(self._commit_locked(dict(offsets)))
+        self._in_flight[task] = None
+        task.add_done_callback(self._completed)
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._under_way[task]
+    def _completed(self, task: asyncio.Task[None]) -> None:
+        del self._in_flight[task]
         if not task.cancelled():
-            task.exception()  # for whoever awaits it; who does not has said that it does not matter
+            task.exception()  # so that nothing is logged if nobody awaits it
 
-    async def _commit_in_turn(self, offsets: Offsets) -> None:
+    async def _commit_locked(self, offsets: Offsets) -> None:
         if self.committed is None:
             raise ConfigError("committing offsets needs a group.id", key="group.id")
-        async with self._turn:
+        async with self._lock:
             seconds = self._cluster.config.seconds("default.api.timeout.ms")
             await self._commit(self.committed, offsets, self._cluster.now() + seconds)
 
     @property
     def seconds_to_next(self) -> float:
-        """Until `commit_if_due` has something to do."""
-        if not self._is_automatic or (self._automatic is not None and not self._automatic.done()):
+        """The seconds until `commit_if_due` has something to do."""
+        if not self._is_auto_commit or (self._auto_commit is not None and not self._auto_commit.done()):
             return float("inf")
         return self._due_at - self._cluster.now()
 
     def commit_if_due(self, consumed: Callable[[], Offsets]) -> None:
-        """Called by each poll, before it gives anything and all the time that it waits."""
-        if not self._is_automatic or self._cluster.now() < self._due_at:
+        """Starts an automatic commit if one is due. Each poll calls this before it returns records, and while it
+        waits."""
+        if not self._is_auto_commit or self._cluster.now() < self._due_at:
             return
-        if self._automatic is not None and not self._automatic.done():
+        if self._auto_commit is not None and not self._auto_commit.done():
             return
         self._due_at = self._cluster.now() + self._interval
-        if isinstance(self._identity(), NoMember):
+        if isinstance(self._identity(), NotAMember):
             return
-        offsets = self._news(consumed())
+        offsets = self._uncommitted(consumed())
         if offsets:
-            self._automatic = self.commit_async(offsets)
-            self._automatic.add_done_callback(lambda done: self._automatic_done(done, offsets))
+            self._auto_commit = self.commit_async(offsets)
+            self._auto_commit.add_done_callback(lambda done: self._auto_commit_done(done, offsets))
 
-    def _news(self, offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Without what the last automatic commit has committed already."""
-        return {where: offset for where, offset in offsets.items() if self._told.get(where) != offset}
+    def _uncommitted(self, offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The offsets without those that the last automatic commit has committed."""
+        return {
+            where: offset for where, offset in offsets.items() if self._auto_committed.get(where) != offset
+        }
 
-    def _automatic_done(self, done: asyncio.Task[None], offsets: Offsets) -> None:
+    def _auto_commit_done(self, done: asyncio.Task[None], offsets: Offsets) -> None:
         if not done.cancelled() and done.exception() is None:
-            self._told.update(offsets)
+            self._auto_committed.update(offsets)
 
     async def commit_before_revocation(self, offsets: Offsets, deadline: float) -> None:
-        """Does nothing unless commits are automatic. An error leaves the offsets to whoever has the partitions next."""
-        await self._settle(deadline)
-        self._told.clear()
-        if self._is_automatic and offsets:
+        """Commits and waits, if commits are automatic. After an error the next owner of the partitions starts from
+        older offsets."""
+        await self._wait_in_flight(deadline)
+        self._auto_committed.clear()
+        if self._is_auto_commit and offsets:
             with suppress(KafkaError):
                 await self.commit(offsets, deadline)
 
     async def close(self, deadline: float) -> None:
-        """Waits for what is under way, and gives it up at the deadline."""
-        await self._settle(deadline)
-        for task in list(self._under_way):
+        """Waits for the commits in flight, and cancels them at the deadline."""
+        await self._wait_in_flight(deadline)
+        for task in list(self._in_flight):
             task.cancel()
 
-    async def _settle(self, deadline: float) -> None:
-        """Waits until the asynchronous commits have ended, however they do, or the deadline is over."""
+    async def _wait_in_flight(self, deadline: float) -> None:
+        """Waits until the asynchronous commits have ended, whatever their outcome, or the deadline is over."""
         with suppress(TimeoutError):
-            await within(max(0.0, deadline - self._cluster.now()), all_ended(*self._under_way))
+            await within(max(0.0, deadline - self._cluster.now()), all_ended(*self._in_flight))

@@ -1,13 +1,13 @@
 """A group's committed offsets: read and written through its coordinator.
 
 Rules:
-1. A retriable refusal, or a coordinator that moved, is tried again until the deadline. So is a member's stale epoch:
-   the coordinator has given it the next one, and the answer to its heartbeat is on the way.
-2. A commit by a member carries its generation (or member epoch); a coordinator that knows better refuses it, and the
-   application gets CommitFailedError: others own the partitions now. So it does, without anybody being asked, while a
-   consumer that has subscribed is not a member.
-3. With isolation.level=read_committed the coordinator is asked for stable offsets only: one that a transaction is
-   about to change is waited for (KIP-447).
+1. A retriable refusal, or a coordinator that moved, is tried again until the deadline. So is a stale member epoch:
+   the coordinator has given the member the next one, and the response to its heartbeat is on the way.
+2. A commit by a member carries its generation (or member epoch). A coordinator that has a later one refuses it, and
+   the application gets CommitFailedError: others own the partitions now. A consumer that has subscribed and is not
+   a member gets the same error without a request.
+3. With isolation.level=read_committed only stable offsets are requested: the coordinator has the consumer wait for
+   one that a transaction is about to change (KIP-447).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Final, NamedTuple
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicPartition
 from strandline.base.waiting import within
-from strandline.client.consumer.group.assignors import by_topic
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import (
     CommitFailedError,
@@ -29,9 +28,10 @@ from strandline.client.errors import (
     KafkaTimeoutError,
     error_for,
 )
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.connections import NodeConnection
-from strandline.client.net.coordinators import GROUP, MOVED
+from strandline.client.net.coordinators import COORDINATOR_MOVED, GROUP
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -48,8 +48,8 @@ from strandline.wire.api.k09_offset_fetch import (
     OffsetFetchResponsePartitions,
 )
 
-_NAMED_TOPICS_VERSION: Final = 9  # the last of both requests that names topics by name
-_GROUPED_VERSION: Final = 8  # from here on one OffsetFetch asks for several groups
+_TOPIC_IDS_SINCE: Final = 10  # from here on both requests name topics by their ids
+_GROUPS_SINCE: Final = 8  # from here on one OffsetFetch is for several groups
 
 _GROUP_MOVED_ON: Final = frozenset(
     {
@@ -60,17 +60,17 @@ _GROUP_MOVED_ON: Final = frozenset(
 )
 
 
-class Membership(NamedTuple):
-    """As what a commit is made: a member, or nobody in particular."""
+class CommitIdentity(NamedTuple):
+    """The identity under which offsets are committed: that of a member, or by default nobody in particular."""
 
     generation: int = -1  # or the member's epoch
     member_id: str = ""
     instance_id: str | None = None
 
 
-class NoMember(NamedTuple):
-    """Who has subscribed and is no member of the group: a commit as nobody would not be refused, whoever has the
-    partitions now, so none is made."""
+class NotAMember(NamedTuple):
+    """The state of a consumer that has subscribed and is not a member of the group. It commits nothing: the
+    coordinator would not refuse a commit as nobody, whoever owns the partitions now."""
 
     is_joining: bool = False
 
@@ -79,16 +79,20 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
 
 class CommittedOffsets:
+    """Requests to a group's coordinator about its offsets."""
+
     def __init__(
-        self, cluster: Cluster, group_id: str, membership: Callable[[], Membership | NoMember]
+        self, cluster: ClusterClient, group_id: str, identity: Callable[[], CommitIdentity | NotAMember]
     ) -> None:
-        """`membership` says as what to commit, anew for each attempt: the generation may change meanwhile."""
+        """`identity` returns the identity to commit under. It is called for each attempt: the generation may change
+        meanwhile."""
         self._cluster = cluster
         self._group_id = group_id
-        self._membership = membership
+        self._identity = identity
         self._require_stable = cluster.config.text("isolation.level") == "read_committed"
 
     async def commit(self, offsets: Offsets, deadline: float) -> None:
+        """Commits these offsets, or raises."""
         if not offsets:
             return
         self._committer()
@@ -97,29 +101,29 @@ class CommittedOffsets:
     async def fetch(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Partitions without a committed offset are left out."""
-        wanted = by_topic(partitions)
-        if not wanted:
+        """The committed offsets; partitions without one are left out."""
+        topics = by_topic(partitions)
+        if not topics:
             return {}
-        found: dict[TopicPartition, OffsetAndMetadata] = {}
+        offsets: dict[TopicPartition, OffsetAndMetadata] = {}
 
-        async def ask(connection: NodeConnection) -> None:
-            found.update(await self._fetch(connection, wanted))
+        async def attempt(connection: NodeConnection) -> None:
+            offsets.update(await self._fetch(connection, topics))
 
-        await self._with_retries(ask, "fetch of committed offsets", deadline)
-        return found
+        await self._with_retries(attempt, "fetch of committed offsets", deadline)
+        return offsets
 
     async def _with_retries(
-        self, ask: Callable[[NodeConnection], object], what: str, deadline: float
+        self, attempt: Callable[[NodeConnection], object], what: str, deadline: float
     ) -> None:
         pause = self._cluster.backoff()
         coordinators = self._cluster.coordinators
         while True:
-            before = self._membership()
+            previous = self._identity()
             try:
                 connection = await coordinators.connection(GROUP, self._group_id, deadline)
                 left = max(0.001, deadline - self._cluster.now())
-                await within(left, ask(connection))  # type: ignore[arg-type]
+                await within(left, attempt(connection))  # type: ignore[arg-type]
                 return
             except KafkaError as error:
                 failure = error
@@ -127,11 +131,11 @@ class CommittedOffsets:
                 raise KafkaTimeoutError(
                     None, f"the {what} of group {self._group_id} was not answered in time"
                 ) from None
-            if failure.code in MOVED or isinstance(failure, ConnectionFailedError):
+            if failure.code in COORDINATOR_MOVED or isinstance(failure, ConnectionFailedError):
                 coordinators.forget(GROUP, self._group_id)
             is_stale = failure.code == ErrorCode.STALE_MEMBER_EPOCH and self._is_member()
-            if is_stale and self._membership() != before:
-                continue  # The epoch has moved on since the request was built.
+            if is_stale and self._identity() != previous:
+                continue  # The epoch has changed since the request was built.
             if not failure.retriable and not is_stale:
                 raise failure
             seconds = pause.failed()
@@ -144,11 +148,11 @@ class CommittedOffsets:
     # Commit
 
     def _is_member(self) -> bool:
-        return not isinstance(found := self._membership(), NoMember) and found != Membership()
+        return not isinstance(identity := self._identity(), NotAMember) and identity != CommitIdentity()
 
-    def _committer(self) -> Membership:
-        member = self._membership()
-        if not isinstance(member, NoMember):
+    def _committer(self) -> CommitIdentity:
+        member = self._identity()
+        if not isinstance(member, NotAMember):
             return member
         code = ErrorCode.REBALANCE_IN_PROGRESS if member.is_joining else ErrorCode.UNKNOWN_MEMBER_ID
         raise _commit_error(code, self._group_id)
@@ -158,7 +162,7 @@ class CommittedOffsets:
         names = by_topic(offsets)
         ids = {name: self._topic_id(name) for name in names}
         has_ids = ZERO_UUID not in ids.values()
-        version = connection.version(OffsetCommitRequest, at_most=None if has_ids else _NAMED_TOPICS_VERSION)
+        version = connection.version(OffsetCommitRequest, at_most=None if has_ids else _TOPIC_IDS_SINCE - 1)
         request = OffsetCommitRequest(
             group_id=self._group_id,
             generation_id_or_member_epoch=member.generation,
@@ -175,51 +179,51 @@ class CommittedOffsets:
                 for name, indexes in names.items()
             ),
         )
-        answer = await connection.call(request, OffsetCommitResponse, version=version)
-        for topic in answer.topics:
+        response = await connection.call(request, OffsetCommitResponse, version=version)
+        for topic in response.topics:
             for each in topic.partitions:
                 if each.error_code != ErrorCode.NONE:
                     raise _commit_error(each.error_code, self._group_id)
 
     def _topic_id(self, name: str) -> bytes:
-        found = self._cluster.metadata.topics.get(name)
-        return ZERO_UUID if found is None else found.topic_id
+        topic = self._cluster.metadata.topics.get(name)
+        return ZERO_UUID if topic is None else topic.topic_id
 
     # Fetch
 
     async def _fetch(
-        self, connection: NodeConnection, wanted: Mapping[str, tuple[int, ...]]
+        self, connection: NodeConnection, topics: Mapping[str, tuple[int, ...]]
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        ids = {name: self._topic_id(name) for name in wanted}
+        ids = {name: self._topic_id(name) for name in topics}
         has_ids = ZERO_UUID not in ids.values()
-        version = connection.version(OffsetFetchRequest, at_most=None if has_ids else _NAMED_TOPICS_VERSION)
-        if version >= _GROUPED_VERSION:
-            request = self._grouped_request(wanted, ids)
+        version = connection.version(OffsetFetchRequest, at_most=None if has_ids else _TOPIC_IDS_SINCE - 1)
+        if version >= _GROUPS_SINCE:
+            request = self._grouped_request(topics, ids)
         else:
             request = OffsetFetchRequest(
                 group_id=self._group_id,
                 topics=tuple(
                     OffsetFetchRequestTopic(name=name, partition_indexes=indexes)
-                    for name, indexes in wanted.items()
+                    for name, indexes in topics.items()
                 ),
                 require_stable=self._require_stable and version >= 7,
             )
-        answer = await connection.call(request, OffsetFetchResponse, version=version)
-        if version < _GROUPED_VERSION:
-            _check(answer.error_code, self._group_id)
-            return _offsets({topic.name: topic.partitions for topic in answer.topics})
-        group = answer.groups[0]
+        response = await connection.call(request, OffsetFetchResponse, version=version)
+        if version < _GROUPS_SINCE:
+            _check(response.error_code, self._group_id)
+            return _fetched_offsets({topic.name: topic.partitions for topic in response.topics})
+        group = response.groups[0]
         _check(group.error_code, self._group_id)
         names = {topic_id: name for name, topic_id in ids.items()}
-        return _offsets(
+        return _fetched_offsets(
             {topic.name or names.get(topic.topic_id, ""): topic.partitions for topic in group.topics}
         )
 
     def _grouped_request(
-        self, wanted: Mapping[str, tuple[int, ...]], ids: Mapping[str, bytes]
+        self, topics: Mapping[str, tuple[int, ...]], ids: Mapping[str, bytes]
     ) -> OffsetFetchRequest:
-        found = self._membership()
-        member = Membership() if isinstance(found, NoMember) else found
+        identity = self._identity()
+        member = CommitIdentity() if isinstance(identity, NotAMember) else identity
         is_new_protocol = bool(member.member_id) and self._cluster.config.text("group.protocol") == "consumer"
         group = OffsetFetchRequestGroup(
             group_id=self._group_id,
@@ -227,7 +231,7 @@ class CommittedOffsets:
             member_epoch=member.generation if is_new_protocol else -1,
             topics=tuple(
                 OffsetFetchRequestTopics(name=name, topic_id=ids[name], partition_indexes=indexes)
-                for name, indexes in wanted.items()
+                for name, indexes in topics.items()
             ),
         )
         return OffsetFetchRequest(groups=(group,), require_stable=self._require_stable)
@@ -261,19 +265,19 @@ def _check(code: int, group_id: str) -> None:
         raise error_for(code, f"committed offsets of group {group_id}")
 
 
-def _offsets(
+def _fetched_offsets(
     topics: Mapping[
         str, tuple[OffsetFetchResponsePartition, ...] | tuple[OffsetFetchResponsePartitions, ...]
     ],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    found: dict[TopicPartition, OffsetAndMetadata] = {}
+    offsets: dict[TopicPartition, OffsetAndMetadata] = {}
     for name, partitions in topics.items():
         for each in partitions:
             where = TopicPartition(name, each.partition_index)
             if each.error_code != ErrorCode.NONE:
                 raise error_for(each.error_code, f"the committed offset of {where}")
             if each.committed_offset >= 0:
-                found[where] = OffsetAndMetadata(
+                offsets[where] = OffsetAndMetadata(
                     each.committed_offset, each.metadata or "", each.committed_leader_epoch
                 )
-    return found
+    return offsets

@@ -5,10 +5,10 @@
         async for record in consumer:
             ...
 
-Everything that changes what is read happens inside a call of the application: partitions are assigned and taken away,
-listeners called and positions found while it polls. Between polls only bytes are fetched and heartbeats sent. So what a
-poll gave belongs to the application until it polls again, and an automatic commit covers exactly what the polls before
-have given.
+Only a call of the application changes the partitions that it reads: while it polls, partitions are assigned and
+revoked, listeners are called and positions are found. Between polls only bytes are fetched and heartbeats sent. So
+the records of a poll belong to the application until it polls again, and an automatic commit covers exactly the
+records of earlier polls.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from strandline.base.topics import invalid_topic_name
 from strandline.client.config.config import ClientConfig
 from strandline.client.consumer.engine import ConsumerEngine
 from strandline.client.consumer.fetch_buffer import Deserializers
-from strandline.client.consumer.group.member import GroupMetadata, RebalanceListener
+from strandline.client.consumer.group.callbacks import RebalanceListener
+from strandline.client.consumer.group.member import GroupMetadata
 from strandline.client.consumer.interceptors import ConsumerInterceptors
 from strandline.client.consumer.log_offsets import EARLIEST, LATEST, OffsetAndTimestamp
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.settings import assignors_of, deserializer_of
-from strandline.client.consumer.subscription import OffsetAndMetadata, PartitionState, Subscription
+from strandline.client.consumer.subscription import OffsetAndMetadata, SubscriptionState, TopicPartitionState
 from strandline.client.errors import (
     ClosedError,
     ConfigError,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "ConsumerRecord", "OffsetAndMetadata", "OffsetAndTimestamp", "RebalanceListener"]
 
-# What one table holds at most, unless poll_table is told otherwise.
+# The most that one table holds, unless poll_table says otherwise.
 TABLE_ROWS_MAX: Final = 1_000_000
 TABLE_BYTES_MAX: Final = 64 * 1024 * 1024
 _CLOSE_SECONDS: Final = 30.0
@@ -55,6 +56,8 @@ _ITERATION_SECONDS: Final = 3600.0
 
 
 class Consumer:
+    """Reads records of the topics that it subscribes to, or of the partitions that are assigned to it."""
+
     def __init__(
         self,
         settings: Mapping[str, Any] | None = None,
@@ -63,7 +66,7 @@ class Consumer:
         world: ClientWorld | None = None,
         **keywords: Any,
     ) -> None:
-        """Settings by Kafka's names, as a mapping or as keywords with underscores; nothing is connected yet."""
+        """Takes settings by Kafka's names, as a mapping or as keywords with underscores; nothing is connected yet."""
         self.config = ClientConfig.consumer(settings, **keywords)
         self._world = world
         self._group_id = self.config.optional_text("group.id") or None
@@ -76,17 +79,17 @@ class Consumer:
         self._records_max = self.config.int("max.poll.records")
         self._counters = Counters()
         self._interceptors = ConsumerInterceptors(self.config.objects("interceptor.classes"), self._counters)
-        self._subscription = Subscription()
+        self._subscription = SubscriptionState()
         self._unread: list[ConsumerRecord] = []  # polled for iteration, and not given yet
         self._unread_start = 0
         self._is_closing = False
         self._is_closed = False
         self._engine: ConsumerEngine | None = None
 
-    # Life
+    # Start and close
 
     async def start(self) -> None:
-        """Finds the cluster; raises if no bootstrap server answers within default.api.timeout.ms."""
+        """Finds the cluster; raises if no bootstrap server responds within default.api.timeout.ms."""
         self._check_open()
         if self._engine is not None:
             raise IllegalStateError(None, "the consumer was started already")
@@ -123,7 +126,7 @@ class Consumer:
     ) -> None:
         await self.close()
 
-    # What to read
+    # Subscription
 
     def subscribe(
         self,
@@ -132,7 +135,8 @@ class Consumer:
         pattern: str | re.Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Topics, or a pattern that must match the beginning of their names, shared with the rest of the group.
+        """Subscribes to topics, or to a pattern that must match the beginning of their names, together with the
+        group.
 
         With group.protocol=consumer a pattern given as text is matched by the coordinator, as RE2 and in full.
         """
@@ -157,19 +161,19 @@ class Consumer:
         self._changed()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Exactly these partitions, without a group's help."""
+        """Reads exactly these partitions, without a group's help."""
         self._check_open()
-        wanted = [TopicPartition(*where) for where in partitions]
-        self._subscription.assign_by_hand(wanted)
+        assigned = [TopicPartition(*where) for where in partitions]
+        self._subscription.assign_from_user(assigned)
         self._drop_unread(lambda where: where in self._subscription.partitions)
         self._changed()
 
     async def unsubscribe(self) -> None:
-        """Reads nothing, and leaves the group."""
+        """Leaves the group, and reads nothing any more."""
         engine = self._open()
         try:
-            if self._subscription.is_in_group and engine.member is not None:
-                await engine.member.leave(self._deadline(None), "the consumer unsubscribed")
+            if self._subscription.is_in_group and engine.membership is not None:
+                await engine.membership.leave(self._deadline(None), "the consumer unsubscribed")
         finally:  # also if the listener raises
             self._subscription.unsubscribe()
             self._drop_unread(lambda where: False)
@@ -182,35 +186,35 @@ class Consumer:
         return set(self._subscription.topics)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Polls give nothing of these until they are resumed; they stay assigned."""
+        """Keeps polls from returning records of these partitions until they are resumed; they stay assigned."""
         for state in self._states(partitions):
             state.is_paused = True
 
     def resume(self, *partitions: TopicPartition) -> None:
         for state in self._states(partitions):
             state.is_paused = False
-        self._stir()
+        self._wake()
 
     def paused(self) -> set[TopicPartition]:
         return {where for where, state in self._subscription.partitions.items() if state.is_paused}
 
-    # Where to read
+    # Positions
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
-        """The next poll reads from here."""
+        """Moves the position: the next poll reads from here."""
         state = self._subscription.state(TopicPartition(*partition))
         position = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
         if position.offset < 0:
             raise IllegalStateError(None, f"offset {position.offset} is negative")
         self._subscription.set_position(state, position.offset, position.leader_epoch)
-        self._drop_unread(lambda where: where != state.where)
-        self._stir()
+        self._drop_unread(lambda where: where != state.topic_partition)
+        self._wake()
 
     def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
-        """For who knows where reading stops: from this offset on nothing is fetched, but for what comes with records
-        before it, which polls give all the same. None takes that back; a partition that is assigned anew has none."""
+        """Fetches nothing from this offset on, except records that come with earlier ones, which polls return all
+        the same. None takes that back; a partition that is assigned again has no such offset."""
         self._subscription.state(TopicPartition(*partition)).fetch_until = offset
-        self._stir()
+        self._wake()
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         self._seek_to(partitions, EARLIEST)
@@ -219,7 +223,7 @@ class Consumer:
         self._seek_to(partitions, LATEST)
 
     def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
-        """The first record at or after this time; the end where there is none."""
+        """Moves the position to the first record at or after this time, or to the end if there is none."""
         if timestamp_ms < 0:
             raise IllegalStateError(None, f"timestamp {timestamp_ms} is negative")
         self._seek_to(partitions, timestamp_ms)
@@ -228,32 +232,33 @@ class Consumer:
         states = self._states(partitions)
         for state in states:
             self._subscription.request_reset(state, timestamp)
-        moved = {state.where for state in states}
+        moved = {state.topic_partition for state in states}
         self._drop_unread(lambda where: where not in moved)
-        self._stir()
+        self._wake()
 
     async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
-        """The offset that is read next; found out first if need be."""
+        """The offset that is read next; it is looked up first if necessary."""
         engine = self._started()
         state = self._subscription.state(TopicPartition(*partition))
         deadline = self._deadline(timeout)
         while not state.has_position:
-            await engine.settle(deadline)
+            await engine.await_positions(deadline)
             if not state.has_position and engine.cluster.now() >= deadline:
-                failure = engine.positions.failures.get(state.where)
+                failure = engine.positions.failures.get(state.topic_partition)
                 why = "" if failure is None else f": {failure}"
                 raise KafkaTimeoutError(
-                    None, f"the position of {state.where} was not found in time{why}"
+                    None, f"the position of {state.topic_partition} was not found in time{why}"
                 ) from failure
         return self._unread_position(state)
 
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """The group's committed offsets of these partitions; None where there is none."""
         engine = self._started()
-        wanted = [TopicPartition(*where) for where in partitions]
-        found = await engine.commits.fetch(wanted, self._deadline(timeout))
-        return {where: found.get(where) for where in wanted}
+        requested = [TopicPartition(*where) for where in partitions]
+        offsets = await engine.commits.fetch(requested, self._deadline(timeout))
+        return {where: offsets.get(where) for where in requested}
 
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -263,30 +268,30 @@ class Consumer:
     async def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The high watermark, or with isolation.level=read_committed the last stable offset."""
+        """The high watermarks, or with isolation.level=read_committed the last stable offsets."""
         return await self._log_offsets(partitions, LATEST, timeout)
 
     async def _log_offsets(
         self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
     ) -> dict[TopicPartition, int]:
         log = self._started().log
-        wanted = dict.fromkeys((TopicPartition(*where) for where in partitions), timestamp)
-        found = await log.by_timestamp(wanted, self._deadline(timeout))
-        return {where: found[where].offset for where in wanted}
+        requested = dict.fromkeys((TopicPartition(*where) for where in partitions), timestamp)
+        offsets = await log.by_timestamp(requested, self._deadline(timeout))
+        return {where: offsets[where].offset for where in requested}
 
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after each time; None where there is none."""
         log = self._started().log
-        wanted = {TopicPartition(*where): timestamp for where, timestamp in timestamps.items()}
-        if any(timestamp < 0 for timestamp in wanted.values()):
+        requested = {TopicPartition(*where): timestamp for where, timestamp in timestamps.items()}
+        if any(timestamp < 0 for timestamp in requested.values()):
             raise IllegalStateError(None, "timestamps must not be negative")
-        found = await log.by_timestamp(wanted, self._deadline(timeout))
-        return {where: found[where] if found[where].offset >= 0 else None for where in wanted}
+        offsets = await log.by_timestamp(requested, self._deadline(timeout))
+        return {where: offsets[where] if offsets[where].offset >= 0 else None for where in requested}
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """How many offsets lie before the end that can be read, as of the last fetch; None before the first."""
+        """The offsets from the position to the end that can be read, as of the last fetch; None before the first."""
         state = self._subscription.state(TopicPartition(*partition))
         if state.readable_end < 0 or not state.has_position:
             return None
@@ -296,34 +301,34 @@ class Consumer:
         info = await self._started().cluster.topic(topic, self._deadline(timeout))
         return [TopicPartition(topic, each.partition) for each in info.partitions]
 
-    # Reading
+    # Polling
 
     async def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Records that are there, or the first that come within so many seconds; at most max.poll.records."""
+        """The records that are there, or the first that come within so many seconds; at most max.poll.records."""
         count = self._records_max if max_records is None else max_records
         engine = self._open()
         if self._unread_start < len(self._unread):
             start = self._unread_start
             self._unread_start = min(len(self._unread), start + count)
             return self._unread[start : self._unread_start]
-        return self._given(await engine.poll(timeout, lambda: engine.buffer.take(count)))
+        return self._deliver(await engine.poll(timeout, lambda: engine.buffer.take(count)))
 
     async def getmany(
         self, timeout: float = 0.0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """What `poll` gives, by partition."""
-        found: dict[TopicPartition, list[ConsumerRecord]] = {}
+        """The records of `poll`, by partition."""
+        by_partition: dict[TopicPartition, list[ConsumerRecord]] = {}
         for record in await self.poll(timeout, max_records):
-            found.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
-        return found
+            by_partition.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
+        return by_partition
 
     async def getone(self) -> ConsumerRecord:
         """The next record, whenever it comes."""
         engine = self._open()
         count = self._records_max
         while self._unread_start >= len(self._unread):
-            found = await engine.poll(_ITERATION_SECONDS, partial(engine.buffer.take, count))
-            self._unread, self._unread_start = self._given(found), 0
+            records = await engine.poll(_ITERATION_SECONDS, partial(engine.buffer.take, count))
+            self._unread, self._unread_start = self._deliver(records), 0
         self._unread_start += 1
         return self._unread[self._unread_start - 1]
 
@@ -352,10 +357,10 @@ class Consumer:
         max_bytes: int = TABLE_BYTES_MAX,
         with_timestamp_type: bool = False,
     ) -> pyarrow.RecordBatch:
-        """Like `poll`, as a pyarrow RecordBatch of whole batches: topic, partition, offset, timestamp, key, value and
-        headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of the last
-        batch. Deserializers do not apply."""
-        from strandline.client.columnar.consuming import to_table
+        """The records of whole batches as a pyarrow RecordBatch: topic, partition, offset, timestamp, key, value
+        and headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of
+        the last batch. Deserializers do not apply."""
+        from strandline.client.consumer.poll_table import to_table
 
         engine = self._open()
         if self._unread_start < len(self._unread):
@@ -371,9 +376,9 @@ class Consumer:
         self._counters.add("records-consumed-total", table.num_rows)
         return table
 
-    def _given(self, found: list[ConsumerRecord]) -> list[ConsumerRecord]:
-        self._counters.add("records-consumed-total", len(found))
-        return self._interceptors.on_consume(found)
+    def _deliver(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+        self._counters.add("records-consumed-total", len(records))
+        return self._interceptors.on_consume(records)
 
     # Committing
 
@@ -382,7 +387,7 @@ class Consumer:
         offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Commits these offsets, or everything that was given so far, and waits until that is done.
+        """Commits these offsets, or those of all records that were given so far, and waits until that is done.
 
         An offset is the next to be read. Raises CommitFailedError if the group has moved on without this member.
         """
@@ -401,52 +406,53 @@ class Consumer:
         if offsets is None:
             return self._consumed()
         return {
-            TopicPartition(*where): given
-            if isinstance(given, OffsetAndMetadata)
-            else OffsetAndMetadata(given)
-            for where, given in offsets.items()
+            TopicPartition(*where): offset
+            if isinstance(offset, OffsetAndMetadata)
+            else OffsetAndMetadata(offset)
+            for where, offset in offsets.items()
         }
 
     # The group
 
     @property
     def group_metadata(self) -> GroupMetadata:
-        """What a transactional producer needs for send_offsets_to_transaction."""
+        """The membership that a transactional producer needs for send_offsets_to_transaction."""
         engine = self._started()
-        if engine.member is None:
+        if engine.membership is None:
             raise ConfigError("there is no group: set group.id", key="group.id")
         return GroupMetadata(self.config.text("group.id"), *engine.last_identity)
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
-        member = self._started().member
-        if member is not None:
-            member.enforce_rebalance(reason)
+        """Has a member of a classic group join again; the new protocol leaves that to the coordinator."""
+        membership = self._started().membership
+        if membership is not None:
+            membership.enforce_rebalance(reason)
 
     def metrics(self) -> dict[str, float]:
         """Counters by Kafka's names, and the lag of each partition."""
-        found: dict[str, float] = dict(self._counters.values)
+        metrics: dict[str, float] = dict(self._counters.values)
         lags = {where: self.lag(where) for where in self._subscription.partitions}
-        found |= {f"records-lag.{where}": lag for where, lag in lags.items() if lag is not None}
-        found["records-lag-max"] = max((lag for lag in lags.values() if lag is not None), default=0)
-        found["assigned-partitions"] = len(self._subscription.partitions)
+        metrics |= {f"records-lag.{where}": lag for where, lag in lags.items() if lag is not None}
+        metrics["records-lag-max"] = max((lag for lag in lags.values() if lag is not None), default=0)
+        metrics["assigned-partitions"] = len(self._subscription.partitions)
         if self._engine is not None:
-            found["buffered-bytes"] = self._engine.buffer.size
-        return found
+            metrics["buffered-bytes"] = self._engine.buffer.size
+        return metrics
 
     # Inside
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Positions, without what an iteration has not given yet."""
-        found = self._subscription.positions()
+        """The positions, without the records that an iteration has not given yet."""
+        offsets = self._subscription.positions()
         for record in reversed(self._unread[self._unread_start :]):
             where = TopicPartition(record.topic, record.partition)
-            if where in found:
-                found[where] = OffsetAndMetadata(record.offset, "", record.leader_epoch)
-        return found
+            if where in offsets:
+                offsets[where] = OffsetAndMetadata(record.offset, "", record.leader_epoch)
+        return offsets
 
-    def _unread_position(self, state: PartitionState) -> int:
+    def _unread_position(self, state: TopicPartitionState) -> int:
         for record in self._unread[self._unread_start :]:
-            if (record.topic, record.partition) == state.where:
+            if (record.topic, record.partition) == state.topic_partition:
                 return record.offset
         return state.position
 
@@ -458,8 +464,8 @@ class Consumer:
         ]
         self._unread_start = 0
 
-    def _states(self, partitions: Iterable[TopicPartition]) -> list[PartitionState]:
-        """Of these partitions, or of all where none is named."""
+    def _states(self, partitions: Iterable[TopicPartition]) -> list[TopicPartitionState]:
+        """The states of these partitions, or of all if none is named."""
         named = [TopicPartition(*where) for where in partitions]
         return [self._subscription.state(where) for where in named or self._subscription.partitions]
 
@@ -467,12 +473,12 @@ class Consumer:
         return self._started().cluster.now() + (self._api_seconds if timeout is None else timeout)
 
     def _open(self) -> ConsumerEngine:
-        """For what is not possible any more once it is being closed."""
+        """The engine, for calls that are refused as soon as the consumer is being closed."""
         self._check_open()
         return self._started()
 
     def _started(self) -> ConsumerEngine:
-        """For what listeners do that are told of partitions which go because it is being closed: commit, above all."""
+        """The engine, also for listeners that run because the consumer is being closed: they commit, above all."""
         if self._is_closed:
             raise ClosedError(None, "the consumer is closed")
         if self._engine is None:
@@ -487,6 +493,6 @@ class Consumer:
         if self._engine is not None:
             self._engine.subscription_changed()
 
-    def _stir(self) -> None:
+    def _wake(self) -> None:
         if self._engine is not None:
-            self._engine.stir()
+            self._engine.wake()

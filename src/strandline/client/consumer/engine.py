@@ -1,17 +1,17 @@
-"""The works of a consumer: everything behind the face that `consumer` shows.
+"""The engine of a consumer: all that `consumer` does with the cluster.
 
 One poll, in order:
 
-    commit     what earlier polls gave, if that is automatic and due
-    group      join, or take in what the group decided (`membership`); listeners are called here
-    positions  find where to read in new partitions (`offsets_positions`)
-    take       from the buffer what the application asked for
-    dispatch   ask the brokers for more (`fetch`)
-    wait       for news, if there was nothing to take
+    commit     the records that earlier polls gave, if commits are automatic and one is due
+    group      join, or apply the assignment of the group (`group`); listeners are called here
+    positions  find where to read in new partitions (`positions`)
+    take       records from the buffer
+    dispatch   request more from the brokers (`fetcher`)
+    wait       for a wake-up, if there was nothing to take
 
-What cannot be finished before the poll's deadline goes on in the background, and the next poll takes it up again. A
-poll that waits for long goes through all this again whenever there is news, and often enough for what has its time:
-its member must be seen to poll, and automatic commits are due.
+Work that cannot be finished before the poll's deadline goes on in the background, and the next poll takes it up
+again. A poll that waits for long goes through all this again after each wake-up, and often enough for periodic
+work: its member must be seen to poll, and automatic commits are due.
 """
 
 from __future__ import annotations
@@ -24,58 +24,61 @@ from typing import Final, TypeVar
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.base.waiting import within
 from strandline.client.config.config import ClientConfig
+from strandline.client.consumer.background_task import BackgroundTask
 from strandline.client.consumer.commits import Commits
-from strandline.client.consumer.committed_offsets import Membership, NoMember, Offsets
+from strandline.client.consumer.committed_offsets import CommitIdentity, NotAMember, Offsets
 from strandline.client.consumer.fetch_buffer import Deserializers, FetchBuffer
 from strandline.client.consumer.fetcher import Fetcher
 from strandline.client.consumer.group.assignors import Assignor
-from strandline.client.consumer.group.member import Member, Ongoing
+from strandline.client.consumer.group.member import GroupMembership
 from strandline.client.consumer.log_offsets import LogOffsets
 from strandline.client.consumer.positions import Positions
-from strandline.client.consumer.subscription import Mode, Subscription
+from strandline.client.consumer.subscription import SubscriptionState, SubscriptionType
 from strandline.client.errors import ClosedError, IllegalStateError
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.world import ClientWorld
 from strandline.telemetry.counters import Counters
 
 T = TypeVar("T")
 
-# However short the intervals of the settings are, a waiting poll looks no more often.
+# However short the intervals of the settings are, a waiting poll does not look more often.
 _TURN_SECONDS_MIN: Final = 0.02
 
 
 class ConsumerEngine:
+    """The parts of a started consumer, and the order in which a poll drives them."""
+
     def __init__(
         self,
         config: ClientConfig,
         world: ClientWorld,
-        subscription: Subscription,
+        subscription: SubscriptionState,
         assignors: Sequence[Assignor],
         deserializers: Deserializers,
         consumed: Callable[[], Offsets],
         counters: Counters,
     ) -> None:
-        """`consumed` says which offsets the application has been given everything before."""
+        """`consumed` returns the offsets before which the application has been given every record."""
         self.config = config
         self.subscription = subscription
         self.counters = counters
         self._consumed = consumed
-        self.cluster = Cluster(
+        self.cluster = ClusterClient(
             config,
             world,
             allow_auto_create=config.flag("allow.auto.create.topics"),
             start_seconds=config.seconds("default.api.timeout.ms"),
         )
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self.buffer = FetchBuffer(subscription, deserializers)
-        self._fetcher = Fetcher(self.cluster, subscription, self.buffer, counters, self._news.set)
+        self._fetcher = Fetcher(self.cluster, subscription, self.buffer, counters, self._wakeup.set)
         self.log = LogOffsets(self.cluster)
         self.commits = Commits(self.cluster, self._identity, counters)
         self.positions = Positions(self.cluster, subscription, self.log, self.commits.committed, counters)
-        self.positions.wake = self._news.set
-        self._settling = Ongoing()
-        self.member = self._make_member(assignors)
-        # The member's heart leaves the group if no poll came for max.poll.interval.ms; it looks at each beat.
+        self.positions.wake = self._wakeup.set
+        self._position_search = BackgroundTask()
+        self.membership = self._make_membership(assignors)
+        # The member leaves the group if no poll came for max.poll.interval.ms; it checks at each heartbeat.
         self._member_seconds = min(
             config.seconds("heartbeat.interval.ms"), config.seconds("max.poll.interval.ms") / 2
         )
@@ -83,35 +86,35 @@ class ConsumerEngine:
         self._is_closed = False
         self.cluster.on_change(self._metadata_changed)
 
-    def _make_member(self, assignors: Sequence[Assignor]) -> Member | None:
+    def _make_membership(self, assignors: Sequence[Assignor]) -> GroupMembership | None:
         if not self.config.value("group.id"):
             return None
-        member: Member
-        # Loaded for who is in a group: a consumer without one starts sooner.
+        membership: GroupMembership
+        # Loaded only for members of a group: a consumer without one starts sooner.
         if self.config.text("group.protocol").lower() == "consumer":
-            from strandline.client.consumer.group.consumer import ConsumerMember
+            from strandline.client.consumer.group.consumer import ConsumerMembership
 
-            member = ConsumerMember(self.cluster, self.subscription, self._last_commit, self.counters)
+            membership = ConsumerMembership(self.cluster, self.subscription, self._last_commit, self.counters)
         else:
-            from strandline.client.consumer.group.classic import ClassicMember
+            from strandline.client.consumer.group.classic import ClassicMembership
 
-            member = ClassicMember(
+            membership = ClassicMembership(
                 self.cluster, self.subscription, assignors, self._last_commit, self.counters
             )
-        member.wake = self._news.set
-        return member
+        membership.wake = self._wakeup.set
+        return membership
 
-    def _identity(self) -> Membership | NoMember:
-        if self.member is None or not self.subscription.is_in_group:
-            return Membership()
-        return self.member.identity
+    def _identity(self) -> CommitIdentity | NotAMember:
+        if self.membership is None or not self.subscription.is_in_group:
+            return CommitIdentity()
+        return self.membership.identity
 
     @property
-    def last_identity(self) -> Membership:
-        """As what transactions name this consumer."""
-        if self.member is None or not self.subscription.is_in_group:
-            return Membership()
-        return self.member.last_identity
+    def last_identity(self) -> CommitIdentity:
+        """The identity under which transactions name this consumer."""
+        if self.membership is None or not self.subscription.is_in_group:
+            return CommitIdentity()
+        return self.membership.last_identity
 
     async def start(self) -> None:
         try:
@@ -124,11 +127,11 @@ class ConsumerEngine:
 
     async def close(self, deadline: float) -> None:
         self._is_closed = True
-        self._news.set()
-        await self._settling.cancel()
+        self._wakeup.set()
+        await self._position_search.cancel()
         try:
-            if self.member is not None and self.subscription.is_in_group:
-                await self.member.leave(deadline, "the consumer is being closed")
+            if self.membership is not None and self.subscription.is_in_group:
+                await self.membership.leave(deadline, "the consumer is being closed")
             else:
                 await self._last_commit(deadline)
         finally:
@@ -138,79 +141,81 @@ class ConsumerEngine:
             self.cluster.world.close()
 
     async def _last_commit(self, deadline: float) -> None:
-        """Before partitions go: an error is counted, for others may own them already and nobody can do more."""
+        """Commits before partitions go. An error is only counted, for others may own them already and nobody can do
+        more."""
         await self.commits.commit_before_revocation(self._consumed(), deadline)
 
-    # What is to be read has changed
+    # Changes
 
     def subscription_changed(self) -> None:
+        """Has the changed subscription take effect: other topics, another assignment."""
         subscription = self.subscription
-        self.cluster.wants_all_topics = subscription.mode is Mode.PATTERN
-        if subscription.mode is Mode.PARTITIONS:
+        self.cluster.wants_all_topics = subscription.type is SubscriptionType.PATTERN
+        if subscription.type is SubscriptionType.PARTITIONS:
             self.cluster.set_topics(sorted({where.topic for where in subscription.partitions}))
-        elif subscription.mode is Mode.PATTERN:
-            self._match()
+        elif subscription.type is SubscriptionType.PATTERN:
+            self._match_pattern()
             self.cluster.request_update()
         else:
             self.cluster.set_topics(list(subscription.topics))
-        if self.member is not None and subscription.is_in_group:
-            self.member.subscription_changed()
-        self._news.set()
+        if self.membership is not None and subscription.is_in_group:
+            self.membership.subscription_changed()
+        self._wakeup.set()
 
-    def stir(self) -> None:
-        """Positions or pauses have changed: there may be something to fetch, or to find out."""
+    def wake(self) -> None:
+        """Has a change of positions or pauses take effect: there may be something to fetch, or to look up."""
         self._fetcher.dispatch()
-        self._news.set()
+        self._wakeup.set()
 
     def _metadata_changed(self) -> None:
         if self._is_closed:
             return
-        if self.subscription.mode is Mode.PATTERN:
-            self._match()
-        if self.member is not None and self.subscription.is_in_group:
-            self.member.metadata_changed()
+        if self.subscription.type is SubscriptionType.PATTERN:
+            self._match_pattern()
+        if self.membership is not None and self.subscription.is_in_group:
+            self.membership.metadata_changed()
         self._fetcher.dispatch()
 
-    def _match(self) -> None:
+    def _match_pattern(self) -> None:
         without_internal = self.config.flag("exclude.internal.topics")
         names = [
             name
             for name, topic in self.cluster.metadata.topics.items()
             if not (without_internal and (topic.is_internal or name in INTERNAL_TOPICS))
         ]
-        if self.subscription.match(names) and self.member is not None:
-            self.member.subscription_changed()
-            self._news.set()
+        if self.subscription.match_pattern(names) and self.membership is not None:
+            self.membership.subscription_changed()
+            self._wakeup.set()
 
     # Poll
 
     async def poll(self, timeout: float, take: Callable[[], list[T]]) -> list[T]:
-        """What `take` gives, as soon as it gives something, within so many seconds."""
+        """The records that `take` returns, as soon as it returns some, within so many seconds."""
         if self._is_polling:
             raise IllegalStateError(None, "another task is polling this consumer")
-        if not self.subscription.is_there:
+        if not self.subscription.is_active:
             raise IllegalStateError(None, "nothing to read: subscribe to topics or assign partitions first")
         self._is_polling = True
         try:
-            # Others must run too, heartbeats among them, however fast the application polls. Before anything is taken:
-            # what a poll has taken is lost if it is cancelled then.
+            # Other tasks must run too, heartbeats among them, however fast the application polls. This comes before
+            # records are taken: a poll that is cancelled after that loses them.
             await asyncio.sleep(0)
             deadline = self.cluster.now() + timeout
             while True:
                 self._check_open()
-                self._news.clear()  # before anything is looked at: whatever comes from now on wakes the poll
+                self._wakeup.clear()  # before anything is looked at: all that comes from now on wakes the poll
                 self.commits.commit_if_due(self._consumed)
-                turn_end = min(deadline, self.cluster.now() + self._turn_seconds())
-                turn_end = min(turn_end, await self._maintain(turn_end))
+                wait_end = min(deadline, self.cluster.now() + self._wait_seconds_max())
+                wait_end = min(wait_end, await self._poll_membership(wait_end))
                 if self._fetcher.errors:
                     raise self._fetcher.errors.pop(0)
-                found = take()
+                records = take()
                 self._fetcher.dispatch()
                 now = self.cluster.now()
-                if found or now >= deadline or not self.subscription.is_there:
-                    return found
+                if records or now >= deadline or not self.subscription.is_active:
+                    return records
                 with suppress(TimeoutError):
-                    await within(max(0.0, turn_end - now), self._news.wait())
+                    await within(max(0.0, wait_end - now), self._wakeup.wait())
         finally:
             self._is_polling = False
 
@@ -218,42 +223,43 @@ class ConsumerEngine:
         if self._is_closed:
             raise ClosedError(None, "the consumer was closed")
 
-    def _turn_seconds(self) -> float:
-        """How long a poll may wait before it looks again without being woken."""
+    def _wait_seconds_max(self) -> float:
+        """The seconds that a poll may wait before it looks again without a wake-up."""
         seconds = self.commits.seconds_to_next
-        if self.member is not None and self.subscription.is_in_group:
+        if self.membership is not None and self.subscription.is_in_group:
             seconds = min(seconds, self._member_seconds)
         return max(_TURN_SECONDS_MIN, seconds)
 
-    async def _maintain(self, deadline: float) -> float:
-        """Group and positions; costs nothing while both are settled. When positions are to be looked for again."""
-        if self.member is not None and self.subscription.is_in_group:
+    async def _poll_membership(self, deadline: float) -> float:
+        """Polls group and positions, which costs nothing while both are settled; returns when positions are to be
+        looked up next."""
+        if self.membership is not None and self.subscription.is_in_group:
             # Called even if settled: the member counts the time between polls.
-            await self.member.poll(deadline)
-        return self._look_for_positions()
+            await self.membership.poll(deadline)
+        return self._search_positions()
 
-    def _look_for_positions(self) -> float:
-        """Raises what went wrong with the last search, and begins another if one is due; when the next one is."""
+    def _search_positions(self) -> float:
+        """Raises the error of the last search, and begins another if one is due; returns when the next one is."""
         self._check_open()
-        if self._settling.is_running:
-            return float("inf")  # Its end is news.
-        if self._settling.is_started:
-            self._settling.result()
+        if self._position_search.is_running:
+            return float("inf")  # Its end wakes the poll.
+        if self._position_search.is_started:
+            self._position_search.result()
         due_at = self.positions.due_at
         if due_at > self.cluster.now():
             return due_at
-        self._settling.start(self._find_positions, self._news.set)
+        self._position_search.start(self._find_positions, self._wakeup.set)
         return float("inf")
 
-    async def settle(self, deadline: float) -> None:
-        """Waits until positions have been looked for, for as long as the deadline allows."""
-        due_at = self._look_for_positions()
+    async def await_positions(self, deadline: float) -> None:
+        """Waits until positions have been looked up, for as long as the deadline allows."""
+        due_at = self._search_positions()
         now = self.cluster.now()
-        if self._settling.is_running:
-            await self._settling.wait(deadline - now)
+        if self._position_search.is_running:
+            await self._position_search.wait(deadline - now)
         else:
             await asyncio.sleep(max(0.0, min(deadline, due_at) - now))
 
     async def _find_positions(self) -> None:
         seconds = self.config.seconds("default.api.timeout.ms")
-        await self.positions.settle(self.cluster.now() + seconds)
+        await self.positions.find_missing(self.cluster.now() + seconds)

@@ -1,17 +1,17 @@
-"""What has been fetched and not yet been given to the application.
+"""The data that was fetched and not yet given to the application.
 
-Chunks are kept as bytes and decoded batch by batch when the application asks, so that memory is bounded by what was
-fetched and a slow application costs nothing. Partitions take turns, a chunk each.
+Completed fetches are kept as bytes and decoded batch by batch when the application reads them, so that memory is
+bounded by the bytes that were fetched and a slow application costs nothing. Partitions take turns, a fetch each.
 
-A chunk is worth something only while its partition is assigned and has the version under which the chunk was asked
-for; a chunk of a paused partition stays for when it is resumed, and one whose position is being checked against a new
-leader for when that is done.
+A completed fetch counts only while its partition is assigned and has the version under which it was requested. The
+fetch of a paused partition stays until it is resumed, and one whose position is being validated until that is done.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
@@ -21,15 +21,18 @@ from strandline.client.consumer.record_decoder import (
     records_of,
     visible_batches,
 )
-from strandline.client.consumer.subscription import PartitionState, Subscription
+from strandline.client.consumer.subscription import SubscriptionState, TopicPartitionState
 from strandline.client.errors import KafkaError, SerializationError, error_for
 from strandline.wire.api.k01_fetch import AbortedTransaction
 from strandline.wire.record_batch import BatchHeader, CorruptBatch
 
-BatchPart = tuple[str, int, int, BatchHeader, memoryview]
+if TYPE_CHECKING:
+    from strandline.client.columnar.table_decoder import BatchPart
 
 
 class Deserializers:
+    """The deserializers of keys and of values; None leaves bytes as they are."""
+
     __slots__ = ("key", "value")
 
     def __init__(self, key: Deserializer | None = None, value: Deserializer | None = None) -> None:
@@ -37,20 +40,20 @@ class Deserializers:
         self.value = value
 
 
-class Chunk:
-    """One partition's share of a fetch answer, and how far it has been read."""
+class CompletedFetch:
+    """One partition's part of a fetch response, and how far it has been read."""
 
     __slots__ = (
         "_batch_end",
         "_batch_epoch",
         "_batches",
+        "_corruption",
         "_current",
-        "_damage",
         "_error",
         "_rest",
         "_start",
         "end_offset",
-        "is_read",
+        "is_consumed",
         "size",
         "state",
         "version",
@@ -58,7 +61,7 @@ class Chunk:
 
     def __init__(
         self,
-        state: PartitionState,
+        state: TopicPartitionState,
         position: int,
         data: memoryview,
         end_offset: int,
@@ -69,7 +72,7 @@ class Chunk:
         self.version = state.version
         self.size = len(data)
         self.end_offset = end_offset
-        self.is_read = False
+        self.is_consumed = False
         self._batches = visible_batches(data, position, aborted=aborted, check_crcs=check_crcs)
         self._rest: list[ConsumerRecord] = []
         self._start = 0
@@ -77,37 +80,37 @@ class Chunk:
         self._batch_epoch = -1
         self._current: tuple[BatchHeader, memoryview] | None = None  # the batch that `_rest` is of
         self._error: KafkaError | None = None
-        self._damage: KafkaError | None = None  # what ends the chunk for good; only a seek goes past it
+        self._corruption: KafkaError | None = None  # ends the fetch for good; only a seek goes past it
 
     def take(self, count_max: int, deserializers: Deserializers) -> list[ConsumerRecord]:
-        """Up to so many records, and the position moves behind them. What cannot be read raises when nothing that
-        can be is left before it, and the position stays there."""
-        found: list[ConsumerRecord] = []
+        """Up to so many records; the position moves after them. A record that cannot be read raises once no
+        readable one is left before it, and the position stays there."""
+        records: list[ConsumerRecord] = []
         state = self.state
-        while len(found) < count_max:
+        while len(records) < count_max:
             rest, start = self._rest, self._start
             if start == len(rest):
                 if not self._decode_next(deserializers):
-                    error = self._damage or self._error
-                    if error is not None and not found:
+                    error = self._corruption or self._error
+                    if error is not None and not records:
                         raise error
                     break
                 continue
-            end = min(len(rest), start + count_max - len(found))
+            end = min(len(rest), start + count_max - len(records))
             if end < len(rest) or start:
-                found += rest[start:end]
-            elif found:
-                found += rest
+                records += rest[start:end]
+            elif records:
+                records += rest
             else:
-                found, self._rest, end = rest, [], 0
+                records, self._rest, end = rest, [], 0
             self._start = end
             is_whole = end == len(self._rest)
             state.position = self._batch_end if is_whole else rest[end - 1].offset + 1
             state.position_epoch = self._batch_epoch
-        return found
+        return records
 
     def _decode_next(self, deserializers: Deserializers) -> bool:
-        """Has the next batch in hand; False at the end of the chunk, or if an error stands there."""
+        """Decodes the next batch; False at the end of the fetch, or if an error stands there."""
         state = self.state
         batch = None if self._error is not None else self._next_batch()
         if batch is None:
@@ -118,7 +121,7 @@ class Chunk:
                 records = records_of(
                     header,
                     data,
-                    *state.where,
+                    *state.topic_partition,
                     position=state.position,
                     key_deserializer=deserializers.key,
                     value_deserializer=deserializers.value,
@@ -126,9 +129,9 @@ class Chunk:
             except CorruptBatch:
                 raise
             except Exception:
-                records = self._good_ones(header, data, deserializers)
+                records = self._records_before_failure(header, data, deserializers)
         except CorruptBatch as error:
-            self._note_damage(error)
+            self._note_corruption(error)
             return False
         self._rest, self._start = records, 0
         self._batch_end = header.next_offset
@@ -140,30 +143,30 @@ class Chunk:
         return bool(records) or self._error is None
 
     def _next_batch(self) -> tuple[BatchHeader, memoryview] | None:
-        """None at the end of the chunk, or if damage stands there: what is behind it is not read as if nothing were
-        missing, however often one asks."""
-        if self._damage is not None:
+        """The next batch; None at the end of the fetch, or at corrupt bytes: batches after those are not read as if
+        nothing were missing, however often one calls."""
+        if self._corruption is not None:
             return None
         try:
             batch = next(self._batches, None)
         except CorruptBatch as error:
-            self._note_damage(error)
+            self._note_corruption(error)
             return None
         if batch is None:
-            self.is_read = True
+            self.is_consumed = True
             self.state.position = max(self.state.position, self.end_offset)
         return batch
 
-    def _note_damage(self, error: CorruptBatch) -> None:
-        self._damage = error_for(ErrorCode.CORRUPT_MESSAGE, f"{self.state.where}: {error}")
-        self._damage.__cause__ = error
+    def _note_corruption(self, error: CorruptBatch) -> None:
+        self._corruption = error_for(ErrorCode.CORRUPT_MESSAGE, f"{self.state.topic_partition}: {error}")
+        self._corruption.__cause__ = error
 
-    def _good_ones(
+    def _records_before_failure(
         self, header: BatchHeader, data: memoryview, deserializers: Deserializers
     ) -> list[ConsumerRecord]:
-        """Records before the one that a deserializer refuses, and its error for when they are read."""
+        """The records before the one that a deserializer refuses; its error is kept until they are read."""
         good: list[ConsumerRecord] = []
-        for record in records_of(header, data, *self.state.where, position=self.state.position):
+        for record in records_of(header, data, *self.state.topic_partition, position=self.state.position):
             try:
                 key, value = record.key, record.value
                 if key is not None and deserializers.key is not None:
@@ -171,7 +174,7 @@ class Chunk:
                 if value is not None and deserializers.value is not None:
                     value = deserializers.value(record.topic, value)
             except Exception as error:
-                where = f"{self.state.where} at offset {record.offset}"
+                where = f"{self.state.topic_partition} at offset {record.offset}"
                 self._error = SerializationError(
                     None,
                     f"a record of {where} cannot be deserialized: {error}",
@@ -183,9 +186,9 @@ class Chunk:
         return good
 
     def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
-        """Whole batches until there are so many rows or bytes, but one at least if there is one. Damage raises when
-        nothing is left before it, each time."""
-        found: list[BatchPart] = []
+        """Whole batches until there are so many rows or bytes, but at least one if there is one. Corrupt bytes
+        raise when nothing is left before them, each time."""
+        parts: list[BatchPart] = []
         state = self.state
         rows = size = 0
         while rows < rows_max and size < bytes_max:
@@ -193,94 +196,98 @@ class Chunk:
             self._rest, self._start, self._error = [], 0, None
             batch = self._next_batch() if batch is None else batch
             if batch is None:
-                if self._damage is not None and not found:
-                    raise self._damage
+                if self._corruption is not None and not parts:
+                    raise self._corruption
                 break
             header, data = batch
-            found.append((*state.where, state.position, header, data))
+            parts.append((*state.topic_partition, state.position, header, data))
             rows += header.record_count
             size += len(data)
             state.position = header.next_offset
             state.position_epoch = header.leader_epoch
-        return found
+        return parts
 
 
 class FetchBuffer:
-    def __init__(self, subscription: Subscription, deserializers: Deserializers) -> None:
+    """The completed fetches of all partitions, which take turns."""
+
+    def __init__(self, subscription: SubscriptionState, deserializers: Deserializers) -> None:
         self._subscription = subscription
         self._deserializers = deserializers
-        self._chunks: dict[TopicPartition, deque[Chunk]] = {}
-        self._turns: deque[TopicPartition] = deque()  # those that have chunks
+        self._fetches: dict[TopicPartition, deque[CompletedFetch]] = {}
+        self._turns: deque[TopicPartition] = deque()  # those that have fetches
         self._sizes: dict[TopicPartition, int] = {}
         self.size = 0  # bytes
 
     def size_of(self, where: TopicPartition) -> int:
+        """The bytes of one partition."""
         return self._sizes.get(where, 0)
 
-    def add(self, chunk: Chunk) -> None:
-        where = chunk.state.where
-        if where not in self._chunks:
-            self._chunks[where] = deque()
+    def add(self, fetch: CompletedFetch) -> None:
+        where = fetch.state.topic_partition
+        if where not in self._fetches:
+            self._fetches[where] = deque()
             self._turns.append(where)
-        self._chunks[where].append(chunk)
-        self._sizes[where] = self._sizes.get(where, 0) + chunk.size
-        self.size += chunk.size
+        self._fetches[where].append(fetch)
+        self._sizes[where] = self._sizes.get(where, 0) + fetch.size
+        self.size += fetch.size
 
     def drop_stale(self) -> None:
-        """Frees what nobody can read any more."""
+        """Frees fetches that nobody can read any more."""
         for where in list(self._turns):
-            while where in self._chunks and not self._is_current(self._chunks[where][0]):
+            while where in self._fetches and not self._is_current(self._fetches[where][0]):
                 self._remove_first(where)
 
     def take(self, count_max: int) -> list[ConsumerRecord]:
-        """Up to so many records; positions move behind them."""
-        found: list[ConsumerRecord] = []
+        """Up to so many records; positions move after them."""
+        records: list[ConsumerRecord] = []
         for where in list(self._turns):
-            chunk = self._first_of(where)
-            while chunk is not None and len(found) < count_max:
+            fetch = self._first_of(where)
+            while fetch is not None and len(records) < count_max:
                 try:
-                    records = chunk.take(count_max - len(found), self._deserializers)
+                    more = fetch.take(count_max - len(records), self._deserializers)
                 except KafkaError:
-                    if found:
-                        return found  # The error is raised when what comes before it has been read.
+                    if records:
+                        return records  # The error is raised when the records before it have been read.
                     raise
-                found = records if not found else found + records
-                if not chunk.is_read:
-                    return found
-                self._remove_first(chunk.state.where)
-                chunk = self._first_of(chunk.state.where)
-            if len(found) >= count_max:
-                return found
-            self._ends_turn(where)
-        return found
+                records = more if not records else records + more
+                if not fetch.is_consumed:
+                    return records
+                self._remove_first(fetch.state.topic_partition)
+                fetch = self._first_of(fetch.state.topic_partition)
+            if len(records) >= count_max:
+                return records
+            self._end_turn(where)
+        return records
 
     def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
-        found: list[BatchPart] = []
+        """Whole batches up to so many rows and bytes; positions move after them."""
+        parts: list[BatchPart] = []
         rows = size = 0
         for where in list(self._turns):
-            chunk = self._first_of(where)
-            while chunk is not None and rows < rows_max and size < bytes_max:
+            fetch = self._first_of(where)
+            while fetch is not None and rows < rows_max and size < bytes_max:
                 try:
-                    parts = chunk.take_batches(rows_max - rows, bytes_max - size)
+                    more = fetch.take_batches(rows_max - rows, bytes_max - size)
                 except KafkaError:
-                    if found:
-                        return found  # as `take` does: positions have moved behind these
+                    if parts:
+                        return parts  # as `take` does: positions have moved after these
                     raise
-                rows += sum(header.record_count for _, _, _, header, _ in parts)
-                size += sum(len(data) for _, _, _, _, data in parts)
-                found += parts
-                if not chunk.is_read:
-                    return found
-                self._remove_first(chunk.state.where)
-                chunk = self._first_of(chunk.state.where)
+                rows += sum(header.record_count for _, _, _, header, _ in more)
+                size += sum(len(data) for _, _, _, _, data in more)
+                parts += more
+                if not fetch.is_consumed:
+                    return parts
+                self._remove_first(fetch.state.topic_partition)
+                fetch = self._first_of(fetch.state.topic_partition)
             if rows >= rows_max or size >= bytes_max:
-                return found
-            self._ends_turn(where)
-        return found
+                return parts
+            self._end_turn(where)
+        return parts
 
     def undo_of(self, parts: list[BatchPart]) -> Callable[[], None]:
-        """To be called if the application does not get these parts: what was just taken is read again, unless the
-        position has been moved meanwhile."""
+        """A function that moves positions back to before these parts, for when the application does not get them:
+        they are read again, unless the position has been moved meanwhile."""
         first: dict[TopicPartition, int] = {}
         for topic, partition, position, _, _ in parts:
             first.setdefault(TopicPartition(topic, partition), position)
@@ -289,34 +296,38 @@ class FetchBuffer:
 
         def undo() -> None:
             for state, version, position in before:
-                if self._subscription.partitions.get(state.where) is state and state.version == version:
+                if (
+                    self._subscription.partitions.get(state.topic_partition) is state
+                    and state.version == version
+                ):
                     self._subscription.set_position(state, position)
 
         return undo
 
-    def _ends_turn(self, where: TopicPartition) -> None:
-        """Whoever has nothing left has gone already, and the next partition is in front without being turned to."""
+    def _end_turn(self, where: TopicPartition) -> None:
+        """Moves to the next partition. One that has nothing left is gone already, and then the next is in front
+        without that."""
         if self._turns and self._turns[0] == where:
             self._turns.rotate(-1)
 
-    def _first_of(self, where: TopicPartition) -> Chunk | None:
-        """The partition's first chunk, if it may be read now."""
-        while where in self._chunks:
-            chunk = self._chunks[where][0]
-            if self._is_current(chunk):
-                return chunk if chunk.state.is_fetchable else None
+    def _first_of(self, where: TopicPartition) -> CompletedFetch | None:
+        """The partition's first fetch, if it may be read now."""
+        while where in self._fetches:
+            fetch = self._fetches[where][0]
+            if self._is_current(fetch):
+                return fetch if fetch.state.is_fetchable else None
             self._remove_first(where)
         return None
 
-    def _is_current(self, chunk: Chunk) -> bool:
-        state = self._subscription.partitions.get(chunk.state.where)
-        return state is chunk.state and state.version == chunk.version
+    def _is_current(self, fetch: CompletedFetch) -> bool:
+        state = self._subscription.partitions.get(fetch.state.topic_partition)
+        return state is fetch.state and state.version == fetch.version
 
     def _remove_first(self, where: TopicPartition) -> None:
-        chunks = self._chunks[where]
-        size = chunks.popleft().size
+        fetches = self._fetches[where]
+        size = fetches.popleft().size
         self.size -= size
         self._sizes[where] -= size
-        if not chunks:
-            del self._chunks[where], self._sizes[where]
+        if not fetches:
+            del self._fetches[where], self._sizes[where]
             self._turns.remove(where)

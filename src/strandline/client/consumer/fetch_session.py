@@ -1,11 +1,13 @@
-"""Fetch sessions (KIP-227): a broker remembers what a consumer reads, and requests name only what changed.
+"""Fetch sessions (KIP-227): a broker remembers the partitions that a consumer reads, and requests name only
+changes.
 
     session 0, epoch 0    everything, and please open a session
-    session s, epoch n    only what changed since n - 1
+    session s, epoch n    only changes since n - 1
     session s, epoch 0    everything; close session s and open another
 
-A broker that opens none answers with session 0, and every request names everything. After a lost connection the next
-request closes the session and opens another, because nobody knows whether the last request was taken in.
+A broker that opens none responds with session 0, and every request names everything. After a lost connection the
+next request closes the session and opens another, because nobody knows whether the broker received the last
+request.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ _FIRST_EPOCH = 0
 _EPOCH_MAX = 0x7FFFFFFF
 
 
-class Wanted(NamedTuple):
-    """What one partition of a fetch asks for."""
+class FetchRequestPartition(NamedTuple):
+    """One partition of a fetch request."""
 
     topic_id: bytes
     offset: int
@@ -31,43 +33,46 @@ class Wanted(NamedTuple):
     bytes_max: int
 
 
-class Plan(NamedTuple):
+class FetchRequestData(NamedTuple):
+    """The partitions that a fetch request names, and its session."""
+
     session_id: int
     epoch: int
-    changed: dict[TopicPartition, Wanted]
+    changed: dict[TopicPartition, FetchRequestPartition]
     forgotten: dict[TopicPartition, bytes]  # with the topic's id
 
 
-class FetchSession:
-    """One broker's session, from the asking side."""
+class FetchSessionHandler:
+    """The client's side of the fetch session with one broker."""
 
     def __init__(self) -> None:
         self._session_id = _NO_SESSION
         self._epoch = _FIRST_EPOCH
-        self._known: dict[TopicPartition, Wanted] = {}
+        self._known: dict[TopicPartition, FetchRequestPartition] = {}
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
         return frozenset(self._known)
 
-    def plan(self, wanted: Mapping[TopicPartition, Wanted]) -> Plan:
-        """What the next request says in order to read exactly `wanted`."""
+    def next_request(self, partitions: Mapping[TopicPartition, FetchRequestPartition]) -> FetchRequestData:
+        """The content of the next request, which is to read exactly these partitions."""
         if self._epoch == _FIRST_EPOCH:
-            self._known = dict(wanted)
-            return Plan(self._session_id, _FIRST_EPOCH, dict(wanted), {})
-        changed: dict[TopicPartition, Wanted] = {}
+            self._known = dict(partitions)
+            return FetchRequestData(self._session_id, _FIRST_EPOCH, dict(partitions), {})
+        changed: dict[TopicPartition, FetchRequestPartition] = {}
         forgotten: dict[TopicPartition, bytes] = {}
         for where, known in self._known.items():
-            new = wanted.get(where)
+            new = partitions.get(where)
             if new is None or new.topic_id != known.topic_id:
                 forgotten[where] = known.topic_id
-        for where, new in wanted.items():
+        for where, new in partitions.items():
             if self._known.get(where) != new:
                 changed[where] = new
-        self._known = dict(wanted)
-        return Plan(self._session_id, self._epoch, changed, forgotten)
+        self._known = dict(partitions)
+        return FetchRequestData(self._session_id, self._epoch, changed, forgotten)
 
-    def answered(self, error_code: int, session_id: int) -> None:
+    def handle_response(self, error_code: int, session_id: int) -> None:
+        """Goes on with the session that a response names."""
         if error_code != ErrorCode.NONE:
             lost = error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
             self._session_id = _NO_SESSION if lost else self._session_id
@@ -79,5 +84,6 @@ class FetchSession:
         else:
             self._epoch = 1 if self._epoch == _EPOCH_MAX else self._epoch + 1
 
-    def failed(self) -> None:
+    def handle_error(self) -> None:
+        """Has the next request open a new session, after a request without a response."""
         self._epoch = _FIRST_EPOCH

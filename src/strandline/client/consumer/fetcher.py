@@ -1,18 +1,18 @@
-"""Keeps the buffer full: asks the brokers for what the application will want next, while it works on what it has.
+"""Fetches ahead: requests the records that the application will read next, while it works on those that it has.
 
 Rules:
 1. One request per broker at a time, for all partitions that are read from it, in a fetch session (KIP-227).
-2. A partition is asked for while less than max.partition.fetch.bytes of it lie in the buffer and less than
-   fetch.max.bytes in all; an answer goes behind what is there. So the next answer is under way while one is read, and
-   memory is bounded by twice those settings.
-3. A broker is not asked for partitions of which everything is read while it leads others whose buffer is full: the
-   request would wait for new records, and hold the next one for those others back.
-4. A partition is read from its leader, or from the replica that the leader names as closer (KIP-392), until that one
-   fails or metadata.max.age.ms is over.
-5. An error of one partition concerns that partition: stale knowledge asks for metadata and tries again after a pause,
-   an offset out of range asks for a reset, everything else is raised by the next poll.
-6. Of a partition whose reader has said where it stops, nothing behind is asked for: a request is for about as many
-   bytes as lie before, going by what earlier answers brought.
+2. A partition is requested while less than max.partition.fetch.bytes of it are in the buffer and less than
+   fetch.max.bytes in all; a response goes after the data that is there. So the next response is under way while one
+   is read, and memory is bounded by twice those settings.
+3. Partitions of which everything is read are not requested from a broker that leads others whose buffer is full:
+   the request would wait for new records, and hold the next one for those others back.
+4. A partition is read from its leader, or from the replica that the leader names as closer (KIP-392), until that
+   one fails or metadata.max.age.ms is over.
+5. An error of one partition concerns that partition: one that speaks of stale metadata requests an update and tries
+   again after a pause, an offset out of range requests a reset, and the next poll raises any other.
+6. If the application has said where it stops reading a partition, nothing after that is requested: a request is for
+   about as many bytes as lie before, judged by earlier responses.
 """
 
 from __future__ import annotations
@@ -23,13 +23,22 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicPartition
-from strandline.client.consumer.fetch_buffer import Chunk, FetchBuffer
-from strandline.client.consumer.fetch_session import FetchSession, Plan, Wanted
+from strandline.client.consumer.fetch_buffer import CompletedFetch, FetchBuffer
+from strandline.client.consumer.fetch_session import (
+    FetchRequestData,
+    FetchRequestPartition,
+    FetchSessionHandler,
+)
 from strandline.client.consumer.record_decoder import next_offset
-from strandline.client.consumer.subscription import NO_EPOCH, Need, PartitionState, Subscription
+from strandline.client.consumer.subscription import (
+    NO_EPOCH,
+    PositionStatus,
+    SubscriptionState,
+    TopicPartitionState,
+)
 from strandline.client.errors import KafkaError, RecordTooLargeError, error_for
 from strandline.client.net.backoff import Backoff
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.connections import Node
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k01_fetch import (
@@ -44,11 +53,11 @@ from strandline.wire.record_batch import CorruptBatch
 
 PURPOSE: Final = "fetch"
 READ_COMMITTED: Final = 1
-# The last version that names topics by name, for brokers whose topics have no ids.
-_NAMED_TOPICS_VERSION: Final = 12
-# Of a partition of whose records nothing is known yet: Kafka's default of max.partition.fetch.bytes.
+# From this version on topics are named by their ids, which topics of old brokers do not have.
+_TOPIC_IDS_SINCE: Final = 13
+# For a topic of which nothing was fetched yet: Kafka's default of max.partition.fetch.bytes.
 _UNKNOWN_BYTES: Final = 1024 * 1024
-# Offsets that end within a batch need the whole of it, and it may be larger than others: what tables are written in.
+# Offsets that end within a batch need the whole of it, and it may be larger than others: `send_table` writes such.
 _BATCH_BYTES: Final = 256 * 1024
 
 _STALE: Final = frozenset(
@@ -67,18 +76,18 @@ _STALE: Final = frozenset(
 )
 
 
-class _Asked:
-    """What a request asks for one partition: an answer counts only if nothing moved the position meanwhile, nor
-    another broker has answered the same (the leader may have changed while the former one was being asked)."""
+class _PartitionFetch:
+    """One partition of a fetch request. Its response counts only if the position has not moved meanwhile and no
+    other broker has sent the same (the leader may have changed while a request to the former one was in flight)."""
 
     __slots__ = ("offset", "state", "version")
 
-    def __init__(self, state: PartitionState) -> None:
+    def __init__(self, state: TopicPartitionState) -> None:
         self.state = state
-        self.renew()
+        self.refresh()
 
-    def renew(self) -> None:
-        """When the request is built: it was planned before the connection was there."""
+    def refresh(self) -> None:
+        """Takes the present offset, when the request is built: it was planned before the connection was open."""
         self.version = self.state.version
         self.offset = self.state.fetch_offset
 
@@ -86,20 +95,24 @@ class _Asked:
     def is_current(self) -> bool:
         state = self.state
         return (
-            state.version == self.version and state.fetch_offset == self.offset and state.need is Need.NOTHING
+            state.version == self.version
+            and state.fetch_offset == self.offset
+            and state.status is PositionStatus.FETCHING
         )
 
 
 class Fetcher:
+    """Keeps the buffer full by fetch requests, one per broker at a time."""
+
     def __init__(
         self,
-        cluster: Cluster,
-        subscription: Subscription,
+        cluster: ClusterClient,
+        subscription: SubscriptionState,
         buffer: FetchBuffer,
         counters: Counters,
         wake: Callable[[], None],
     ) -> None:
-        """`wake` tells a waiting poll that there is something new: records, an error, or a position to find."""
+        """`wake` wakes a waiting poll for records, an error, or a position to look up."""
         config = cluster.config
         self._cluster = cluster
         self._subscription = subscription
@@ -113,56 +126,56 @@ class Fetcher:
         self._bytes_min = config.int("fetch.min.bytes")
         self._wait_ms = config.int("fetch.max.wait.ms")
         self._rack = config.text("client.rack")
-        self._offset_bytes: dict[str, float] = {}  # what an offset of a topic takes, as of its last answer
-        self._sessions: dict[int, FetchSession] = {}
-        self._busy: dict[int, asyncio.Task[None]] = {}
-        self._pauses: dict[int, float] = {}  # when a broker that failed may be asked again
+        self._offset_bytes: dict[str, float] = {}  # bytes per offset of a topic, by its last response
+        self._sessions: dict[int, FetchSessionHandler] = {}
+        self._pending: dict[int, asyncio.Task[None]] = {}
+        self._pauses: dict[int, float] = {}  # until when a broker that failed is left alone
         self._timer: asyncio.TimerHandle | None = None
         self._backoffs: dict[int, Backoff] = {}
         self._is_closed = False
         self.errors: list[KafkaError] = []  # for the next poll
 
     def dispatch(self) -> None:
-        """Asks every broker that has something to give and is not being asked."""
+        """Sends a fetch to every broker that has something to fetch and no fetch in flight."""
         if self._is_closed:
             return
         self._buffer.drop_stale()
         now = self._cluster.now()
-        by_node: dict[int, dict[TopicPartition, _Asked]] = {}
+        by_node: dict[int, dict[TopicPartition, _PartitionFetch]] = {}
         has_full: set[int] = set()
         soonest = float("inf")
         is_all_full = self._buffer.size >= max(1, self._bytes_max)
         for where, state in self._subscription.partitions.items():
-            if not state.is_fetchable or state.is_fetched:
+            if not state.is_fetchable or state.is_fetch_complete:
                 continue
             if state.retry_at > now:
                 soonest = min(soonest, state.retry_at)
                 continue
-            node = self._source(state, now)
+            node = self._select_read_replica(state, now)
             if node is None:
                 self._cluster.request_update()
                 continue
             if is_all_full or self._buffer.size_of(where) >= max(1, self._partition_bytes_max):
                 has_full.add(node)
-            elif self._epoch_fits(state):
-                by_node.setdefault(node, {})[where] = _Asked(state)
+            elif self._has_current_leader_epoch(state):
+                by_node.setdefault(node, {})[where] = _PartitionFetch(state)
         loop = asyncio.get_running_loop()
-        for node, asked in by_node.items():
-            if node in self._busy:
+        for node, fetches in by_node.items():
+            if node in self._pending:
                 continue
-            if node in has_full and all(each.state.is_caught_up for each in asked.values()):
+            if node in has_full and all(fetch.state.is_caught_up for fetch in fetches.values()):
                 continue
             if self._pauses.get(node, 0.0) > now:
                 soonest = min(soonest, self._pauses[node])
                 continue
-            self._busy[node] = loop.create_task(self._fetch(node, asked))
-        self._again_at(soonest, now)
+            self._pending[node] = loop.create_task(self._fetch(node, fetches))
+        self._dispatch_at(soonest, now)
 
     async def close(self) -> None:
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
-        tasks = list(self._busy.values())
+        tasks = list(self._pending.values())
         for task in tasks:
             task.cancel()
         for task in tasks:
@@ -171,23 +184,24 @@ class Fetcher:
             except asyncio.CancelledError:
                 continue
 
-    # What to ask
+    # Planning
 
-    def _source(self, state: PartitionState, now: float) -> int | None:
-        """The broker to read from: the preferred replica while it is one, otherwise the leader."""
+    def _select_read_replica(self, state: TopicPartitionState, now: float) -> int | None:
+        """The broker to read from: the preferred replica while there is one, otherwise the leader."""
         metadata = self._cluster.metadata
         if state.preferred_replica >= 0:
-            info = metadata.partition(state.where)
+            info = metadata.partition(state.topic_partition)
             usable = info is not None and state.preferred_replica not in info.offline
             if usable and state.preferred_until > now and state.preferred_replica in metadata.nodes:
                 return state.preferred_replica
             state.preferred_replica = -1
-        leader = metadata.leader(state.where)
+        leader = metadata.leader(state.topic_partition)
         return None if leader is None else leader.node_id
 
-    def _epoch_fits(self, state: PartitionState) -> bool:
-        """Whether the leader is the one that the position was last read from or checked against (rule 4 there)."""
-        info = self._cluster.metadata.partition(state.where)
+    def _has_current_leader_epoch(self, state: TopicPartitionState) -> bool:
+        """True if the leader is the one that the position was last read from or validated against (rule 4 of
+        `subscription`)."""
+        info = self._cluster.metadata.partition(state.topic_partition)
         epoch = NO_EPOCH if info is None else info.leader_epoch
         if state.leader_epoch in (epoch, NO_EPOCH) or epoch == NO_EPOCH:
             state.leader_epoch = epoch
@@ -199,45 +213,45 @@ class Fetcher:
         self._wake()
         return False
 
-    def _wanted(self, state: PartitionState) -> Wanted:
-        topic = self._cluster.metadata.topics[state.where.topic]
-        return Wanted(
-            topic.topic_id, state.fetch_offset, state.leader_epoch, NO_EPOCH, self._bytes_wanted(state)
+    def _request_partition(self, state: TopicPartitionState) -> FetchRequestPartition:
+        topic = self._cluster.metadata.topics[state.topic_partition.topic]
+        return FetchRequestPartition(
+            topic.topic_id, state.fetch_offset, state.leader_epoch, NO_EPOCH, self._request_bytes(state)
         )
 
-    def _bytes_wanted(self, state: PartitionState) -> int:
-        """Rule 6."""
+    def _request_bytes(self, state: TopicPartitionState) -> int:
+        """The bytes to request of a partition, by rule 6."""
         if state.fetch_until is None:
             return self._partition_bytes_max
-        offset_bytes = self._offset_bytes.get(state.where.topic)
+        offset_bytes = self._offset_bytes.get(state.topic_partition.topic)
         if offset_bytes is None:
-            wanted = _UNKNOWN_BYTES
+            bytes_max = _UNKNOWN_BYTES
         else:
-            wanted = int((state.fetch_until - state.fetch_offset) * offset_bytes) + _BATCH_BYTES
-        return min(self._partition_bytes_max, wanted)
+            bytes_max = int((state.fetch_until - state.fetch_offset) * offset_bytes) + _BATCH_BYTES
+        return min(self._partition_bytes_max, bytes_max)
 
-    def _request(self, plan: Plan) -> FetchRequest:
+    def _request(self, data: FetchRequestData) -> FetchRequest:
         topics: dict[tuple[str, bytes], list[FetchPartition]] = {}
-        for where, wanted in plan.changed.items():
-            topics.setdefault((where.topic, wanted.topic_id), []).append(
+        for where, partition in data.changed.items():
+            topics.setdefault((where.topic, partition.topic_id), []).append(
                 FetchPartition(
                     partition=where.partition,
-                    current_leader_epoch=wanted.leader_epoch,
-                    fetch_offset=wanted.offset,
-                    last_fetched_epoch=wanted.last_fetched_epoch,
-                    partition_max_bytes=wanted.bytes_max,
+                    current_leader_epoch=partition.leader_epoch,
+                    fetch_offset=partition.offset,
+                    last_fetched_epoch=partition.last_fetched_epoch,
+                    partition_max_bytes=partition.bytes_max,
                 )
             )
         forgotten: dict[tuple[str, bytes], list[int]] = {}
-        for where, topic_id in plan.forgotten.items():
+        for where, topic_id in data.forgotten.items():
             forgotten.setdefault((where.topic, topic_id), []).append(where.partition)
         return FetchRequest(
             max_wait_ms=self._wait_ms,
             min_bytes=self._bytes_min,
             max_bytes=self._bytes_max,
             isolation_level=READ_COMMITTED if self._is_committed_only else 0,
-            session_id=plan.session_id,
-            session_epoch=plan.epoch,
+            session_id=data.session_id,
+            session_epoch=data.epoch,
             topics=tuple(
                 FetchTopic(topic=name, topic_id=topic_id, partitions=tuple(partitions))
                 for (name, topic_id), partitions in topics.items()
@@ -249,98 +263,108 @@ class Fetcher:
             rack_id=self._rack,
         )
 
-    # One request
+    # Requests
 
-    async def _fetch(self, node: int, asked: dict[TopicPartition, _Asked]) -> None:
-        session = self._sessions.setdefault(node, FetchSession())
+    async def _fetch(self, node: int, fetches: dict[TopicPartition, _PartitionFetch]) -> None:
+        session = self._sessions.setdefault(node, FetchSessionHandler())
         try:
-            answer = await self._ask(node, session, asked)
+            response = await self._send_fetch(node, session, fetches)
         except (KafkaError, KeyError) as error:
-            session.failed()
-            self._failed(node, asked, error)
+            session.handle_error()
+            self._fetch_failed(node, fetches, error)
         else:
-            if answer is not None:
+            if response is not None:
                 self._counters.add("fetch-total")
                 self._backoff(node).succeeded()
-                session.answered(answer.error_code, answer.session_id)
-                if answer.error_code == ErrorCode.NONE:
-                    self._answered(node, asked, answer)
-                elif answer.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
+                session.handle_response(response.error_code, response.session_id)
+                if response.error_code == ErrorCode.NONE:
+                    self._handle_response(node, fetches, response)
+                elif response.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
                     self._cluster.request_update()
         finally:
-            self._busy.pop(node, None)
+            self._pending.pop(node, None)
         self.dispatch()
 
-    async def _ask(
-        self, node: int, session: FetchSession, asked: dict[TopicPartition, _Asked]
+    async def _send_fetch(
+        self, node: int, session: FetchSessionHandler, fetches: dict[TopicPartition, _PartitionFetch]
     ) -> FetchResponse | None:
-        """None if there is nothing left to ask of this broker."""
+        """The response of a broker; None if there is nothing left to request from it."""
         connection = self._cluster.connection(node, PURPOSE)
         await connection.open()
-        self._drop_what_moved(node, asked)
-        if not asked:
+        self._drop_moved(node, fetches)
+        if not fetches:
             return None
-        for each in asked.values():
-            each.renew()
-        plan = session.plan({where: self._wanted(each.state) for where, each in asked.items()})
-        has_ids = all(wanted.topic_id != ZERO_UUID for wanted in plan.changed.values())
-        version = connection.version(FetchRequest, at_most=None if has_ids else _NAMED_TOPICS_VERSION)
-        answer: FetchResponse = await connection.send(self._request(plan), version=version)
-        return answer
+        for fetch in fetches.values():
+            fetch.refresh()
+        data = session.next_request(
+            {where: self._request_partition(fetch.state) for where, fetch in fetches.items()}
+        )
+        has_ids = all(partition.topic_id != ZERO_UUID for partition in data.changed.values())
+        version = connection.version(FetchRequest, at_most=None if has_ids else _TOPIC_IDS_SINCE - 1)
+        response: FetchResponse = await connection.send(self._request(data), version=version)
+        return response
 
-    def _drop_what_moved(self, node: int, asked: dict[TopicPartition, _Asked]) -> None:
-        """Connecting takes a while: by now another may lead, and a follower would answer in its place; or the
-        position is being looked for."""
+    def _drop_moved(self, node: int, fetches: dict[TopicPartition, _PartitionFetch]) -> None:
+        """Drops partitions that moved while the connection was opened: by now another broker may lead, and a
+        follower would respond in its place; or the position is being looked up."""
         now = self._cluster.now()
-        for where, each in list(asked.items()):
-            is_ours = self._subscription.partitions.get(where) is each.state
-            if not is_ours or not each.state.is_fetchable or self._source(each.state, now) != node:
-                del asked[where]
+        for where, fetch in list(fetches.items()):
+            is_ours = self._subscription.partitions.get(where) is fetch.state
+            if (
+                not is_ours
+                or not fetch.state.is_fetchable
+                or self._select_read_replica(fetch.state, now) != node
+            ):
+                del fetches[where]
 
     def _backoff(self, node: int) -> Backoff:
-        found = self._backoffs.get(node)
-        if found is None:
-            found = self._backoffs[node] = self._cluster.backoff()
-        return found
+        backoff = self._backoffs.get(node)
+        if backoff is None:
+            backoff = self._backoffs[node] = self._cluster.backoff()
+        return backoff
 
-    def _failed(self, node: int, asked: dict[TopicPartition, _Asked], error: Exception) -> None:
+    def _fetch_failed(
+        self, node: int, fetches: dict[TopicPartition, _PartitionFetch], error: Exception
+    ) -> None:
         self._counters.add("fetch-failed-total")
         self._pauses[node] = self._cluster.now() + self._backoff(node).failed()
         self._cluster.request_update()
-        for each in asked.values():
-            each.state.preferred_replica = -1
+        for fetch in fetches.values():
+            fetch.state.preferred_replica = -1
         if isinstance(error, KafkaError) and not error.retriable:
-            self._raise(error)
+            self._add_error(error)
 
-    def _answered(self, node: int, asked: dict[TopicPartition, _Asked], answer: FetchResponse) -> None:
+    def _handle_response(
+        self, node: int, fetches: dict[TopicPartition, _PartitionFetch], response: FetchResponse
+    ) -> None:
         metadata = self._cluster.metadata
         endpoints = {
             each.node_id: Node(each.node_id, each.host, each.port, each.rack)
-            for each in answer.node_endpoints
+            for each in response.node_endpoints
         }
-        got_something = False
-        for topic in answer.responses:
+        has_progress = False
+        for topic in response.responses:
             name = topic.topic or metadata.topic_name(topic.topic_id)
             for data in topic.partitions:
                 where = None if name is None else TopicPartition(name, data.partition_index)
-                each = None if where is None else asked.get(where)
-                if each is None or not each.is_current:
+                fetch = None if where is None else fetches.get(where)
+                if fetch is None or not fetch.is_current:
                     continue
-                if self._subscription.partitions.get(each.state.where) is not each.state:
+                if self._subscription.partitions.get(fetch.state.topic_partition) is not fetch.state:
                     continue
                 if data.error_code != ErrorCode.NONE:
                     leader = NO_EPOCH if data.current_leader is None else data.current_leader.leader_id
-                    self._refused(node, each, data, endpoints.get(leader))
+                    self._handle_partition_error(node, fetch, data, endpoints.get(leader))
                 elif data.diverging_epoch is not None and data.diverging_epoch.end_offset >= 0:
-                    self._subscription.request_validation(each.state)
-                    got_something = True
+                    self._subscription.request_validation(fetch.state)
+                    has_progress = True
                 else:
-                    got_something |= self._take_in(each, data)
-        if got_something:
+                    has_progress |= self._handle_records(fetch, data)
+        if has_progress:
             self._wake()
 
-    def _take_in(self, each: _Asked, data: PartitionData) -> bool:
-        state = each.state
+    def _handle_records(self, fetch: _PartitionFetch, data: PartitionData) -> bool:
+        state = fetch.state
         state.high_watermark = data.high_watermark
         state.last_stable_offset = data.last_stable_offset
         state.log_start_offset = data.log_start_offset
@@ -355,49 +379,53 @@ class Fetcher:
         try:
             end = next_offset(records)
         except CorruptBatch as error:
-            self._raise(error_for(ErrorCode.CORRUPT_MESSAGE, f"{state.where}: {error}"))
+            self._add_error(error_for(ErrorCode.CORRUPT_MESSAGE, f"{state.topic_partition}: {error}"))
             state.retry_at = self._cluster.now() + self._cluster.config.seconds("retry.backoff.ms")
             return False
         if end is None:
-            self._raise(
+            self._add_error(
                 RecordTooLargeError(
                     ErrorCode.RECORD_LIST_TOO_LARGE,
-                    f"{state.where} at offset {state.fetch_offset}: a batch larger than max.partition.fetch.bytes",
+                    f"{state.topic_partition} at offset {state.fetch_offset}: "
+                    "a batch larger than max.partition.fetch.bytes",
                     advice="raise max.partition.fetch.bytes",
                 )
             )
             state.retry_at = self._cluster.now() + self._cluster.config.seconds("retry.backoff.max.ms")
             return False
         aborted = (data.aborted_transactions or ()) if self._is_committed_only else None
-        self._buffer.add(Chunk(state, each.offset, memoryview(records), end, aborted, self._check_crcs))
-        if end > each.offset:
-            self._offset_bytes[state.where.topic] = len(records) / (end - each.offset)
-        state.fetch_offset = max(end, each.offset)
+        self._buffer.add(
+            CompletedFetch(state, fetch.offset, memoryview(records), end, aborted, self._check_crcs)
+        )
+        if end > fetch.offset:
+            self._offset_bytes[state.topic_partition.topic] = len(records) / (end - fetch.offset)
+        state.fetch_offset = max(end, fetch.offset)
         self._counters.add("bytes-fetched-total", len(records))
         return True
 
-    def _refused(self, node: int, each: _Asked, data: PartitionData, endpoint: Node | None) -> None:
-        state = each.state
+    def _handle_partition_error(
+        self, node: int, fetch: _PartitionFetch, data: PartitionData, endpoint: Node | None
+    ) -> None:
+        state = fetch.state
         code = data.error_code
         pause = self._cluster.config.seconds("retry.backoff.ms")
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             if state.preferred_replica >= 0 and state.preferred_replica == node:
-                # A follower may not have it yet: the leader knows (KIP-392).
+                # A follower may not have it yet; the leader knows (KIP-392).
                 state.preferred_replica = -1
-            elif self._source(state, self._cluster.now()) != node:
-                state.retry_at = (
-                    self._cluster.now() + pause
-                )  # it leads no more, and may lack what it had not got
-            elif self._buffer.size_of(state.where) == 0:
+            elif self._select_read_replica(state, self._cluster.now()) != node:
+                # It is no longer the leader, and may lack records that it had not fetched.
+                state.retry_at = self._cluster.now() + pause
+            elif self._buffer.size_of(state.topic_partition) == 0:
                 self._subscription.request_reset(state, None)
                 self._wake()
             else:
-                state.retry_at = self._cluster.now() + pause  # once what came before is read
+                state.retry_at = self._cluster.now() + pause  # once the records before it are read
         elif code in _STALE:
             state.preferred_replica = -1
             leader = data.current_leader
             if leader is not None and self._cluster.metadata.apply_leader_hint(
-                state.where, leader.leader_id, leader.leader_epoch, endpoint
+                state.topic_partition, leader.leader_id, leader.leader_epoch, endpoint
             ):
                 self._cluster.leaders_changed()
             else:
@@ -405,16 +433,16 @@ class Fetcher:
                 self._cluster.request_update()
         else:
             state.retry_at = self._cluster.now() + pause
-            error = error_for(code, f"fetching {state.where} at offset {state.fetch_offset}")
+            error = error_for(code, f"fetching {state.topic_partition} at offset {state.fetch_offset}")
             if not error.retriable or code == ErrorCode.CORRUPT_MESSAGE:
-                self._raise(error)
+                self._add_error(error)
 
-    def _raise(self, error: KafkaError) -> None:
-        if len(self.errors) < 100:  # One poll raises one; a thousand partitions need not all be heard.
+    def _add_error(self, error: KafkaError) -> None:
+        if len(self.errors) < 100:  # One poll raises one error; a thousand partitions need not all be heard.
             self.errors.append(error)
         self._wake()
 
-    def _again_at(self, moment: float, now: float) -> None:
+    def _dispatch_at(self, moment: float, now: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

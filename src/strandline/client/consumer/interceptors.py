@@ -1,4 +1,4 @@
-"""Objects of the application that see what a consumer gives, and what it has committed."""
+"""Objects of the application that see the records which a consumer gives, and the offsets that it has committed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from strandline.telemetry.counters import Counters
 
 
 class ConsumerInterceptors:
-    """on_consume(records) gives the records that the application is to get; on_commit(offsets) is called when they are
+    """The interceptors of one consumer.
+
+    on_consume(records) returns the records that the application gets; on_commit(offsets) is called when they are
     committed. One that raises is left out: positions have moved by then and offsets are committed, so a flaw in
-    monitoring would lose records, or make a commit look as if it had failed. `interceptor-failed-total` counts those.
+    monitoring would lose records, or make a commit look as if it had failed. `interceptor-failed-total` counts
+    those.
     """
 
     def __init__(self, objects: tuple[Any, ...], counters: Counters) -> None:
@@ -21,16 +24,16 @@ class ConsumerInterceptors:
         self._counters = counters
 
     def on_consume(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
-        for act in self._on_consume:
+        for intercept in self._on_consume:
             try:
-                records = act(records)
+                records = intercept(records)
             except Exception:
                 self._counters.add("interceptor-failed-total")
         return records
 
     def on_commit(self, offsets: Offsets) -> None:
-        for act in self._on_commit:
+        for intercept in self._on_commit:
             try:
-                act(dict(offsets))
+                intercept(dict(offsets))
             except Exception:
                 self._counters.add("interceptor-failed-total")

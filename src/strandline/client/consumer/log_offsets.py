@@ -1,9 +1,9 @@
-"""Offsets that brokers know: the log's (ListOffsets, OffsetForLeaderEpoch) by partition leader, with retries.
+"""Offsets of the log (ListOffsets, OffsetForLeaderEpoch), requested from partition leaders, with retries.
 
-One question for many partitions becomes one request per leader, all at the same time. What a leader refuses with stale
-knowledge is asked again after fresh metadata: by `by_timestamp` until the deadline, for who can do nothing without all
-answers, or by whoever calls `try_…` and goes on with those that came. The group's committed offsets are in
-`offsets_committed`.
+One call for many partitions becomes one request per leader, all at the same time. Partitions that a leader refuses
+because of stale metadata are requested again after fresh metadata: by `by_timestamp` until the deadline, for
+callers that need all offsets, or by callers of `try_…`, which go on with those that came. The group's committed
+offsets are in `committed_offsets`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.group.assignors import by_topic
 from strandline.client.consumer.subscription import NO_EPOCH, UNKNOWN_OFFSET
 from strandline.client.errors import KafkaError, KafkaTimeoutError, UnknownTopicError, error_for
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
+from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k02_list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -36,81 +36,89 @@ EARLIEST: Final = -2
 _CONSUMER_REPLICA_ID: Final = -1
 
 T = TypeVar("T")
-Ask = Callable[[int, dict[TopicPartition, int]], Awaitable[dict[TopicPartition, T | KafkaError]]]
-Take = Callable[[TopicPartition, T], None]
+RequestOffsets = Callable[[int, dict[TopicPartition, int]], Awaitable[dict[TopicPartition, T | KafkaError]]]
+OnOffset = Callable[[TopicPartition, T], None]
 Failures = dict[TopicPartition, KafkaError]
 
 
 class OffsetAndTimestamp(NamedTuple):
+    """An offset of the log, and the timestamp of its record."""
+
     offset: int
     timestamp: int
     leader_epoch: int = NO_EPOCH
 
 
 class EpochEnd(NamedTuple):
-    """Where a leader's log ends for an epoch: of the largest epoch that is not larger than the one asked for."""
+    """The end of an epoch in a leader's log: of the largest epoch that is not larger than the requested one."""
 
     leader_epoch: int
     end_offset: int
 
 
 class LogOffsets:
-    """Questions to the leaders of partitions."""
+    """Requests to the leaders of partitions about their logs."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
         is_committed_only = cluster.config.text("isolation.level") == "read_committed"
         self._isolation_level = 1 if is_committed_only else 0
 
     async def by_timestamp(
-        self, wanted: Mapping[TopicPartition, int], deadline: float
+        self, timestamps: Mapping[TopicPartition, int], deadline: float
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         """The first offset at or after each timestamp, or EARLIEST or LATEST; offset -1 where there is none."""
-        found: dict[TopicPartition, OffsetAndTimestamp] = {}
+        offsets: dict[TopicPartition, OffsetAndTimestamp] = {}
         pause = self._cluster.backoff()
-        left = dict(wanted)
-        while failures := await self.try_timestamps(left, found.__setitem__):
+        left = dict(timestamps)
+        while failures := await self.try_timestamps(left, offsets.__setitem__):
             for failure in failures.values():
                 if not failure.retriable:
                     raise failure
-            left = {where: wanted[where] for where in failures}
-            await self._wait_for_news(failures, pause.failed(), deadline)
-        return found
+            left = {where: timestamps[where] for where in failures}
+            await self._wait_for_metadata(failures, pause.failed(), deadline)
+        return offsets
 
     async def try_timestamps(
-        self, wanted: Mapping[TopicPartition, int], take: Take[OffsetAndTimestamp]
+        self, timestamps: Mapping[TopicPartition, int], on_offset: OnOffset[OffsetAndTimestamp]
     ) -> Failures:
-        """The same, asked once: `take` gets the answers as they come; what did not come is returned, and why."""
-        return await self._try_leaders(wanted, self._list_offsets, take)
+        """The same with one attempt: `on_offset` gets the offsets as they come; the errors of the others are
+        returned."""
+        return await self._try_leaders(timestamps, self._list_offsets, on_offset)
 
-    async def try_epoch_ends(self, wanted: Mapping[TopicPartition, int], take: Take[EpochEnd]) -> Failures:
-        """Where each partition's leader has the end of an epoch."""
-        return await self._try_leaders(wanted, self._epoch_ends, take)
+    async def try_epoch_ends(
+        self, epochs: Mapping[TopicPartition, int], on_offset: OnOffset[EpochEnd]
+    ) -> Failures:
+        """The same for the end of an epoch in each leader's log."""
+        return await self._try_leaders(epochs, self._epoch_ends, on_offset)
 
     async def _try_leaders(
-        self, wanted: Mapping[TopicPartition, int], ask: Ask[T], take: Take[T]
+        self,
+        queries: Mapping[TopicPartition, int],
+        request_offsets: RequestOffsets[T],
+        on_offset: OnOffset[T],
     ) -> Failures:
-        for where in wanted:
+        for where in queries:
             self._cluster.add_topic(where.topic)
-        failures = {where: self._unanswered(where) for where in wanted}
+        failures = {where: self._assumed_failure(where) for where in queries}
 
-        async def ask_one(node: int, partitions: dict[TopicPartition, int]) -> None:
+        async def request_from(node: int, partitions: dict[TopicPartition, int]) -> None:
             try:
-                answers = await ask(node, partitions)
+                offsets = await request_offsets(node, partitions)
             except KafkaError as error:
                 failures.update(dict.fromkeys(partitions, error))
                 return
-            for where, answer in answers.items():
-                if isinstance(answer, KafkaError):
-                    failures[where] = answer
+            for where, offset in offsets.items():
+                if isinstance(offset, KafkaError):
+                    failures[where] = offset
                 elif failures.pop(where, None) is not None:
-                    take(where, answer)
+                    on_offset(where, offset)
 
-        await asyncio.gather(*(ask_one(node, some) for node, some in self._by_leader(wanted).items()))
+        await asyncio.gather(*(request_from(node, some) for node, some in self._by_leader(queries).items()))
         return failures
 
-    def _unanswered(self, where: TopicPartition) -> KafkaError:
-        """Why nobody can be asked, if so it is."""
+    def _assumed_failure(self, where: TopicPartition) -> KafkaError:
+        """The error of a partition that no leader responds for."""
         metadata = self._cluster.metadata
         topic = metadata.topics.get(where.topic)
         if topic is not None and where.partition >= len(topic.partitions):
@@ -118,7 +126,7 @@ class LogOffsets:
         refusal = metadata.topic_errors.get(where.topic)
         return refusal or error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"{where} has no leader")
 
-    async def _wait_for_news(self, failures: Failures, seconds: float, deadline: float) -> None:
+    async def _wait_for_metadata(self, failures: Failures, seconds: float, deadline: float) -> None:
         if self._cluster.now() + seconds >= deadline:
             which = ", ".join(str(where) for where in list(failures)[:5])
             failure = next(iter(failures.values()))
@@ -133,20 +141,20 @@ class LogOffsets:
             if not error.retriable:
                 raise
 
-    def _by_leader(self, wanted: Mapping[TopicPartition, int]) -> dict[int, dict[TopicPartition, int]]:
-        found: dict[int, dict[TopicPartition, int]] = {}
-        for where, value in wanted.items():
+    def _by_leader(self, queries: Mapping[TopicPartition, int]) -> dict[int, dict[TopicPartition, int]]:
+        by_leader: dict[int, dict[TopicPartition, int]] = {}
+        for where, value in queries.items():
             leader = self._cluster.metadata.leader(where)
             if leader is not None:
-                found.setdefault(leader.node_id, {})[where] = value
-        return found
+                by_leader.setdefault(leader.node_id, {})[where] = value
+        return by_leader
 
     def _leader_epoch(self, where: TopicPartition) -> int:
         info = self._cluster.metadata.partition(where)
         return NO_EPOCH if info is None else info.leader_epoch
 
     async def _list_offsets(
-        self, node: int, wanted: dict[TopicPartition, int]
+        self, node: int, timestamps: dict[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | KafkaError]:
         request = ListOffsetsRequest(
             replica_id=_CONSUMER_REPLICA_ID,
@@ -158,30 +166,30 @@ class LogOffsets:
                         ListOffsetsPartition(
                             partition_index=index,
                             current_leader_epoch=self._leader_epoch(TopicPartition(topic, index)),
-                            timestamp=wanted[TopicPartition(topic, index)],
+                            timestamp=timestamps[TopicPartition(topic, index)],
                         )
                         for index in indexes
                     ),
                 )
-                for topic, indexes in by_topic(wanted).items()
+                for topic, indexes in by_topic(timestamps).items()
             ),
             timeout_ms=self._cluster.config.int("request.timeout.ms"),
         )
-        answer = await self._cluster.call(node, request, ListOffsetsResponse)
-        found: dict[TopicPartition, OffsetAndTimestamp | KafkaError] = {}
-        for topic in answer.topics:
+        response = await self._cluster.call(node, request, ListOffsetsResponse)
+        offsets: dict[TopicPartition, OffsetAndTimestamp | KafkaError] = {}
+        for topic in response.topics:
             for each in topic.partitions:
                 where = TopicPartition(topic.name, each.partition_index)
                 if each.error_code == ErrorCode.NONE:
-                    found[where] = OffsetAndTimestamp(each.offset, each.timestamp, each.leader_epoch)
+                    offsets[where] = OffsetAndTimestamp(each.offset, each.timestamp, each.leader_epoch)
                 elif each.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
-                    found[where] = OffsetAndTimestamp(UNKNOWN_OFFSET, -1)
+                    offsets[where] = OffsetAndTimestamp(UNKNOWN_OFFSET, -1)
                 else:
-                    found[where] = error_for(each.error_code, f"offsets of {where}")
-        return found
+                    offsets[where] = error_for(each.error_code, f"offsets of {where}")
+        return offsets
 
     async def _epoch_ends(
-        self, node: int, wanted: dict[TopicPartition, int]
+        self, node: int, epochs: dict[TopicPartition, int]
     ) -> dict[TopicPartition, EpochEnd | KafkaError]:
         request = OffsetForLeaderEpochRequest(
             replica_id=_CONSUMER_REPLICA_ID,
@@ -192,21 +200,21 @@ class LogOffsets:
                         OffsetForLeaderPartition(
                             partition=index,
                             current_leader_epoch=self._leader_epoch(TopicPartition(topic, index)),
-                            leader_epoch=wanted[TopicPartition(topic, index)],
+                            leader_epoch=epochs[TopicPartition(topic, index)],
                         )
                         for index in indexes
                     ),
                 )
-                for topic, indexes in by_topic(wanted).items()
+                for topic, indexes in by_topic(epochs).items()
             ),
         )
-        answer = await self._cluster.call(node, request, OffsetForLeaderEpochResponse)
-        found: dict[TopicPartition, EpochEnd | KafkaError] = {}
-        for topic in answer.topics:
+        response = await self._cluster.call(node, request, OffsetForLeaderEpochResponse)
+        ends: dict[TopicPartition, EpochEnd | KafkaError] = {}
+        for topic in response.topics:
             for each in topic.partitions:
                 where = TopicPartition(topic.topic, each.partition)
                 if each.error_code == ErrorCode.NONE:
-                    found[where] = EpochEnd(each.leader_epoch, each.end_offset)
+                    ends[where] = EpochEnd(each.leader_epoch, each.end_offset)
                 else:
-                    found[where] = error_for(each.error_code, f"the epochs of {where}")
-        return found
+                    ends[where] = error_for(each.error_code, f"the epochs of {where}")
+        return ends

@@ -1,14 +1,15 @@
-"""Finds where to read from: committed offsets, resets, and the check that a log still has what was read.
+"""Finds positions: committed offsets, resets, and the validation that a log still has the records that were read.
 
-`auto.offset.reset` is the policy where there is no offset to go by, or the one there is lies outside of the log:
-earliest, latest, none (an error), or by_duration:<ISO 8601 duration> (KIP-1106): the first record not older than that.
+`auto.offset.reset` is the policy where there is no committed offset, or the position lies outside of the log:
+earliest, latest, none (an error), or by_duration:<ISO 8601 duration> (KIP-1106): the first record not older than
+that.
 
-A position whose leader changed is checked with OffsetForLeaderEpoch (KIP-320): if the new leader's log of the epoch in
-which the last record was read ends before the position, records that this consumer has seen are gone. It goes on from
-where the logs part, or raises if the policy is none.
+A position whose leader changed is validated with OffsetForLeaderEpoch (KIP-320): if the new leader's log of the
+epoch in which the last record was read ends before the position, records that this consumer has seen are gone. It
+goes on from where the logs diverge, or raises if the policy is none.
 
-A partition that has no leader, or whose leader does not answer, does not hold the others up: answers are taken in as
-they come, and what did not come is asked for again after a pause. Only what a retry cannot help is raised.
+A partition that has no leader, or whose leader does not respond, does not hold the others up: responses are applied
+as they come, and the rest is requested again after a pause. Only errors that a retry cannot help are raised.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from strandline.client.consumer.log_offsets import (
 from strandline.client.consumer.subscription import (
     NO_EPOCH,
     UNKNOWN_OFFSET,
-    Need,
-    PartitionState,
-    Subscription,
+    PositionStatus,
+    SubscriptionState,
+    TopicPartitionState,
 )
 from strandline.client.errors import ConfigError, KafkaError, NoOffsetError, OffsetOutOfRangeError
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.config.java import parse_duration_ms
 from strandline.telemetry.counters import Counters
 
@@ -44,7 +45,8 @@ _NONE: Final = "none"
 
 
 class LogTruncationError(OffsetOutOfRangeError):
-    """The log was cut off below the position: records that were read are gone. `safe_offset` is where to go on."""
+    """The log was cut off below the position: records that were read are gone. `safe_offset` is the offset to go on
+    from."""
 
     def __init__(self, where: TopicPartition, position: int, safe_offset: int) -> None:
         super().__init__(
@@ -56,15 +58,16 @@ class LogTruncationError(OffsetOutOfRangeError):
 
 
 def duration_ms(text: str) -> int:
-    found = parse_duration_ms(text)
-    if found is None:
+    """The milliseconds of an ISO 8601 duration. Raises ConfigError."""
+    duration = parse_duration_ms(text)
+    if duration is None:
         raise ConfigError(
             f"auto.offset.reset: {text!r} is not a duration such as P1D or PT1H30M", key="auto.offset.reset"
         )
-    return found
+    return duration
 
 
-def check_policy(policy: str) -> str:
+def check_reset_policy(policy: str) -> str:
     """The policy, in lower case where that does not matter; ConfigError if it is none."""
     if policy.lower().startswith(_BY_DURATION):
         duration_ms(policy[len(_BY_DURATION) :])
@@ -78,10 +81,12 @@ def check_policy(policy: str) -> str:
 
 
 class Positions:
+    """Looks up the positions that are missing, reset or not validated."""
+
     def __init__(
         self,
-        cluster: Cluster,
-        subscription: Subscription,
+        cluster: ClusterClient,
+        subscription: SubscriptionState,
         log: LogOffsets,
         committed: CommittedOffsets | None,
         counters: Counters,
@@ -91,118 +96,118 @@ class Positions:
         self._log = log
         self._committed = committed
         self._counters = counters
-        self._policy = check_policy(cluster.config.text("auto.offset.reset"))
+        self._policy = check_reset_policy(cluster.config.text("auto.offset.reset"))
         self._pause = cluster.backoff()
         self._errors: list[KafkaError] = []
-        self.failures: Failures = {}  # why a position has not been found yet
-        self.wake: Callable[[], None] = lambda: None  # set by the consumer: there is more to be read
+        self.failures: Failures = {}  # of positions that have not been found yet
+        self.wake: Callable[[], None] = lambda: None  # set by the engine: there is more to be read
 
     @property
     def due_at(self) -> float:
-        """When `settle` has something to do."""
+        """The time at which `find_missing` has something to do."""
         soonest = float("inf")
         for state in self._subscription.partitions.values():
-            if state.need is not Need.NOTHING and state.retry_at < soonest:
+            if state.status is not PositionStatus.FETCHING and state.retry_at < soonest:
                 soonest = state.retry_at
         return soonest
 
-    async def settle(self, deadline: float) -> None:
-        """Looks once for each position that is not known; the deadline is for the group's coordinator. What was not
-        found is to be looked for again later."""
+    async def find_missing(self, deadline: float) -> None:
+        """Looks up each position that is not known, once; the deadline is for the group's coordinator. Those that
+        were not found are to be looked up again later."""
         self._errors = []
         assigned = self._subscription.partitions
         self.failures = {where: error for where, error in self.failures.items() if where in assigned}
-        before = self._pause.failures
-        await asyncio.gather(self._from_committed(deadline), self._from_logs())
-        await self._from_logs()  # where the group has no offset, or has one of another leader's time
-        if self._pause.failures == before:
+        failures_before = self._pause.failures
+        await asyncio.gather(self._init_from_committed(deadline), self._look_up_logs())
+        await self._look_up_logs()  # where the group has no offset, or one of an earlier leader
+        if self._pause.failures == failures_before:
             self._pause.succeeded()
         if self._errors:
             raise self._errors[0]
 
-    def _due(self, need: Need) -> dict[TopicPartition, _Looking]:
+    def _due(self, status: PositionStatus) -> dict[TopicPartition, _PendingPosition]:
         now = self._cluster.now()
         return {
-            state.where: _Looking(state)
-            for state in self._subscription.needing(need)
+            state.topic_partition: _PendingPosition(state)
+            for state in self._subscription.with_status(status)
             if state.retry_at <= now
         }
 
-    async def _from_committed(self, deadline: float) -> None:
-        due = self._due(Need.COMMITTED)
+    async def _init_from_committed(self, deadline: float) -> None:
+        due = self._due(PositionStatus.INITIALIZING)
         if not due:
             return
-        found = {}
+        offsets = {}
         if self._committed is not None:
             try:
-                found = await self._committed.fetch(list(due), deadline)
+                offsets = await self._committed.fetch(list(due), deadline)
             except KafkaError as error:
-                self._failed(due, dict.fromkeys(due, error))
+                self._search_failed(due, dict.fromkeys(due, error))
                 return
-        for where, each in due.items():
-            committed = found.get(where)
-            if not self._is_wanted(each):
+        for where, pending in due.items():
+            committed = offsets.get(where)
+            if not self._is_current(pending):
                 continue
             if committed is None:
-                self._subscription.request_reset(each.state, None)
+                self._subscription.request_reset(pending.state, None)
             else:
-                self._subscription.set_position(each.state, committed.offset, committed.leader_epoch)
-                self._found(each)
+                self._subscription.set_position(pending.state, committed.offset, committed.leader_epoch)
+                self._position_found(pending)
 
-    async def _from_logs(self) -> None:
+    async def _look_up_logs(self) -> None:
         await asyncio.gather(self._reset(), self._validate())
 
     async def _reset(self) -> None:
-        due = self._due(Need.RESET)
+        due = self._due(PositionStatus.AWAIT_RESET)
         if not due:
             return
-        wanted: dict[TopicPartition, int] = {}
-        for where, each in due.items():
+        timestamps: dict[TopicPartition, int] = {}
+        for where, pending in due.items():
             try:
-                wanted[where] = self._reset_timestamp(each.state)
+                timestamps[where] = self._reset_timestamp(pending.state)
             except KafkaError as error:
                 self._errors.append(error)
-        too_young: list[TopicPartition] = []
+        without_record: list[TopicPartition] = []
 
-        def take(where: TopicPartition, found: OffsetAndTimestamp) -> None:
-            if found.offset == UNKNOWN_OFFSET:
-                too_young.append(where)
+        def on_offset(where: TopicPartition, offset: OffsetAndTimestamp) -> None:
+            if offset.offset == UNKNOWN_OFFSET:
+                without_record.append(where)
             else:
-                self._reset_to(due[where], found)
+                self._reset_to(due[where], offset)
 
-        failures = await self._log.try_timestamps(wanted, take)
-        if too_young:  # No record is as young as that: reading starts with the next one.
-            latest = dict.fromkeys(too_young, LATEST)
+        failures = await self._log.try_timestamps(timestamps, on_offset)
+        if without_record:  # No record is as young as that: reading starts at the end.
+            latest = dict.fromkeys(without_record, LATEST)
             failures |= await self._log.try_timestamps(
-                latest, lambda where, found: self._reset_to(due[where], found)
+                latest, lambda where, offset: self._reset_to(due[where], offset)
             )
-        self._failed(due, failures)
+        self._search_failed(due, failures)
 
-    def _reset_to(self, each: _Looking, found: OffsetAndTimestamp) -> None:
-        if self._is_wanted(each):
-            self._subscription.set_position(each.state, found.offset, NO_EPOCH)
-            each.state.leader_epoch = found.leader_epoch
+    def _reset_to(self, pending: _PendingPosition, target: OffsetAndTimestamp) -> None:
+        if self._is_current(pending):
+            self._subscription.set_position(pending.state, target.offset, NO_EPOCH)
+            pending.state.leader_epoch = target.leader_epoch
             self._counters.add("position-resets-total")
-            self._found(each)
+            self._position_found(pending)
 
-    def _found(self, each: _Looking) -> None:
-        self.failures.pop(each.state.where, None)
+    def _position_found(self, pending: _PendingPosition) -> None:
+        self.failures.pop(pending.state.topic_partition, None)
         self.wake()
 
-    def _failed(self, due: dict[TopicPartition, _Looking], failures: Failures) -> None:
+    def _search_failed(self, due: dict[TopicPartition, _PendingPosition], failures: Failures) -> None:
         if not failures:
             return
         self._cluster.request_update()
         retry_at = self._cluster.now() + self._pause.failed()
         for where, error in failures.items():
-            if not self._is_wanted(due[where]):
+            if not self._is_current(due[where]):
                 continue
             due[where].state.retry_at = retry_at
             self.failures[where] = error
             if not error.retriable:
                 self._errors.append(error)
 
-    def _reset_timestamp(self, state: PartitionState) -> int:
+    def _reset_timestamp(self, state: TopicPartitionState) -> int:
         if state.reset_to is not None:
             return state.reset_to
         if self._policy == "earliest":
@@ -210,67 +215,70 @@ class Positions:
         if self._policy == "latest":
             return LATEST
         if self._policy == _NONE:
-            raise self._nowhere_to_start(state)
+            raise self._no_reset_error(state)
         return max(0, self._cluster.world.clock.wall_ms() - duration_ms(self._policy[len(_BY_DURATION) :]))
 
-    def _nowhere_to_start(self, state: PartitionState) -> KafkaError:
+    def _no_reset_error(self, state: TopicPartitionState) -> KafkaError:
         if state.position != UNKNOWN_OFFSET:
             return OffsetOutOfRangeError(
                 None,
-                f"{state.where}: offset {state.position} is not in the log, and auto.offset.reset is none",
+                f"{state.topic_partition}: offset {state.position} is not in the log, and auto.offset.reset is none",
             )
         return NoOffsetError(
             None,
-            f"{state.where} has no committed offset, and auto.offset.reset is none",
+            f"{state.topic_partition} has no committed offset, and auto.offset.reset is none",
             advice="seek to an offset, or set auto.offset.reset",
         )
 
     async def _validate(self) -> None:
-        due = self._due(Need.VALIDATION)
+        due = self._due(PositionStatus.AWAIT_VALIDATION)
         if not due:
             return
-        wanted = {where: each.state.position_epoch for where, each in due.items()}
-        # The answer is the present leader's: the next one may come before it.
+        epochs = {where: pending.state.position_epoch for where, pending in due.items()}
+        # The response is the present leader's: the next leader may come before it.
         leaders = {where: self._leader_epoch(where) for where in due}
         failures = await self._log.try_epoch_ends(
-            wanted, lambda where, end: self._compare(due[where], end, leaders[where])
+            epochs, lambda where, end: self._compare_epoch_end(due[where], end, leaders[where])
         )
-        self._failed(due, failures)
+        self._search_failed(due, failures)
 
     def _leader_epoch(self, where: TopicPartition) -> int:
         info = self._cluster.metadata.partition(where)
         return NO_EPOCH if info is None else info.leader_epoch
 
-    def _compare(self, each: _Looking, end: EpochEnd, leader_epoch: int) -> None:
-        if not self._is_wanted(each):
+    def _compare_epoch_end(self, pending: _PendingPosition, end: EpochEnd, leader_epoch: int) -> None:
+        if not self._is_current(pending):
             return
-        state = each.state
+        state = pending.state
         is_known = end.end_offset != UNKNOWN_OFFSET and end.leader_epoch != NO_EPOCH
         if is_known and end.end_offset < state.position:
             self._counters.add("truncations-total")
             if self._policy == _NONE:
-                self._errors.append(LogTruncationError(state.where, state.position, end.end_offset))
+                self._errors.append(LogTruncationError(state.topic_partition, state.position, end.end_offset))
                 return
             self._subscription.set_position(state, end.end_offset, NO_EPOCH)
             state.position_epoch = end.leader_epoch
         elif is_known and end.end_offset < state.fetch_offset:
-            # What was read is still there, but not all that lies in the buffer.
+            # The records that were read are still there, but not all that are in the buffer.
             self._subscription.set_position(state, state.position, NO_EPOCH)
-        state.need = Need.NOTHING
+        state.status = PositionStatus.FETCHING
         state.leader_epoch = leader_epoch
-        self._found(each)
+        self._position_found(pending)
 
-    def _is_wanted(self, each: _Looking) -> bool:
-        """Whether nobody took the partition away or moved its position while the brokers were asked."""
-        state = each.state
-        return self._subscription.partitions.get(state.where) is state and state.version == each.version
+    def _is_current(self, pending: _PendingPosition) -> bool:
+        """True if the partition was not taken away, nor its position moved, while the requests were in flight."""
+        state = pending.state
+        return (
+            self._subscription.partitions.get(state.topic_partition) is state
+            and state.version == pending.version
+        )
 
 
-class _Looking:
-    """A position that is being looked for."""
+class _PendingPosition:
+    """A position that is being looked up."""
 
     __slots__ = ("state", "version")
 
-    def __init__(self, state: PartitionState) -> None:
+    def __init__(self, state: TopicPartitionState) -> None:
         self.state = state
         self.version = state.version

@@ -1,9 +1,9 @@
-"""From the bytes of a fetch to records, a whole batch at a time.
+"""Decodes the bytes of a fetch into records, a whole batch at a time.
 
 The cost of a per-record consumer is this module, so the walk over a batch is one function with every varint read in
-place: a call per field costs more than the field. Fields are gathered in lists and the records are made from them in
-one sweep, which the interpreter runs in C. Everything that is per batch (the checks, the CRC, decompression, which
-batches a reader of committed data may see) is outside of that loop.
+place: a call per field costs more than the field. Fields are gathered in lists and the records are made from them
+in one sweep, which the interpreter runs in C. All steps per batch (the checks, the CRC, decompression, which
+batches a reader of committed data may see) are outside of that loop.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from typing import Any, Final, NamedTuple
 
 from strandline.base.buffers import Buffer
 from strandline.client.consumer.uniform_run_decoder import RUN_MIN, extend_run
-from strandline.wire import compression
 from strandline.wire.api.k01_fetch import AbortedTransaction
 from strandline.wire.record_batch import (
-    HEADER_BYTES,
     MAGIC,
     BatchHeader,
     CorruptBatch,
     Header,
+    body_of,
     checksum,
     headers_in,
     read_varint,
@@ -32,7 +31,7 @@ from strandline.wire.records.framing import ABORT
 CREATE_TIME: Final = 0
 LOG_APPEND_TIME: Final = 1
 
-# Of topic and bytes; null keys and values stay None without it.
+# Called with topic and bytes; null keys and values stay None without it.
 Deserializer = Callable[[str, bytes | None], Any]
 
 
@@ -50,7 +49,7 @@ class ConsumerRecord(NamedTuple):
     leader_epoch: int
 
 
-class Columns(NamedTuple):
+class RecordColumns(NamedTuple):
     """The fields of a batch's records, one list each."""
 
     offsets: list[int]
@@ -67,7 +66,7 @@ def visible_batches(
     aborted: Iterable[AbortedTransaction] | None,
     check_crcs: bool = True,
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Header and bytes of each whole batch that has something for a reader at offset `position`.
+    """Header and bytes of each whole batch that has records for a reader at offset `position`.
 
     `aborted` is None for a reader of everything; otherwise batches of transactions that were aborted are left out
     (KIP-98): a transaction in the list is open from its first offset until its abort marker. Control batches are
@@ -96,27 +95,18 @@ def visible_batches(
 
 
 def _control_kind(header: BatchHeader, batch: memoryview) -> int:
-    """What a control record says, from its key: version int16, kind int16."""
+    """The kind of a control record, from its key: version int16, kind int16."""
     keys = columns_of(header, batch).keys
     key = keys[0] if keys else None
     return int.from_bytes(key[2:4], "big") if key is not None and len(key) >= 4 else -1
 
 
 def next_offset(data: Buffer) -> int | None:
-    """The offset behind the last whole batch, visible or not; None if there is no whole batch."""
-    found = None
+    """The offset after the last whole batch, visible or not; None if there is no whole batch."""
+    end = None
     for _, header in headers_in(data):
-        found = header.next_offset
-    return found
-
-
-def body_of(header: BatchHeader, batch: memoryview) -> Buffer:
-    """The records' bytes, decompressed; uncompressed ones are not copied."""
-    body = batch[HEADER_BYTES:]
-    try:
-        return body if header.codec == compression.NONE else compression.decompress(header.codec, body)
-    except compression.CompressionError as error:
-        raise CorruptBatch(f"records of the batch at offset {header.base_offset}: {error}") from error
+        end = header.next_offset
+    return end
 
 
 def records_of(
@@ -129,11 +119,11 @@ def records_of(
     key_deserializer: Deserializer | None = None,
     value_deserializer: Deserializer | None = None,
 ) -> list[ConsumerRecord]:
-    """The records of one batch from offset `position` on. Raises CorruptBatch, or what a deserializer raises."""
+    """The records of one batch from offset `position` on. Raises CorruptBatch, or the error of a deserializer."""
     columns = columns_of(header, batch)
     if header.base_offset < position:
         first = bisect_left(columns.offsets, position)
-        columns = Columns(*(column[first:] for column in columns))  # type: ignore[arg-type]
+        columns = RecordColumns(*(column[first:] for column in columns))  # type: ignore[arg-type]
     keys: list[Any] = columns.keys
     values: list[Any] = columns.values
     if key_deserializer is not None:
@@ -160,14 +150,15 @@ def records_of(
     )
 
 
-def columns_of(header: BatchHeader, batch: memoryview) -> Columns:
+def columns_of(header: BatchHeader, batch: memoryview) -> RecordColumns:
+    """The fields of all records of a batch. Raises CorruptBatch."""
     data = bytes(body_of(header, batch))
     count = header.record_count
     if count < 0:
         raise CorruptBatch(f"a batch with {count} records")
-    columns = Columns([], [], [], [], [])
+    columns = RecordColumns([], [], [], [], [])
     try:
-        end = _walk(data, count, header.base_offset, header.base_timestamp, columns)
+        end = _decode(data, count, header.base_offset, header.base_timestamp, columns)
     except IndexError as error:
         raise CorruptBatch(f"records of the batch at offset {header.base_offset} are cut off") from error
     if end != len(data):
@@ -177,8 +168,8 @@ def columns_of(header: BatchHeader, batch: memoryview) -> Columns:
     return columns
 
 
-def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, columns: Columns) -> int:
-    """The hot loop: fills the columns and returns the position behind the last record."""
+def _decode(data: bytes, count: int, base_offset: int, base_timestamp: int, columns: RecordColumns) -> int:
+    """The hot loop: fills the columns and returns the position after the last record."""
     add_offset, add_timestamp = columns.offsets.append, columns.timestamps.append
     add_key, add_value, add_headers = columns.keys.append, columns.values.append, columns.headers.append
     p, size_before, pause = 0, 0, RUN_MIN
@@ -196,7 +187,7 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, column
             n, p = read_varint(data, p)
             n <<= 1
         end = p + (n >> 1)
-        n = data[p + 1]  # behind one byte of attributes, which Kafka does not use
+        n = data[p + 1]  # after one byte of attributes, which Kafka does not use
         if n < 0x80:
             p += 2
             add_timestamp(base_timestamp + ((n >> 1) ^ -(n & 1)))
@@ -241,7 +232,7 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, column
                 p = start + n
             add_value(data[start:p])
         if data[p]:
-            some, p = _headers(data, p, end)
+            some, p = _decode_headers(data, p, end)
             add_headers(some)
         else:
             p += 1
@@ -252,19 +243,19 @@ def _walk(data: bytes, count: int, base_offset: int, base_timestamp: int, column
         if size != size_before:
             size_before = size
         elif RUN_MIN <= left <= retry_at:
-            found = extend_run(data, begin, size, left, base_offset, base_timestamp, *columns)
-            p += found * size
-            left -= found
-            retry_at = left if found else left - pause
-            pause = RUN_MIN if found else 2 * pause
+            run = extend_run(data, begin, size, left, base_offset, base_timestamp, *columns)
+            p += run * size
+            left -= run
+            retry_at = left if run else left - pause
+            pause = RUN_MIN if run else 2 * pause
     return p
 
 
-def _headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
+def _decode_headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
     count, p = read_varint(data, p)
     if count < 0 or count > end - p:
         raise CorruptBatch(f"{count} headers with {end - p} bytes left in their record")
-    found: list[Header] = []
+    headers: list[Header] = []
     for _ in range(count):
         size, p = read_varint(data, p)
         if not 0 <= size <= end - p:
@@ -274,6 +265,6 @@ def _headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
         size, p = read_varint(data, p)
         if not -1 <= size <= end - p:
             raise CorruptBatch(f"a header's value of {size} bytes with {end - p} left in its record")
-        found.append((key, None if size < 0 else data[p : p + size]))
+        headers.append((key, None if size < 0 else data[p : p + size]))
         p += max(size, 0)
-    return tuple(found), p
+    return tuple(headers), p

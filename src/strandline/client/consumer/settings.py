@@ -13,28 +13,29 @@ _KEY = "partition.assignment.strategy"
 
 
 def assignors_of(config: ClientConfig) -> tuple[Assignor, ...]:
-    found: list[Assignor] = []
-    for given in config.objects(_KEY):
-        if isinstance(given, str):
-            name = JAVA_NAMES.get(given, given)
+    """The assignors of partition.assignment.strategy, in order of preference."""
+    assignors: list[Assignor] = []
+    for strategy in config.objects(_KEY):
+        if isinstance(strategy, str):
+            name = JAVA_NAMES.get(strategy, strategy)
             if name not in BUILT_IN:
                 known = ", ".join(BUILT_IN)
-                raise ConfigError(f"{_KEY}: {given} is not known (known: {known}, or an object)", key=_KEY)
-            found.append(BUILT_IN[name])
-        elif callable(getattr(given, "assign", None)) and getattr(given, "name", None):
-            found.append(given)  # type: ignore[arg-type]
+                raise ConfigError(f"{_KEY}: {strategy} is not known (known: {known}, or an object)", key=_KEY)
+            assignors.append(BUILT_IN[name])
+        elif callable(getattr(strategy, "assign", None)) and getattr(strategy, "name", None):
+            assignors.append(strategy)  # type: ignore[arg-type]
         else:
-            raise ConfigError(f"{_KEY}: {given!r} is no assignor: it needs name and assign()", key=_KEY)
-    if not found:
+            raise ConfigError(f"{_KEY}: {strategy!r} is no assignor: it needs name and assign()", key=_KEY)
+    if not assignors:
         raise ConfigError(f"{_KEY} is empty: name an assignor", key=_KEY)
-    names = [assignor.name for assignor in found]
+    names = [assignor.name for assignor in assignors]
     if len(set(names)) < len(names):
         raise ConfigError(f"{_KEY} names one twice: {', '.join(names)}", key=_KEY)
-    return tuple(found)
+    return tuple(assignors)
 
 
 def deserializer_of(config: ClientConfig, key: str) -> Deserializer | None:
-    """A function of topic and bytes; None leaves them as they are."""
+    """The deserializer that a setting names, a function of topic and bytes; None leaves bytes as they are."""
     try:
         return deserializer_for(config.value(key), key)
     except ValueError as error:

@@ -1,11 +1,11 @@
-"""Runs of records that have the same shape, decoded together.
+"""Decodes runs of records that have the same shape together.
 
-Much of what is in topics comes from machines: records of one size, one after the other, whose bytes differ only in
-timestamp, offset and contents. In such a run the lengths stand at a fixed distance from each other, so a slice with a
-step takes the same byte of every record at once, and a run is known by these slices being constant. Everything here is
-work of the interpreter's C code on slices; the loop of `decode` needs several times as long for each record.
+Many topics are written by machines: records of one size, one after the other, whose bytes differ only in timestamp,
+offset and contents. In such a run the lengths stand at a fixed distance from each other, so a slice with a step
+takes the same byte of every record at once, and a run is recognised by constant slices. Everything here is work of
+the interpreter's C code on slices; the loop of `record_decoder` needs several times as long for each record.
 
-A run ends where a length, or the width of a varint, changes. Nothing is assumed that is not looked at.
+A run ends where a length, or the width of a varint, changes. Nothing is assumed that is not checked.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def extend_run(
     values: list[bytes | None],
     headers: list[tuple[Header, ...]],
 ) -> int:
-    """Adds the records behind the one at `template` that have its shape and its size of `size` bytes; how many."""
+    """Adds the records after the one at `template` that have its shape and its size of `size` bytes; returns how
+    many."""
     p = template + size
     count = min(count_max, (len(data) - p) // size)
     _, at = read_varint(data, template)
@@ -81,7 +82,7 @@ def extend_run(
 
 
 def _run(column: bytes, same: bytes) -> int:
-    """How many bytes at the beginning are among `same`."""
+    """The number of bytes at the beginning that are among `same`."""
     return len(column) - len(column.lstrip(same))
 
 
@@ -91,16 +92,16 @@ def _columns(data: bytes, at: int, width: int, size: int, count: int) -> list[by
 
 
 def _varint_run(data: bytes, at: int, width: int, size: int, count: int) -> int:
-    """How many of the next records have a varint of this width here."""
+    """The number of next records that have a varint of this width here."""
     *more, last = _columns(data, at + size, width, size, count)
-    found = _run(last, _LAST_BYTES)
+    length = _run(last, _LAST_BYTES)
     for column in more:
-        found = min(found, _run(column, _MORE_BYTES))
-    return found
+        length = min(length, _run(column, _MORE_BYTES))
+    return length
 
 
 def _numbers(columns: list[bytes], base: int) -> list[int]:
-    """What varints of up to three bytes say, added to `base`."""
+    """The numbers that varints of up to three bytes encode, added to `base`."""
     first, count = columns[0], len(columns[0])
     if all(column.count(column[0]) == count for column in columns):
         return [base + _zigzag(columns, 0)] * count
@@ -117,7 +118,7 @@ def _zigzag(columns: list[bytes], index: int) -> int:
 
 
 def _offsets(columns: list[bytes], base_offset: int) -> list[int] | range:
-    """Offsets without gaps are known by what their bytes look like, and need no arithmetic."""
+    """The offsets. Those without gaps are recognised by their bytes, and need no arithmetic."""
     count, start = len(columns[0]), _zigzag(columns, 0)
     at = start % _PERIOD
     if start >= 0 and len(columns) > 1 and at + count <= _PERIOD:
@@ -140,7 +141,7 @@ def _add_fields(
         return
     end = at + size * count
     for together in _FIELDS_AT_ONCE:
-        # The bytes behind the last field may not be there, so it is not among those.
+        # The bytes after the last field may not be there, so it is not among those.
         while at + size * together < end:
             out += _fields(field_size, size - field_size, together).unpack_from(data, at)
             at += size * together

@@ -1,4 +1,6 @@
-"""Dead letters: a handler over a consumer that tries failed records again later, and puts aside what cannot succeed."""
+"""Dead letters: a handler over a consumer that tries failed records again later, and puts aside those that cannot
+succeed.
+"""
 
 from __future__ import annotations
 

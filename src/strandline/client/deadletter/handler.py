@@ -1,4 +1,5 @@
-"""A handler over a consumer: what fails is tried again later, what cannot succeed becomes a dead letter.
+"""A handler over a consumer: a record that fails is tried again later, one that cannot succeed becomes a dead
+letter.
 
     async def bill(record):
         ...
@@ -11,14 +12,14 @@
 Rules:
 1. Each record has one of three outcomes: handled, sent to a retry topic, or sent to the dead letter topic. A record
    that a deserializer refuses is a dead letter at once, and so is one whose handler raises an error of `fatal`.
-2. Offsets are committed only after the outcomes before them are durable: acknowledged by all in-sync replicas. Who
-   crashes in between handles some records again, and never loses one.
+2. Offsets are committed only after the outcomes before them are durable: acknowledged by all in-sync replicas.
+   After a crash in between some records are handled again, and none is lost.
 3. With a transactional.id outcomes and offsets are one transaction, so that outputs and letters exist once.
 4. A record in a retry topic waits until it is due: its partition is paused, the others go on.
-5. The handler sees a retried record under its original topic, partition, offset and timestamp, which is what an
-   application needs in order to notice that it has seen it before.
+5. The handler sees a retried record under its original topic, partition, offset and timestamp, by which an
+   application can notice that it has seen the record before.
 
-Retrying gives up the order of records that share a key; who needs it uses `backoff_ms=()` and has dead letters only.
+Retrying gives up the order of records that share a key; `backoff_ms=()` keeps it and has dead letters only.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ _HOLD_SECONDS_MIN: Final = 0.02
 
 
 class DeadLetters:
+    """Runs a handler over topics, with retry topics and dead letter topics for the records that fail."""
+
     def __init__(
         self,
         topics: Sequence[str],
@@ -75,16 +78,19 @@ class DeadLetters:
         world: ClientWorld | None = None,
         **keywords: Any,
     ) -> None:
-        """Settings are the consumer's; those of the producer that differ are in `producer`. A handler is a coroutine
+        """Takes the consumer's settings; `producer` has those of the producer that differ. A handler is a coroutine
         function, or a plain one, which runs in a thread. Nothing is connected yet."""
-        given = {**(settings or {}), **{name.replace("_", "."): value for name, value in keywords.items()}}
-        # Letters keep the bytes as they came, so deserializing is done here and not by the consumer.
-        self._key_deserializer = _deserializer(given, "key.deserializer")
-        self._value_deserializer = _deserializer(given, "value.deserializer")
+        settings_by_name = {
+            **(settings or {}),
+            **{name.replace("_", "."): value for name, value in keywords.items()},
+        }
+        # Letters keep the bytes as they came, so records are deserialized here and not by the consumer.
+        self._key_deserializer = _deserializer(settings_by_name, "key.deserializer")
+        self._value_deserializer = _deserializer(settings_by_name, "value.deserializer")
         if transactional_id is not None:
-            given.setdefault("isolation.level", "read_committed")
+            settings_by_name.setdefault("isolation.level", "read_committed")
         consumer = Consumer(
-            {"enable.auto.commit": False, "auto.offset.reset": "earliest", **given}, world=world
+            {"enable.auto.commit": False, "auto.offset.reset": "earliest", **settings_by_name}, world=world
         )
         if not consumer.config.optional_text("group.id"):
             raise ConfigError("offsets and retry topics belong to a group: set group.id", key="group.id")
@@ -99,10 +105,10 @@ class DeadLetters:
         self._topics = list(topics)
         self._handler = handler
         self._is_async = _is_coroutine_function(handler)
-        self._given_world = world
+        self._injected_world = world
         self._creates_topics = creates_topics
         self._consumer = consumer
-        common = {key.name: given[key.name] for key in COMMON_KEYS if key.name in given}
+        common = {key.name: settings_by_name[key.name] for key in COMMON_KEYS if key.name in settings_by_name}
         self._admin_settings = common
         own = {"transactional.id": transactional_id} if transactional_id else {}
         self.producer = Producer(
@@ -116,13 +122,13 @@ class DeadLetters:
         self._is_stopping = False
         self.counters = Counters()
 
-    # Life
+    # Start and close
 
     async def start(self) -> None:
         """Creates the retry and dead letter topics that are missing, and joins the group."""
-        self._world = self._given_world or real_world()
+        self._world = self._injected_world or real_world()
         if self._creates_topics:
-            async with Admin(self._admin_settings, world=self._given_world) as admin:
+            async with Admin(self._admin_settings, world=self._injected_world) as admin:
                 await create_topics(admin, self._topics, self.policy)
         await self.producer.start()
         try:
@@ -136,12 +142,12 @@ class DeadLetters:
         self._consumer.subscribe([*self._topics, *retried])
 
     async def close(self) -> None:
-        """Leaves the group. What was handled and not committed is handled again by whoever has the partition next. A
-        handler that still runs in its thread, because `run` was cancelled, is not waited for."""
+        """Leaves the group. Records that were handled and not committed are handled again by the next owner of the
+        partition. A handler that still runs in its thread, because `run` was cancelled, is not waited for."""
         self.stop()
         await self._consumer.close()
         await self.producer.close()
-        if self._given_world is None and hasattr(self, "_world"):
+        if self._injected_world is None and hasattr(self, "_world"):
             self._world.close()
 
     async def __aenter__(self) -> DeadLetters:
@@ -154,11 +160,11 @@ class DeadLetters:
         await self.close()
 
     def stop(self) -> None:
-        """`run` ends after the record that it is at, with everything before it committed."""
+        """Has `run` end after the record that it is at, with everything before it committed."""
         self._is_stopping = True
 
     def metrics(self) -> dict[str, float]:
-        """Records handled, retried and dead since the start."""
+        """The numbers of records handled, retried and dead since the start."""
         return dict(self.counters.values)
 
     # Work
@@ -174,7 +180,7 @@ class DeadLetters:
                 await self._commit()
 
     async def _handle_all(self, records: list[ConsumerRecord]) -> None:
-        """The outcomes of one poll, made durable and committed together."""
+        """Handles the records of one poll; their outcomes are made durable and committed together."""
         if self._is_transactional:
             self.producer.begin_transaction()
         done: dict[TopicPartition, OffsetAndMetadata] = {}
@@ -185,7 +191,7 @@ class DeadLetters:
                 await self.producer.send_offsets_to_transaction(done, self._consumer.group_metadata)
                 await self.producer.commit_transaction()
         except KafkaError as error:
-            if not self._is_transactional or not _can_begin_again(error):
+            if not self._is_transactional or not _is_abortable(error):
                 raise
             await self.producer.abort_transaction()
             self._put_back(records)
@@ -235,21 +241,20 @@ class DeadLetters:
 
     async def _outcome(self, record: ConsumerRecord, origin: Origin) -> tuple[str, Iterable[Output]]:
         now_ms = self._world.clock.wall_ms
-        if (
-            record.topic in self._topics
-        ):  # Headers of a redriven or foreign record say nothing about this attempt.
+        # Headers of a redriven or foreign record say nothing about this attempt.
+        if record.topic in self._topics:
             origin = origin_of(record._replace(headers=()))
         try:
             shown = self._deserialized(record, origin)
         except Exception as error:
             return "dead-total", [self.policy.outcome(record, origin, error, now_ms=now_ms(), is_fatal=True)]
         try:
-            made: Any
+            returned: Any
             if self._is_async:
-                made = await self._handler(shown)  # type: ignore[misc]
+                returned = await self._handler(shown)  # type: ignore[misc]
             else:
-                made = await self._world.workers.run(self._handler, shown)
-            outputs = [] if made is None else list(made)
+                returned = await self._world.workers.run(self._handler, shown)
+            outputs = [] if returned is None else list(returned)
             if not all(isinstance(each, Output) for each in outputs):
                 raise TypeError("a handler returns None, or Output records to be sent")
         except Exception as error:
@@ -282,13 +287,13 @@ class DeadLetters:
         try:
             await self._consumer.commit(self._uncommitted)
         except GroupError:
-            # The group is on the move: what is still ours after the next poll is committed then.
+            # The group is rebalancing: partitions that are still ours after the next poll are committed then.
             self.counters.add("commit-failed-total")
             return
         self._uncommitted = {}
 
     def _put_back(self, records: Iterable[ConsumerRecord]) -> None:
-        """The next polls give these again."""
+        """Has the next polls return these records again."""
         owned = self._consumer.assignment()
         seen: set[TopicPartition] = set()
         for record in records:
@@ -317,18 +322,18 @@ class DeadLetters:
         return max(0.0, min([_POLL_SECONDS, *(until - now for until in self._held.values())]))
 
 
-def _deserializer(given: dict[str, Any], key: str) -> Deserializer | None:
+def _deserializer(settings: dict[str, Any], key: str) -> Deserializer | None:
     try:
-        return deserializer_for(given.pop(key, None), key)
+        return deserializer_for(settings.pop(key, None), key)
     except ValueError as error:
         raise ConfigError(str(error), key=key) from error
 
 
-def _can_begin_again(error: KafkaError) -> bool:
-    """Whether a transaction that failed so may be aborted and its records read again."""
+def _is_abortable(error: KafkaError) -> bool:
+    """True if a transaction that failed with this error may be aborted and its records read again."""
     return isinstance(error, GroupError) or error.code == ErrorCode.TRANSACTION_ABORTABLE
 
 
 def _is_coroutine_function(handler: object) -> bool:
-    """Also of an object whose call is one."""
+    """True for a coroutine function, and for an object whose call is one."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)

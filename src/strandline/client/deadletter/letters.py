@@ -1,8 +1,9 @@
-"""Retried records and dead letters as values: their topics, their headers, and what becomes of a record that failed.
+"""Retried records and dead letters as values: their topics, their headers, and the choice of one for a failed
+record.
 
-A record that failed goes to a topic of its group, one for each attempt, because a delay per topic keeps that topic in
-the order in which its records are due. After the last attempt, or at once if no attempt can help, it goes to the dead
-letter topic, which all groups of a topic share.
+A record that failed goes to a topic of its group, one for each attempt, because a delay per topic keeps that topic
+in the order in which its records are due. After the last attempt, or at once if no attempt can help, it goes to the
+dead letter topic, which all groups of a topic share.
 
     orders -> orders.billing.retry.1 -> orders.billing.retry.2 -> orders.dlq
 
@@ -32,10 +33,10 @@ REDRIVEN: Final = b"dlq.redriven"  # how often the record was put back
 
 # An error's text is for people; a stack of nested messages must not make a record larger than a topic takes.
 ERROR_BYTES_MAX: Final = 2000
-# What the headers add at most, with a topic's longest name (249 bytes) twice and the error.
+# The most that the headers add, with a topic's longest name (249 bytes) twice and the error.
 HEADERS_BYTES_MAX: Final = 4096
-# For max.request.size of who writes letters. Not what bounds one, which has headers on top of what its record's topic
-# allows: the letter's topic does that.
+# The max.request.size of producers that write letters. A letter has headers on top of the size that its record's topic
+# allows, so the bound must be higher; the letter's own topic bounds it.
 REQUEST_BYTES_MAX: Final = 32 * 1024 * 1024
 
 
@@ -53,7 +54,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a record was read first, and what has happened to it since."""
+    """The place where a record was read first, and its attempts since."""
 
     topic: str
     partition: int
@@ -65,19 +66,22 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """`backoff_ms` holds a delay for each further attempt; errors of `fatal` classes are not tried again."""
+    """The attempts of a group. `backoff_ms` holds a delay for each further attempt; errors of `fatal` classes are
+    not tried again."""
 
     group: str
     backoff_ms: tuple[int, ...]
     fatal: tuple[type[Exception], ...] = ()
 
     def retry_topics(self, topic: str) -> list[str]:
+        """The retry topics of a topic, in the order of attempts."""
         return [f"{topic}.{self.group}.retry.{number + 1}" for number in range(len(self.backoff_ms))]
 
     def outcome(
         self, record: ConsumerRecord, origin: Origin, error: Exception, *, now_ms: int, is_fatal: bool = False
     ) -> Output:
-        """Where a record goes whose attempt has ended with this error."""
+        """The record to send for one whose attempt has ended with this error: to a retry topic or to the dead
+        letter topic."""
         failed = origin.attempt + 1
         is_dead = is_fatal or isinstance(error, self.fatal) or failed > len(self.backoff_ms)
         headers = [
@@ -100,13 +104,14 @@ class RetryPolicy:
 
 
 def dead_letter_topic(topic: str) -> str:
+    """The dead letter topic of a topic."""
     return f"{topic}.dlq"
 
 
 def origin_of(record: ConsumerRecord) -> Origin:
-    """From the headers of a retried record or dead letter; of any other record, its own place."""
-    found = dict(record.headers)
-    topic = found.get(ORIGINAL_TOPIC)
+    """The origin of a retried record or dead letter, from its headers; of any other record, its own place."""
+    headers = dict(record.headers)
+    topic = headers.get(ORIGINAL_TOPIC)
     if topic is None:
         return Origin(
             topic=record.topic,
@@ -116,15 +121,16 @@ def origin_of(record: ConsumerRecord) -> Origin:
         )
     return Origin(
         topic=topic.decode(errors="replace"),
-        partition=_number(found.get(ORIGINAL_PARTITION), -1),
-        offset=_number(found.get(ORIGINAL_OFFSET), -1),
-        timestamp_ms=_number(found.get(ORIGINAL_TIMESTAMP), -1),
-        attempt=_number(found.get(ATTEMPT), 0),
-        retry_at_ms=_number(found.get(RETRY_AT), 0),
+        partition=_number(headers.get(ORIGINAL_PARTITION), -1),
+        offset=_number(headers.get(ORIGINAL_OFFSET), -1),
+        timestamp_ms=_number(headers.get(ORIGINAL_TIMESTAMP), -1),
+        attempt=_number(headers.get(ATTEMPT), 0),
+        retry_at_ms=_number(headers.get(RETRY_AT), 0),
     )
 
 
 def without_ours(headers: Iterable[Header]) -> list[Header]:
+    """The application's headers."""
     return [(name, value) for name, value in headers if not name.startswith(PREFIX)]
 
 

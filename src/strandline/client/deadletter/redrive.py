@@ -1,8 +1,8 @@
-"""Dead letters put back where they came from.
+"""Puts dead letters back into the topics that they came from.
 
 A redrive reads the dead letter topic from where the last one ended (its offsets are committed by the group
-`<topic>.dlq.redrive`) to the end that the topic has now, so that a letter which dies again is not put back twice in one
-go. Offsets are committed after the records are acknowledged, or with them in a transaction.
+`<topic>.dlq.redrive`) to the end that the topic has now, so that a letter which dies again is not put back twice in
+one go. Offsets are committed after the records are acknowledged, or with them in a transaction.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ async def redrive(
     on_progress: Callable[[int], None] = lambda count: None,
     world: ClientWorld | None = None,
 ) -> list[Redriven]:
-    """Puts the letters of `<topic>.dlq` back; what it did, or with `is_dry_run` what it would do.
+    """Puts the letters of `<topic>.dlq` back; returns the letters, which with `is_dry_run` only would be put back.
 
     No call to the cluster takes longer than `call_seconds_max`, and delivery no longer than delivery.timeout.ms.
-    `on_progress` hears how many letters are done, each time that some are.
+    `on_progress` is called with the number of letters that are done, each time that some are.
     """
     source = dead_letter_topic(topic)
-    found: list[Redriven] = []
+    done: list[Redriven] = []
     own = {"transactional.id": transactional_id} if transactional_id else {}
     async with (
         Consumer(
@@ -85,18 +85,18 @@ async def redrive(
         ends = await consumer.end_offsets(partitions)
         for where in partitions:
             while await consumer.position(where) < ends[where] and (
-                count_max is None or len(found) < count_max
+                count_max is None or len(done) < count_max
             ):
                 consumer.pause(*partitions)
                 consumer.resume(where)
-                left = None if count_max is None else count_max - len(found)
+                left = None if count_max is None else count_max - len(done)
                 records = await consumer.poll(_POLL_SECONDS, max_records=left)
                 letters = [record for record in records if record.offset < ends[where]]
                 if not is_dry_run:
                     await _put_back(consumer, producer, where, letters, to, transactional_id is not None)
-                found += [_told(record, redriven(record, to)) for record in letters]
-                on_progress(len(found))
-    return found
+                done += [_redriven_letter(record, redriven(record, to)) for record in letters]
+                on_progress(len(done))
+    return done
 
 
 async def _put_back(
@@ -125,7 +125,7 @@ async def _put_back(
         await consumer.commit(offsets)
 
 
-def _told(record: ConsumerRecord, put: Output) -> Redriven:
+def _redriven_letter(record: ConsumerRecord, put: Output) -> Redriven:
     origin = origin_of(record)
     headers = {name: (value or b"").decode(errors="replace") for name, value in record.headers}
     return Redriven(

@@ -1,4 +1,4 @@
-"""The topics that dead letters need, made like those that they serve."""
+"""The topics that dead letters need, created like those that they serve."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from strandline.client.errors import TopicExistsError
 
 
 async def create_topics(admin: Admin, topics: Iterable[str], policy: RetryPolicy) -> None:
-    """Retry topics and dead letter topics that are not there yet.
+    """Creates the retry topics and dead letter topics that are not there yet.
 
-    They take records as large as their source, with our headers on top. Dead letters are kept until somebody deletes
-    them: what nobody could handle must not vanish because of retention.
+    They take records as large as their source, with our headers on top. Dead letters are kept until somebody
+    deletes them: a record that nobody could handle must not vanish because of retention.
     """
     sources = await admin.describe_topics(list(topics))
     existing = set(await admin.list_topics())
@@ -27,11 +27,11 @@ async def create_topics(admin: Admin, topics: Iterable[str], policy: RetryPolicy
         for name in (*policy.retry_topics(topic), dead_letter_topic(topic)):
             if name in existing:
                 continue
-            kept = {"retention.ms": "-1"} if name == dead_letter_topic(topic) else {}
-            wanted = NewTopic(
+            retention = {"retention.ms": "-1"} if name == dead_letter_topic(topic) else {}
+            new_topic = NewTopic(
                 name=name,
                 partitions=len(info.partitions),
-                configs={"max.message.bytes": str(size_max), **kept},
+                configs={"max.message.bytes": str(size_max), **retention},
             )
             with suppress(TopicExistsError):  # another member was quicker
-                await admin.create_topics([wanted])
+                await admin.create_topics([new_topic])

@@ -1,1 +1,1 @@
-"""The client and the cluster: connections, metadata, coordinators, backoff."""
+"""The client's side of the network: connections, metadata, coordinators, backoff."""

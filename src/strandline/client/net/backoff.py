@@ -1,4 +1,4 @@
-"""How long to wait before another attempt: exponential with jitter (KIP-580), as a function of plain values."""
+"""Exponential backoff with jitter (KIP-580), as a function of plain values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CHANCE_STEPS: Final = 1 << 20
 
 
 def backoff_ms(failures: int, first_ms: float, max_ms: float, chance: float) -> float:
-    """The pause after this many failures in a row, from `first_ms` doubling to `max_ms`; chance is in [0, 1)."""
+    """The pause after this many failures in a row: it doubles from `first_ms` up to `max_ms`. `chance` is in [0, 1)."""
     if failures <= 0:
         return 0.0
     # 2**32 times any first pause is beyond every maximum; higher powers would only overflow.
@@ -20,7 +20,7 @@ def backoff_ms(failures: int, first_ms: float, max_ms: float, chance: float) -> 
 
 
 class Backoff:
-    """Counts failures and says how many seconds to wait after each."""
+    """Counts failures in a row and gives the pause after each."""
 
     __slots__ = ("_below", "_first_ms", "_max_ms", "failures")
 
@@ -32,7 +32,7 @@ class Backoff:
         self.failures = 0
 
     def failed(self) -> float:
-        """Seconds to wait before the next attempt."""
+        """Counts a failure; returns the seconds to wait before the next attempt."""
         self.failures += 1
         chance = self._below(_CHANCE_STEPS) / _CHANCE_STEPS
         return backoff_ms(self.failures, self._first_ms, self._max_ms, chance) / 1000

@@ -1,14 +1,16 @@
-"""The client's side of a cluster: connections, fresh metadata and coordinators behind one face.
+"""The client's side of a cluster: its connections, fresh metadata and coordinators in one object.
 
-    cluster = Cluster(config, world)
-    await cluster.start()                       # raises if no bootstrap server answers in time, or none has an address
+    cluster = ClusterClient(config, world)
+    await cluster.start()                       # raises if no bootstrap server responds in time, or none has an address
     info = await cluster.topic("orders", deadline)
-    answer = await cluster.call(node_id, Request(...), Response)
+    response = await cluster.call(node_id, Request(...), Response)
 
-Metadata is refreshed in one background task: when asked (`request_update`, after any error that speaks of stale
-knowledge), when it is older than metadata.max.age.ms, and again with backoff while it fails. Only topics that somebody
-named with `add_topic` are asked for, or all of them when `wants_all_topics` is set. When no known broker answers, the
-bootstrap servers are asked again (KIP-899), and when a broker says so (KIP-1102).
+One background task refreshes the metadata: on request (`request_update`, after any error that speaks of stale
+metadata), when it is older than metadata.max.age.ms, and again with backoff while it fails. It fetches only topics
+that were named with `add_topic`, or all of them when `wants_all_topics` is set. The bootstrap servers are used again
+when no known broker responds (KIP-899), and when a broker says so (KIP-1102).
+
+In Kafka's client this is NetworkClient together with Metadata.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from strandline.client.errors import (
     error_for,
 )
 from strandline.client.net.backoff import Backoff
-from strandline.client.net.connections import Connections, Node, NodeConnection
+from strandline.client.net.connections import ConnectionPool, Node, NodeConnection
 from strandline.client.net.coordinators import Coordinators
 from strandline.client.net.metadata import Metadata, TopicInfo
 from strandline.client.world import ClientWorld
@@ -43,7 +45,9 @@ from strandline.wire.schema import Request, Response
 R = TypeVar("R", bound=Response)
 
 
-class Cluster:
+class ClusterClient:
+    """The cluster as one client sees it: requests to its nodes, and metadata that is kept fresh."""
+
     def __init__(
         self,
         config: ClientConfig,
@@ -52,47 +56,49 @@ class Cluster:
         allow_auto_create: bool = True,
         start_seconds: float = 60.0,
     ) -> None:
-        """`start_seconds` bounds `start`: max.block.ms of a producer, default.api.timeout.ms of the others."""
+        """`start_seconds` bounds `start`: it is max.block.ms for a producer, default.api.timeout.ms for the others."""
         self.config = config
         self.world = world
         self.metadata = Metadata(config.optional_text("cluster.id"))
-        self.connections = Connections(world, config)
+        self.connections = ConnectionPool(world, config)
         self.connections.on_lost = self._connection_lost
-        self.coordinators = Coordinators(self)
+        self.coordinators = Coordinators(
+            self.connections, self.least_loaded_connection, self.backoff, self.now
+        )
         self.wants_all_topics = False
         self._allow_auto_create = allow_auto_create
         self._start_seconds = start_seconds
         self._bootstrap = tuple(Node(-1 - i, host, port) for i, (host, port) in enumerate(config.bootstrap))
-        self._turn = world.random.below(max(1, len(self._bootstrap)))
-        self._wanted: dict[str, float] = {}  # topic and when it was last used
+        self._rotation = world.random.below(max(1, len(self._bootstrap)))
+        self._topics: dict[str, float] = {}  # by name, when each was last used
         self._wake: asyncio.Event | None = None
-        self._refreshed: list[asyncio.Future[None]] = []
-        self._refresher: asyncio.Task[None] | None = None
-        self._is_update_wanted = True
-        self._fresh_at = float("-inf")  # when metadata was last taken in
+        self._refresh_waiters: list[asyncio.Future[None]] = []
+        self._refresh_task: asyncio.Task[None] | None = None
+        self._needs_update = True
+        self._refreshed_at = float("-inf")  # when metadata was last applied
         self._resolve_until = 0.0  # how long a client that starts looks for addresses
         self._failure: KafkaError | None = None
-        self._on_change: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], None]] = []
         self._is_closed = False
 
-    # Life
+    # Start and close
 
     async def start(self) -> None:
-        """Finds the cluster; raises ConnectionFailedError if no bootstrap server answers in time, and
+        """Finds the cluster. Raises ConnectionFailedError if no bootstrap server responds in time, and
         UnresolvedBootstrapError, sooner and as Kafka's clients do, if none has an address (KIP-909)."""
-        assert self._refresher is None, "started twice"
+        assert self._refresh_task is None, "started twice"
         self._resolve_until = self.now() + self.config.seconds("bootstrap.resolve.timeout.ms")
         self._wake = asyncio.Event()
-        self._refresher = asyncio.get_running_loop().create_task(self._refresh_for_ever())
+        self._refresh_task = asyncio.get_running_loop().create_task(self._run_refresher())
         await self.refresh(self.now() + self._start_seconds)
 
     async def close(self) -> None:
         self._is_closed = True
-        if self._refresher is not None:
-            self._refresher.cancel()
+        if self._refresh_task is not None:
+            self._refresh_task.cancel()
             with suppress(asyncio.CancelledError):
-                await self._refresher
-        for waiter in self._refreshed:
+                await self._refresh_task
+        for waiter in self._refresh_waiters:
             if not waiter.done():
                 waiter.set_exception(ClosedError(None, "the client was closed"))
                 waiter.exception()
@@ -102,48 +108,48 @@ class Cluster:
         return self.world.clock.monotonic()
 
     def backoff(self) -> Backoff:
-        """A fresh pause between retries, by retry.backoff.ms."""
+        """A new count of failures, with the pauses of retry.backoff.ms."""
         return Backoff(
             self.config.int("retry.backoff.ms"),
             self.config.int("retry.backoff.max.ms"),
             self.world.random.below,
         )
 
-    def on_change(self, act: Callable[[], None]) -> None:
-        """Called after every metadata answer and leader hint that was taken in."""
-        self._on_change.append(act)
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Has `listener` called after every metadata response and every leader hint that was applied."""
+        self._listeners.append(listener)
 
     # Metadata
 
     def add_topic(self, name: str) -> None:
-        """Keeps this topic's metadata from now on; asks for it if it is not there."""
-        if name not in self._wanted and name not in self.metadata.topics:
+        """Keeps this topic's metadata from now on, and requests it if it is missing."""
+        if name not in self._topics and name not in self.metadata.topics:
             self.request_update()
-        self._wanted[name] = self.now()
+        self._topics[name] = self.now()
 
     def set_topics(self, names: list[str]) -> None:
-        """Exactly these topics, as a consumer's subscription needs them."""
-        self._wanted = {name: self._wanted[name] for name in names if name in self._wanted}
+        """Keeps the metadata of exactly these topics, as a consumer's subscription needs them."""
+        self._topics = {name: self._topics[name] for name in names if name in self._topics}
         for name in names:
             self.add_topic(name)
 
     def request_update(self) -> None:
-        """Something seems stale: metadata is asked for soon."""
-        self._is_update_wanted = True
+        """Has metadata fetched soon, because something seems stale."""
+        self._needs_update = True
         if self._wake is not None:
             self._wake.set()
 
     def leaders_changed(self) -> None:
-        """After `metadata.apply_leader_hint`: tells those who listen."""
-        for act in self._on_change:
-            act()
+        """Calls the listeners, after `metadata.apply_leader_hint`."""
+        for listener in self._listeners:
+            listener()
 
     async def refresh(self, deadline: float) -> None:
-        """Waits for the next metadata answer; raises what kept it from coming once the deadline is over."""
+        """Waits for the next metadata response; after the deadline it raises the error that prevented it."""
         if self._is_closed:
             raise ClosedError(None, "the client is closed")
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._refreshed.append(waiter)
+        self._refresh_waiters.append(waiter)
         self.request_update()
         try:
             await within(max(0.0, deadline - self.now()), waiter)
@@ -152,17 +158,18 @@ class Cluster:
                 raise
             raise self._failure or KafkaTimeoutError(None, "no metadata in time") from None
         finally:
-            if waiter in self._refreshed:
-                self._refreshed.remove(waiter)
+            if waiter in self._refresh_waiters:
+                self._refresh_waiters.remove(waiter)
 
     async def topic(self, name: str, deadline: float) -> TopicInfo:
-        """A topic's metadata, waiting until it is there; UnknownTopicError or a timeout when it does not come."""
+        """A topic's metadata, waited for until the deadline; raises UnknownTopicError or a timeout if it does not
+        come."""
         self.add_topic(name)
         pause = self.backoff()
         while True:
-            found = self.metadata.topics.get(name)
-            if found is not None:
-                return found
+            info = self.metadata.topics.get(name)
+            if info is not None:
+                return info
             error = self.metadata.topic_errors.get(name)
             if error is not None and (not error.retriable or isinstance(error, InvalidTopicError)):
                 raise error
@@ -190,7 +197,7 @@ class Cluster:
         version: int | None = None,
         seconds: float | None = None,
     ) -> R:
-        """One request to one node; its errors are KafkaErrors, and it is not repeated."""
+        """The response of one node to one request, which is not repeated. Its errors are KafkaErrors."""
         connection = self.connection(node_id, purpose)
         return await connection.call(request, cls, version=version, seconds=seconds)
 
@@ -201,8 +208,9 @@ class Cluster:
             raise ConnectionFailedError(None, f"broker {node_id} is not in the cluster's metadata")
         return self.connections.to(node, purpose)
 
-    async def any_connection(self, purpose: str = "data") -> NodeConnection:
-        """An open connection to whichever broker is least busy; the bootstrap servers when no broker answers."""
+    async def least_loaded_connection(self, purpose: str = "data") -> NodeConnection:
+        """An open connection to the broker with the fewest requests in flight, or to a bootstrap server if no broker
+        responds."""
         failure: KafkaError | None = None
         tried = []
         for node in self._candidates(purpose):
@@ -214,7 +222,7 @@ class Cluster:
                 failure = failure or error
                 continue
             return connection
-        if self._fresh_at < 0 and tried and all(each.is_unresolved for each in tried):
+        if self._refreshed_at < 0 and tried and all(each.is_unresolved for each in tried):
             raise self._unresolved() from failure
         raise failure or ConnectionFailedError(None, "no broker can be reached")
 
@@ -229,21 +237,23 @@ class Cluster:
     async def call_any(
         self, request: Request, cls: type[R], *, seconds: float | None = None, version: int | None = None
     ) -> R:
-        connection = await self.any_connection()
+        """The response of the least loaded node to one request."""
+        connection = await self.least_loaded_connection()
         return await connection.call(request, cls, seconds=seconds, version=version)
 
     def _candidates(self, purpose: str) -> list[Node]:
-        """Brokers that are connected first, the least busy ahead; then those that may be tried; then bootstrap."""
+        """The nodes to try: connected brokers first, the least loaded of them ahead; then other brokers; then
+        bootstrap servers."""
         known = [self.connections.to(node, purpose) for node in self.metadata.nodes.values()]
-        self._turn += 1
-        turned = known[self._turn % len(known) :] + known[: self._turn % len(known)] if known else []
+        self._rotation += 1
+        turned = known[self._rotation % len(known) :] + known[: self._rotation % len(known)] if known else []
         ready = sorted(
             (each for each in turned if each.retry_seconds == 0),
-            key=lambda each: (not each.is_open, each.waiting_count),
+            key=lambda each: (not each.is_open, each.in_flight_count),
         )
         nodes = [each.node for each in ready]
         if not known or self._may_rebootstrap():
-            turn = self._turn % len(self._bootstrap)
+            turn = self._rotation % len(self._bootstrap)
             nodes += self._bootstrap[turn:] + self._bootstrap[:turn]
         return nodes
 
@@ -252,15 +262,15 @@ class Cluster:
 
     # Refreshing
 
-    async def _refresh_for_ever(self) -> None:
+    async def _run_refresher(self) -> None:
         assert self._wake is not None
         pause = self.backoff()
         while True:
             self._wake.clear()
-            if not self._is_update_wanted:
+            if not self._needs_update:
                 await self._sleep_until_due()
                 continue
-            self._is_update_wanted = False
+            self._needs_update = False
             try:
                 await self._refresh_once()
                 self._failure = None
@@ -269,74 +279,77 @@ class Cluster:
                 self._failed(error)
                 await asyncio.sleep(pause.failed())
             else:
-                # At most one request per retry.backoff.ms, however many errors speak of stale metadata.
-                await asyncio.sleep(self.config.seconds("retry.backoff.ms") if self._is_update_wanted else 0)
+                # One request per retry.backoff.ms at most, however many errors speak of stale metadata.
+                await asyncio.sleep(self.config.seconds("retry.backoff.ms") if self._needs_update else 0)
 
     async def _sleep_until_due(self) -> None:
         assert self._wake is not None
-        age = self.now() - self._fresh_at
+        age = self.now() - self._refreshed_at
         seconds = max(0.0, self.config.seconds("metadata.max.age.ms") - age)
         try:
             await within(seconds, self._wake.wait())
         except TimeoutError:
-            self._is_update_wanted = True
+            self._needs_update = True
             self.connections.close_idle()
             self._drop_unused_topics()
 
     async def _refresh_once(self) -> None:
-        asked_at = len(self._refreshed)
-        connection = await self.any_connection()
-        everything = self.wants_all_topics
-        names = None if everything else list(self._wanted)
+        waiter_count = len(self._refresh_waiters)
+        connection = await self.least_loaded_connection()
+        is_everything = self.wants_all_topics
+        names = None if is_everything else list(self._topics)
         topics = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=self._allow_auto_create)
-        answer = await connection.call(request, MetadataResponse)
-        if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+        response = await connection.call(request, MetadataResponse)
+        if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
             self.metadata.nodes.clear()
-            self._is_update_wanted = True
-        if answer.error_code != ErrorCode.NONE:
-            raise error_for(answer.error_code, f"{connection.node} has no metadata to give")
-        if not answer.brokers:
+            self._needs_update = True
+        if response.error_code != ErrorCode.NONE:
+            raise error_for(response.error_code, f"{connection.node} has no metadata to give")
+        if not response.brokers:
             raise ConnectionFailedError(None, f"{connection.node} knows of no broker yet")
         try:
-            self.metadata.apply(answer, is_everything=everything)
+            self.metadata.apply(response, is_everything=is_everything)
         except WrongClusterError:
             connection.drop()
             raise
-        self._fresh_at = self.now()
+        self._refreshed_at = self.now()
         self.connections.keep_only(set(self.metadata.nodes))
-        waiters, self._refreshed = self._refreshed[:asked_at], self._refreshed[asked_at:]
+        waiters, self._refresh_waiters = (
+            self._refresh_waiters[:waiter_count],
+            self._refresh_waiters[waiter_count:],
+        )
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
-        if self._refreshed:
-            self._is_update_wanted = True
+        if self._refresh_waiters:
+            self._needs_update = True
         if any(error.retriable for error in self.metadata.topic_errors.values()):
-            self._is_update_wanted = True
+            self._needs_update = True
         self.leaders_changed()
 
     def _failed(self, error: KafkaError) -> None:
         self._failure = error
-        self._is_update_wanted = True
+        self._needs_update = True
         trigger = self.config.seconds("metadata.recovery.rebootstrap.trigger.ms")
-        if self._fresh_at > 0 and self.now() - self._fresh_at > trigger and self._may_rebootstrap():
-            # What is known is of no use any more; the bootstrap servers may know better (KIP-1102).
+        if self._refreshed_at > 0 and self.now() - self._refreshed_at > trigger and self._may_rebootstrap():
+            # The known nodes are of no use any more; the bootstrap servers may know better (KIP-1102).
             self.metadata.nodes.clear()
         is_lost = isinstance(error, UnresolvedBootstrapError) and self.now() >= self._resolve_until
         is_transient = error.retriable or error.code == ErrorCode.NETWORK_EXCEPTION
         if is_lost or isinstance(error, WrongClusterError) or not is_transient:
-            waiters, self._refreshed = self._refreshed, []
+            waiters, self._refresh_waiters = self._refresh_waiters, []
             for waiter in waiters:
                 if not waiter.done():
                     waiter.set_exception(error)
 
     def _drop_unused_topics(self) -> None:
-        """A producer's topics that nothing was sent to for metadata.max.idle.ms."""
+        """Forgets topics that a producer sent nothing to for metadata.max.idle.ms."""
         if not self.config.has("metadata.max.idle.ms"):
             return
         oldest = self.now() - self.config.seconds("metadata.max.idle.ms")
-        for name in [name for name, used in self._wanted.items() if used < oldest]:
-            del self._wanted[name]
+        for name in [name for name, used in self._topics.items() if used < oldest]:
+            del self._topics[name]
             self.metadata.forget(name)
 
     def _connection_lost(self, node: Node) -> None:

@@ -1,14 +1,15 @@
-"""Connections to brokers: one per node and purpose, made when needed, made again when lost.
+"""Connections to brokers: one per node and purpose, opened when it is needed and again when it was lost.
 
-A `NodeConnection` opens a channel, agrees on versions (ApiVersions, with KIP-511's fallback for brokers that do not
+A `NodeConnection` opens a channel, negotiates versions (ApiVersions, with KIP-511's fallback for brokers that do not
 know the newest), and sends requests in order. Rules:
 
-1. A request gets its answer, or an error: ConnectionFailedError when the connection is lost (the broker may have done
-   what was asked), KafkaTimeoutError when the answer does not come in time. A connection whose answer is overdue is
-   closed, because answers come in order and nothing behind that one would arrive either.
-2. After a failure to connect, attempts pause exponentially (reconnect.backoff.ms); a request during the pause fails at
-   once with what went wrong, so that its caller can choose another node.
-3. `purpose` keeps apart what must not wait for one another: a heartbeat behind a long fetch would come too late.
+1. A request gets its response or an error: ConnectionFailedError if the connection is lost (the broker may have
+   carried out the request), KafkaTimeoutError if the response does not come in time. A connection with an overdue
+   response is closed, because responses come in order and no later one would arrive either.
+2. After a failure to connect, attempts pause exponentially (reconnect.backoff.ms). A request during the pause fails
+   at once with the last error, so that its caller can choose another node.
+3. `purpose` separates requests that must not wait for one another: a heartbeat that waits for a long fetch would come
+   too late.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from strandline.rpc.channel import Channel, ChannelClosed
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from strandline.wire.schema import Request, Response
 
-VERSIONS_REQUEST: Final = ApiVersionsRequest(
+API_VERSIONS_REQUEST: Final = ApiVersionsRequest(
     client_software_name="strandline", client_software_version=__version__
 )
 
@@ -74,7 +75,7 @@ class NodeConnection:
         self._retry_at = 0.0
         self._failure = ""
         self.is_unresolved = False  # whether the last attempt failed because the host's name has no address
-        self._due: deque[_Answer] = deque()
+        self._in_flight: deque[_InFlightRequest] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._request_seconds = config.seconds("request.timeout.ms")
@@ -89,8 +90,8 @@ class NodeConnection:
         return self._channel is not None and self._channel.is_open and bool(self._versions)
 
     @property
-    def waiting_count(self) -> int:
-        """Requests whose answers have not come."""
+    def in_flight_count(self) -> int:
+        """The number of requests without a response."""
         return 0 if self._channel is None else self._channel.waiting_count
 
     @property
@@ -99,13 +100,13 @@ class NodeConnection:
 
     @property
     def retry_seconds(self) -> float:
-        """How long until an attempt to connect is allowed; 0 when one is, or when the connection is open."""
+        """The seconds until an attempt to connect is allowed; 0 if one is allowed now, or the connection is open."""
         if self.is_open or self._opening is not None:
             return 0.0
         return max(0.0, self._retry_at - self._world.clock.monotonic())
 
     def version(self, request: type[Request], *, at_most: int | None = None) -> int:
-        """The highest version that both sides speak; the connection must have been open once."""
+        """The highest version of a request that both sides speak; the connection must have been open once."""
         low, high = request.VERSIONS
         if at_most is not None:
             high = min(high, at_most)
@@ -126,7 +127,7 @@ class NodeConnection:
     # Sending
 
     async def open(self) -> None:
-        """Connects and agrees on versions, unless that is done. Concurrent callers share one attempt."""
+        """Connects and negotiates versions, unless that is done. Concurrent callers share one attempt."""
         while not self.is_open:
             if self._is_closed:
                 raise ConnectionFailedError(None, f"{self.node}: the connection was closed")
@@ -134,7 +135,7 @@ class NodeConnection:
                 if self.retry_seconds > 0:
                     raise ConnectionFailedError(None, f"{self.node}: {self._failure}")
                 self._opening = asyncio.get_running_loop().create_task(self._open())
-                # Its error reaches those who wait; if they all went away nobody misses it.
+                # Its error reaches those who wait; it is not logged if they are all gone.
                 self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())
             opening = self._opening
             # Not `await opening`: `close` cancels it, and that must not look as if the caller were cancelled.
@@ -145,41 +146,40 @@ class NodeConnection:
     async def call(
         self, request: Request, cls: type[R], *, version: int | None = None, seconds: float | None = None
     ) -> R:
-        """Connects if need be, sends, and gives the answer."""
+        """The response to a request; connects first if necessary."""
         await self.open()
         return cast(R, await self.send(request, version=version, seconds=seconds))
 
     def send(
         self, request: Request, *, version: int | None = None, seconds: float | None = None
     ) -> asyncio.Future[Any]:
-        """Sends on a connection that is open, in the order of the calls; the future of the response.
+        """The future of a response. The request is sent on the open connection, in the order of the calls.
 
-        Its errors are KafkaErrors. Whoever stops waiting may drop it: nothing is logged for that.
+        Its errors are KafkaErrors. The future may be dropped: nothing is logged for an error that nobody waits for.
         """
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
-        def answered(response: Any, error: KafkaError | None) -> None:
-            if answer.done():
+        def completed(response: Any, error: KafkaError | None) -> None:
+            if future.done():
                 return
             if error is None:
-                answer.set_result(response)
+                future.set_result(response)
             else:
-                answer.set_exception(error)
-                answer.exception()  # whoever stopped waiting has no need of it
+                future.set_exception(error)
+                future.exception()  # so that nothing is logged if nobody waits
 
-        self.send_to(request, answered, version=version, seconds=seconds)
-        return answer
+        self.send_with_callback(request, completed, version=version, seconds=seconds)
+        return future
 
-    def send_to(
+    def send_with_callback(
         self,
         request: Request,
-        act: Callable[[Any, KafkaError | None], None],
+        on_done: Callable[[Any, KafkaError | None], None],
         *,
         version: int | None = None,
         seconds: float | None = None,
     ) -> None:
-        """The same without a future: `act` is called with the response, or with None and an error, exactly once and
-        as soon as that is known."""
+        """Sends without a future: `on_done` is called exactly once, with the response, or with None and an error."""
         channel = self._channel
         if channel is None or not channel.is_open:
             raise ConnectionFailedError(None, f"{self.node}: not connected")
@@ -187,17 +187,17 @@ class NodeConnection:
             version = self.version(type(request))
         now = self.last_used = self._world.clock.monotonic()
         deadline = now + (self._request_seconds if seconds is None else seconds)
-        answer = _Answer(self.node, act, deadline)
-        channel.request_into(request, version, answer)
-        due = self._due
-        while due and due[0].is_done:
-            due.popleft()
-        due.append(answer)
+        in_flight = _InFlightRequest(self.node, on_done, deadline)
+        channel.request_into(request, version, in_flight)
+        queue = self._in_flight
+        while queue and queue[0].is_done:
+            queue.popleft()
+        queue.append(in_flight)
         if self._timer is None or deadline < self._timer_at:
-            self._watch(deadline)
+            self._arm_timeout(deadline)
 
-    def send_unanswered(self, request: Request, version: int) -> None:
-        """For Produce with acks=0."""
+    def send_without_response(self, request: Request, version: int) -> None:
+        """Sends a request that gets no response: Produce with acks=0."""
         if self._channel is None:
             raise ConnectionFailedError(None, f"{self.node}: not connected")
         self.last_used = self._world.clock.monotonic()
@@ -216,7 +216,7 @@ class NodeConnection:
         self.drop()
 
     def drop(self) -> None:
-        """Gives the present connection up; what waits fails with ConnectionFailedError."""
+        """Closes the present connection; its requests in flight fail with ConnectionFailedError."""
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
@@ -226,7 +226,7 @@ class NodeConnection:
     async def _open(self) -> None:
         try:
             channel = await self._connect()
-            await self._agree_on_versions(channel)
+            await self._negotiate_versions(channel)
         except asyncio.CancelledError:
             self.drop()
             raise
@@ -262,7 +262,7 @@ class NodeConnection:
                 self._setup_seconds(), channel.open(self._world.network, self.node.host, self.node.port)
             )
         except BaseException:
-            channel.close()  # it may have been connected just before the waiting ended
+            channel.close()  # it may have been connected just before the wait ended
             raise
         if self._is_closed:
             channel.close()
@@ -272,25 +272,25 @@ class NodeConnection:
         channel.on_lost(lambda: self._lost(channel))
         return channel
 
-    async def _agree_on_versions(self, channel: Channel) -> None:
-        asked = ApiVersionsRequest.VERSIONS.high
-        answer = await self._ask_versions(channel, asked)
-        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            # The broker answers in version 0 and says there what it speaks (KIP-511).
+    async def _negotiate_versions(self, channel: Channel) -> None:
+        newest = ApiVersionsRequest.VERSIONS.high
+        response = await self._request_versions(channel, newest)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            # The broker responds in version 0, which lists the versions that it speaks (KIP-511).
             key = ApiVersionsRequest.API_KEY
-            theirs = [each.max_version for each in answer.api_keys if each.api_key == key]
-            answer = await self._ask_versions(channel, min(theirs[0], asked) if theirs else 0)
-        if answer.error_code != ErrorCode.NONE:
-            raise error_for(answer.error_code, f"{self.node} refuses to say which versions it speaks")
-        self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
-        self.finalized_features = {each.name: each.max_version_level for each in answer.finalized_features}
+            theirs = [each.max_version for each in response.api_keys if each.api_key == key]
+            response = await self._request_versions(channel, min(theirs[0], newest) if theirs else 0)
+        if response.error_code != ErrorCode.NONE:
+            raise error_for(response.error_code, f"{self.node} refuses to say which versions it speaks")
+        self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+        self.finalized_features = {each.name: each.max_version_level for each in response.finalized_features}
 
-    async def _ask_versions(self, channel: Channel, version: int) -> ApiVersionsResponse:
+    async def _request_versions(self, channel: Channel, version: int) -> ApiVersionsResponse:
         try:
-            answer = await within(self._request_seconds, channel.request(VERSIONS_REQUEST, version))
+            response = await within(self._request_seconds, channel.request(API_VERSIONS_REQUEST, version))
         except ChannelClosed as error:
             raise ConnectionFailedError(None, str(error)) from error
-        return cast(ApiVersionsResponse, answer)
+        return cast(ApiVersionsResponse, response)
 
     def _lost(self, channel: Channel) -> None:
         if self._channel is channel:
@@ -298,41 +298,43 @@ class NodeConnection:
         if self.on_lost is not None and not self._is_closed:
             self.on_lost(self.node)
 
-    # Overdue answers
+    # Overdue responses
 
-    def _watch(self, deadline: float) -> None:
+    def _arm_timeout(self, deadline: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
         seconds = max(0.0, deadline - self._world.clock.monotonic())
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._look_for_overdue)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire_overdue)
 
-    def _look_for_overdue(self) -> None:
+    def _expire_overdue(self) -> None:
         self._timer = None
         now = self._world.clock.monotonic()
-        left = [answer for answer in self._due if not answer.is_done]
-        overdue = [answer for answer in left if answer.deadline <= now]
-        for answer in overdue:
-            answer.fail(
+        left = [request for request in self._in_flight if not request.is_done]
+        overdue = [request for request in left if request.deadline <= now]
+        for request in overdue:
+            request.fail(
                 KafkaTimeoutError(None, f"{self.node} did not answer in time; see request.timeout.ms")
             )
         if overdue:
-            self._due.clear()
+            self._in_flight.clear()
             self.drop()
             return
-        self._due = deque(left)
+        self._in_flight = deque(left)
         if left:
-            self._watch(min(answer.deadline for answer in left))
+            self._arm_timeout(min(request.deadline for request in left))
 
 
-class _Answer:
-    """What a channel tells of a request (rpc.channel.Answer), passed on with the errors of this client."""
+class _InFlightRequest:
+    """A request without a response yet, as a channel completes it (rpc.channel.Answer); errors become this client's."""
 
-    __slots__ = ("_act", "_node", "deadline", "is_done")
+    __slots__ = ("_node", "_on_done", "deadline", "is_done")
 
-    def __init__(self, node: Node, act: Callable[[Any, KafkaError | None], None], deadline: float) -> None:
+    def __init__(
+        self, node: Node, on_done: Callable[[Any, KafkaError | None], None], deadline: float
+    ) -> None:
         self._node = node
-        self._act = act
+        self._on_done = on_done
         self.deadline = deadline
         self.is_done = False
 
@@ -341,7 +343,7 @@ class _Answer:
 
     def set_result(self, result: Any, /) -> None:
         self.is_done = True
-        self._act(result, None)
+        self._on_done(result, None)
 
     def set_exception(self, exception: Exception, /) -> None:
         self.fail(ConnectionFailedError(None, f"{self._node}: {exception}"))
@@ -349,10 +351,10 @@ class _Answer:
     def fail(self, error: KafkaError) -> None:
         if not self.is_done:
             self.is_done = True
-            self._act(None, error)
+            self._on_done(None, error)
 
 
-class Connections:
+class ConnectionPool:
     """Every connection of one client, by node and purpose."""
 
     def __init__(self, world: ClientWorld, config: ClientConfig) -> None:
@@ -363,18 +365,18 @@ class Connections:
         self.on_lost: Callable[[Node], None] | None = None
 
     def to(self, node: Node, purpose: str = "data") -> NodeConnection:
-        """The connection to a node; a new one when its address has changed."""
+        """The connection to a node; a new one if its address has changed."""
         if self._is_closed:
             raise ClosedError(None, "the client is closed")
         key = (node.node_id, purpose)
-        found = self._connections.get(key)
-        if found is not None and (found.node.host, found.node.port) == (node.host, node.port):
-            return found
-        if found is not None:
-            found.close()
-        made = self._connections[key] = NodeConnection(self._world, self._config, node)
-        made.on_lost = self._lost
-        return made
+        known = self._connections.get(key)
+        if known is not None and (known.node.host, known.node.port) == (node.host, node.port):
+            return known
+        if known is not None:
+            known.close()
+        created = self._connections[key] = NodeConnection(self._world, self._config, node)
+        created.on_lost = self._lost
+        return created
 
     def close_idle(self) -> None:
         """Closes connections that nothing was sent on for connections.max.idle.ms."""
@@ -383,7 +385,7 @@ class Connections:
             return
         oldest = self._world.clock.monotonic() - idle_ms / 1000
         for connection in list(self._connections.values()):
-            if connection.last_used < oldest and not connection.waiting_count:
+            if connection.last_used < oldest and not connection.in_flight_count:
                 connection.drop()
 
     def keep_only(self, node_ids: set[int]) -> None:

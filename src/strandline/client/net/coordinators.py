@@ -1,52 +1,66 @@
-"""Where the coordinators of groups and transactions are: asked once, remembered until one says that it is not it."""
+"""The coordinators of groups and transactions: each is looked up once, and again after it says that it is not the
+coordinator.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.client.errors import KafkaError, KafkaTimeoutError, error_for
-from strandline.client.net.connections import Node, NodeConnection
+from strandline.client.net.backoff import Backoff
+from strandline.client.net.connections import ConnectionPool, Node, NodeConnection
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-
-if TYPE_CHECKING:
-    from strandline.client.net.cluster import Cluster
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
 _NAMES: Final = {GROUP: "group", TRANSACTION: "transactional.id"}
-# From version 4 on a request asks for several keys at once.
-_BATCHED_VERSION: Final = 4
-# Heartbeats and commits must not wait behind a long fetch from the same broker.
+# From this version on a request is for several keys.
+_BATCHED_KEYS_SINCE: Final = 4
+# Heartbeats and commits must not wait for a long fetch from the same broker.
 PURPOSE: Final = "coordinator"
 
-# A coordinator's answers after which it must be looked for again.
-MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+# Errors after which the coordinator must be looked up again.
+COORDINATOR_MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 
 
 class Coordinators:
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._found: dict[tuple[int, str], Node] = {}
+    """The coordinators of one client's groups and transactional ids, by key."""
+
+    def __init__(
+        self,
+        connections: ConnectionPool,
+        least_loaded_connection: Callable[[], Awaitable[NodeConnection]],
+        backoff: Callable[[], Backoff],
+        now: Callable[[], float],
+    ) -> None:
+        """`least_loaded_connection` opens a connection to the broker to ask; `now` is the monotonic clock."""
+        self._connections = connections
+        self._least_loaded_connection = least_loaded_connection
+        self._backoff = backoff
+        self._now = now
+        self._nodes: dict[tuple[int, str], Node] = {}
 
     def known(self, kind: int, key: str) -> Node | None:
-        return self._found.get((kind, key))
+        """The coordinator of a key, if it was looked up and not forgotten."""
+        return self._nodes.get((kind, key))
 
     def forget(self, kind: int, key: str) -> None:
-        """The coordinator has moved, or cannot be reached."""
-        self._found.pop((kind, key), None)
+        """Has the coordinator looked up again: it has moved, or cannot be reached."""
+        self._nodes.pop((kind, key), None)
 
     async def connection(self, kind: int, key: str, deadline: float) -> NodeConnection:
         """An open connection to the coordinator of a group (GROUP) or transactional id (TRANSACTION).
 
-        Looks for it until the deadline, by the monotonic clock; raises what kept it from being found.
+        It is looked up until the deadline, by the monotonic clock; then the error that prevented it is raised.
         """
-        pause = self._cluster.backoff()
+        pause = self._backoff()
         while True:
             try:
-                node = self._found.get((kind, key)) or await self._find(kind, key)
-                connection = self._cluster.connections.to(node, PURPOSE)
+                node = self._nodes.get((kind, key)) or await self._find_coordinator(kind, key)
+                connection = self._connections.to(node, PURPOSE)
                 await connection.open()
                 return connection
             except KafkaError as error:
@@ -54,22 +68,22 @@ class Coordinators:
                 if not error.retriable:
                     raise
                 wait = pause.failed()
-                if self._cluster.now() + wait >= deadline:
+                if self._now() + wait >= deadline:
                     raise KafkaTimeoutError(
                         None, f"the coordinator of {_NAMES[kind]} {key} was not found in time: {error}"
                     ) from error
                 await asyncio.sleep(wait)
 
-    async def _find(self, kind: int, key: str) -> Node:
-        connection = await self._cluster.any_connection()
+    async def _find_coordinator(self, kind: int, key: str) -> Node:
+        connection = await self._least_loaded_connection()
         version = connection.version(FindCoordinatorRequest)
-        if version >= _BATCHED_VERSION:
+        if version >= _BATCHED_KEYS_SINCE:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=(key,))
         else:
             request = FindCoordinatorRequest(key=key, key_type=kind)
-        answer = await connection.call(request, FindCoordinatorResponse, version=version)
-        found = answer.coordinators[0] if version >= _BATCHED_VERSION else answer
-        if found.error_code != ErrorCode.NONE:
-            raise error_for(found.error_code, found.error_message or f"{_NAMES[kind]} {key}")
-        node = self._found[kind, key] = Node(found.node_id, found.host, found.port)
+        response = await connection.call(request, FindCoordinatorResponse, version=version)
+        coordinator = response.coordinators[0] if version >= _BATCHED_KEYS_SINCE else response
+        if coordinator.error_code != ErrorCode.NONE:
+            raise error_for(coordinator.error_code, coordinator.error_message or f"{_NAMES[kind]} {key}")
+        node = self._nodes[kind, key] = Node(coordinator.node_id, coordinator.host, coordinator.port)
         return node

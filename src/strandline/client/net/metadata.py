@@ -1,11 +1,11 @@
-"""What the client knows of the cluster: brokers, topics, leaders. A pure cache; `cluster` asks and applies.
+"""The client's metadata: brokers, topics and leaders. It is a pure cache; `cluster` requests and applies responses.
 
 Rules:
-1. An answer replaces what it speaks of. A partition's leader is kept when the answer carries an older leader epoch than
-   the one known (KIP-320), unless the topic was made anew (another topic id).
-2. A leader hint (KIP-951, in Produce and Fetch answers) is taken when its epoch is newer than the one known.
-3. A topic that an answer calls unknown is forgotten, and its error is kept for those who asked.
-4. An answer from another cluster than the first raises WrongClusterError and changes nothing.
+1. A response replaces all that it names. The known leader of a partition is kept if the response has an older leader
+   epoch (KIP-320), unless the topic was created again (another topic id).
+2. A leader hint (KIP-951, in Produce and Fetch responses) is applied if its epoch is newer than the known one.
+3. A topic that a response calls unknown is forgotten, and its error is kept for callers that wait for the topic.
+4. A response from another cluster than the first raises WrongClusterError and changes nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ NO_LEADER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionInfo:
+    """A partition with its leader and replicas."""
+
     topic: str
     partition: int
     leader_id: int
@@ -35,6 +37,8 @@ class PartitionInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicInfo:
+    """A topic with all of its partitions."""
+
     name: str
     topic_id: bytes
     is_internal: bool
@@ -42,11 +46,13 @@ class TopicInfo:
 
     @property
     def available(self) -> tuple[int, ...]:
-        """Numbers of the partitions that have a leader."""
+        """The numbers of the partitions that have a leader."""
         return tuple(each.partition for each in self.partitions if each.leader_id != NO_LEADER)
 
 
 class Metadata:
+    """Brokers and topics by the last responses. `version` counts changes."""
+
     def __init__(self, expected_cluster_id: str | None = None) -> None:
         self.cluster_id: str | None = expected_cluster_id
         self.controller_id = -1
@@ -54,7 +60,7 @@ class Metadata:
         self.topics: dict[str, TopicInfo] = {}
         self.topic_errors: dict[str, KafkaError] = {}
         self._names: dict[bytes, str] = {}
-        self.version = 0  # counts changes, so that others can see whether they have seen this one
+        self.version = 0
 
     def topic(self, name: str) -> TopicInfo | None:
         return self.topics.get(name)
@@ -69,26 +75,26 @@ class Metadata:
         return topic.partitions[where.partition]
 
     def leader(self, where: TopicPartition) -> Node | None:
-        """The node that leads a partition, if it is known and has one."""
-        found = self.partition(where)
-        return None if found is None else self.nodes.get(found.leader_id)
+        """The node that leads a partition, if it is known and has a leader."""
+        info = self.partition(where)
+        return None if info is None else self.nodes.get(info.leader_id)
 
-    def apply(self, answer: MetadataResponse, *, is_everything: bool = False) -> None:
-        """Takes an answer in; `is_everything` when all topics were asked for, so what is missing is gone."""
-        if self.cluster_id is not None and answer.cluster_id not in (None, self.cluster_id):
+    def apply(self, response: MetadataResponse, *, is_everything: bool = False) -> None:
+        """Applies a response. `is_everything` says that all topics were requested: those that are missing are gone."""
+        if self.cluster_id is not None and response.cluster_id not in (None, self.cluster_id):
             raise WrongClusterError(
-                None, f"the client belongs to cluster {self.cluster_id}, the broker to {answer.cluster_id}"
+                None, f"the client belongs to cluster {self.cluster_id}, the broker to {response.cluster_id}"
             )
-        self.cluster_id = answer.cluster_id or self.cluster_id
-        self.controller_id = answer.controller_id
+        self.cluster_id = response.cluster_id or self.cluster_id
+        self.controller_id = response.controller_id
         self.nodes = {
-            each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers
+            each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in response.brokers
         }
         if is_everything:
-            named = {each.name for each in answer.topics}
+            named = {each.name for each in response.topics}
             for name in [name for name in self.topics if name not in named]:
                 self.forget(name)
-        for topic in answer.topics:
+        for topic in response.topics:
             self._apply_topic(topic)
         self.version += 1
 
@@ -101,7 +107,7 @@ class Metadata:
     def apply_leader_hint(
         self, where: TopicPartition, leader_id: int, leader_epoch: int, endpoint: Node | None = None
     ) -> bool:
-        """A leader named by an answer that refused (KIP-951); whether that was news."""
+        """Applies a leader that a refusal named (KIP-951); True if it is a new one."""
         topic = self.topics.get(where.topic)
         known = self.partition(where)
         if topic is None or known is None or leader_id < 0 or leader_epoch <= known.leader_epoch:
@@ -132,7 +138,7 @@ class Metadata:
         known = self.topics.get(name)
         is_same = known is not None and topic.topic_id in (known.topic_id, ZERO_UUID)
         before = known.partitions if known is not None and is_same else ()
-        found: dict[int, PartitionInfo] = {}
+        partitions: dict[int, PartitionInfo] = {}
         for each in topic.partitions:
             info = PartitionInfo(
                 topic=name,
@@ -146,7 +152,7 @@ class Metadata:
             if each.partition_index < len(before):
                 old = before[each.partition_index]
                 info = old if -1 < each.leader_epoch < old.leader_epoch else info
-            found[each.partition_index] = info
+            partitions[each.partition_index] = info
         if known is not None and not is_same:
             self._names.pop(known.topic_id, None)
         self.topic_errors.pop(name, None)
@@ -154,7 +160,7 @@ class Metadata:
             name=name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
-            partitions=tuple(found[number] for number in sorted(found)),
+            partitions=tuple(partitions[number] for number in sorted(partitions)),
         )
         if topic.topic_id != ZERO_UUID:
             self._names[topic.topic_id] = name

@@ -1,1 +1,1 @@
-"""The producer: records in, batches out, and what brokers said of them."""
+"""The producer: records are appended to batches, which the sender delivers."""

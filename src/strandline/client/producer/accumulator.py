@@ -1,20 +1,20 @@
 """The records that wait to be sent: a pure core, without clock, network or tasks.
 
-Records of a partition gather in its open batch; a batch that is full, or has lingered, or is flushed, may be taken and
+Records of a partition gather in its open batch. A batch that is full, has lingered, or is flushed, may be taken and
 sent. Rules, which tests/properties/test_accumulator.py holds:
 
-1. Nothing is lost: each record is in exactly one batch, and each batch is waiting, taken, or has its outcome.
-2. Batches of a partition are taken in the order in which they were filled; one that comes back goes to its old place
-   in that order.
+1. Nothing is lost: each record is in exactly one batch, and each batch is waiting, in flight, or has its outcome.
+2. Batches of a partition are taken in the order in which they were filled. One that is sent again goes to its old
+   place in that order.
 3. A batch holds at most `batch_bytes` of records, unless one record alone is larger.
-4. The bytes of all batches without an outcome are at most `memory_bytes`; `append` says no beyond that. An open batch
-   is charged for what it may grow to, so that a record which joins it costs no accounting; what it does not use comes
-   back when it is closed.
+4. The bytes of all incomplete batches are at most `memory_bytes`; `append` returns None beyond that. An open batch is
+   charged for the size that it may grow to, so that a record which joins it costs no accounting. The bytes that it
+   does not use come back when it is closed.
 5. A batch may be taken when it is closed (full, flushed, or because somebody waits for memory), or when `linger`
-   seconds have passed since its first record; but never before a pause that a failure asked for is over.
-6. A batch whose delivery deadline has passed is given out by `expire`, once.
+   seconds have passed since its first record; but never before the pause after a failure is over.
+6. A batch whose delivery deadline has passed is returned by `expire`, once.
 
-Times are seconds of the monotonic clock, given by the caller.
+Times are seconds of the monotonic clock, passed by the caller.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
 
-from strandline.client.producer.batch import Batch, Outcome, RecordPromise
+from strandline.client.producer.batch import BatchOutcome, PartitionQueue, ProducerBatch, RecordPromise
 from strandline.client.producer.record_encoder import (
     LARGE_RECORD_OVERHEAD_BYTES,
     RECORD_OVERHEAD_BYTES,
@@ -38,69 +38,26 @@ FOREVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccumulatorSettings:
+    """The producer's settings that the accumulator needs; times are seconds."""
+
     batch_bytes: int
     memory_bytes: int
     linger: float
     delivery_timeout: float
 
 
-class PartitionQueue:
-    """The batches of one partition that have no outcome: waiting ones in order, and those in flight."""
-
-    __slots__ = (
-        "in_flight",
-        "is_known",
-        "is_listed",
-        "leader_id",
-        "needs_new_epoch",
-        "next_sequence",
-        "open",
-        "partition",
-        "producer_epoch",
-        "producer_id",
-        "retry_at",
-        "rewind_to",
-        "sticky_bytes",
-        "topic",
-        "unresolved",
-        "waiting",
-    )
-
-    def __init__(self, topic: str, partition: int) -> None:
-        self.topic = topic
-        self.partition = partition
-        self.open: Batch | None = None  # the last of `waiting`, if records can still join it
-        self.waiting: deque[Batch] = deque()
-        self.in_flight: list[Batch] = []
-        self.retry_at = 0.0
-        self.is_listed = False  # whether the sender has it among those to look at
-        self.leader_id = -1  # where its batches were last to go
-        self.sticky_bytes = 0
-        # Sequences of the idempotent producer; client.sequences has the rules.
-        self.producer_id = -1
-        self.producer_epoch = -1
-        self.is_known = False
-        self.next_sequence = 0
-        self.rewind_to: int | None = None
-        self.unresolved = False
-        self.needs_new_epoch = False
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.waiting and not self.in_flight
-
-
 class Accumulator:
+    """The batches of all partitions that have no outcome yet, and the memory that is left for more."""
+
     def __init__(self, settings: AccumulatorSettings) -> None:
         self._settings = settings
         self._batch_bytes = settings.batch_bytes
         self.memory_free = settings.memory_bytes
         self.ready: list[PartitionQueue] = []
-        """Queues that became ready by an append; whoever looks at them empties the list."""
-        self._alive: deque[Batch] = deque()  # in the order of creation, which is that of deadlines
+        """The queues that became ready by an append; `due` empties the list."""
+        self._incomplete: deque[ProducerBatch] = (
+            deque()
+        )  # in the order of creation, which is that of deadlines
         self._timers: list[tuple[float, int, PartitionQueue]] = []
         self._timer_count = 0
         self.batch_count = 0
@@ -115,7 +72,7 @@ class Accumulator:
         value: bytes | None,
         headers: tuple[Header, ...],
     ) -> RecordPromise | None:
-        """Adds a record to the open batch, which is what happens to nearly all; None if it does not fit there."""
+        """Appends a record to the open batch, as happens to nearly all records; None if it does not fit there."""
         batch = queue.open
         if batch is None:
             return None
@@ -141,7 +98,7 @@ class Accumulator:
         headers: tuple[Header, ...],
         now: float,
     ) -> RecordPromise | None:
-        """Adds a record, to a new batch if need be; None if there is no memory for it."""
+        """Appends a record, to a new batch if necessary; None if there is no memory for it."""
         joined = self.join(queue, timestamp, key, value, headers)
         if joined is not None:
             return joined
@@ -165,8 +122,8 @@ class Accumulator:
         max_timestamp: int,
         now: float,
         codec: int = 0,
-    ) -> Batch | None:
-        """Adds the encoded records of a whole batch, with offsets from 0; None if there is no memory for it."""
+    ) -> ProducerBatch | None:
+        """Appends the encoded records of a whole batch, with offsets from 0; None if there is no memory for it."""
         assert count > 0, "a batch has records"
         self.close_open(queue)
         if len(body) > self.memory_free:
@@ -179,34 +136,34 @@ class Accumulator:
         self.ready.append(queue)
         return batch
 
-    def _begin(self, queue: PartitionQueue, now: float, limit: int) -> Batch:
+    def _begin(self, queue: PartitionQueue, now: float, limit: int) -> ProducerBatch:
         assert queue.open is None, "a queue has one open batch"
         assert limit <= self.memory_free, "memory is there before it is charged"
         settings = self._settings
         self.batch_count += 1
-        batch = Batch(queue, (self.batch_count,), now, now + settings.delivery_timeout)
+        batch = ProducerBatch(queue, (self.batch_count,), now, now + settings.delivery_timeout)
         batch.limit = limit
         self.memory_free -= limit
         queue.waiting.append(batch)
         queue.open = batch
-        self._alive.append(batch)
-        self.look_at(queue, now + settings.linger)
+        self._incomplete.append(batch)
+        self.schedule(queue, now + settings.linger)
         return batch
 
     def close_open(self, queue: PartitionQueue) -> None:
-        """No record joins the open batch any more, and it may be sent."""
+        """Closes the open batch: no record joins it any more, and it may be sent."""
         batch = queue.open
         if batch is not None:
             self._close(batch)
             self.ready.append(queue)
 
     def close_all(self) -> None:
-        """Everything may be sent now: somebody flushes, or waits for memory."""
-        for batch in self.unfinished():
+        """Closes every open batch, because somebody flushes or waits for memory."""
+        for batch in self.incomplete():
             if batch.is_open:
                 self.close_open(batch.queue)
 
-    def _close(self, batch: Batch) -> None:
+    def _close(self, batch: ProducerBatch) -> None:
         batch.queue.open = None
         batch.is_open = False
         batch.count = len(batch.records)
@@ -214,10 +171,11 @@ class Accumulator:
         batch.limit = batch.size
         batch.queue.sticky_bytes += batch.size
 
-    # Taking
+    # Sending and outcomes
 
     def sendable_at(self, queue: PartitionQueue, now: float) -> float:
-        """When the queue's first batch may be taken: `now` or earlier means at once, FOREVER that none waits."""
+        """The time at which the queue's first batch may be taken: `now` or earlier means at once, FOREVER that none
+        waits."""
         if not queue.waiting:
             return FOREVER
         batch = queue.waiting[0]
@@ -226,8 +184,8 @@ class Accumulator:
             at = max(at, batch.created_at + self._settings.linger)
         return at
 
-    def take(self, queue: PartitionQueue) -> Batch:
-        """Removes the first batch, closed; the caller sends it and says later what became of it."""
+    def take(self, queue: PartitionQueue) -> ProducerBatch:
+        """Removes the first batch, closed, and puts it in flight; the caller sends it and reports its fate later."""
         batch = queue.waiting.popleft()
         if batch.is_open:
             self._close(batch)
@@ -235,8 +193,8 @@ class Accumulator:
         queue.in_flight.append(batch)
         return batch
 
-    def give_back(self, batch: Batch, retry_at: float) -> None:
-        """A batch that was taken must be sent again, not before `retry_at`."""
+    def reenqueue(self, batch: ProducerBatch, retry_at: float) -> None:
+        """Puts a batch that was in flight back into its queue, to be sent again not before `retry_at`."""
         queue = batch.queue
         queue.in_flight.remove(batch)
         batch.is_in_flight = False
@@ -244,15 +202,15 @@ class Accumulator:
             return  # it expired in flight
         _insert(queue.waiting, batch)
         queue.retry_at = max(queue.retry_at, retry_at)
-        self.look_at(queue, retry_at)
+        self.schedule(queue, retry_at)
 
     def retrying(self, now: float) -> list[PartitionQueue]:
-        """Queues that wait to send something again."""
-        waiting = (batch.queue for batch in self.unfinished() if not batch.is_in_flight)
+        """The queues that wait for the pause after a failure to end."""
+        waiting = (batch.queue for batch in self.incomplete() if not batch.is_in_flight)
         return [queue for queue in dict.fromkeys(waiting) if queue.retry_at > now]
 
-    def resolve(self, batch: Batch, outcome: Outcome) -> None:
-        """The outcome of a batch that was taken, or is dropped while it waits."""
+    def resolve(self, batch: ProducerBatch, outcome: BatchOutcome) -> None:
+        """Sets the outcome of a batch that is in flight, or that is dropped while it waits."""
         queue = batch.queue
         if batch.is_in_flight:
             batch.is_in_flight = False
@@ -262,9 +220,9 @@ class Accumulator:
                 self._close(batch)
             queue.waiting.remove(batch)
         if batch.outcome is None:
-            self._finish(batch, outcome)
+            self._complete(batch, outcome)
 
-    def split(self, batch: Batch, payload: bytes | bytearray, now: float) -> None:
+    def split(self, batch: ProducerBatch, payload: bytes | bytearray, now: float) -> None:
         """Halves a batch that the broker finds too large; both parts go to its old place."""
         queue = batch.queue
         records = records_in(payload)
@@ -276,13 +234,13 @@ class Accumulator:
         self.memory_free += batch.limit - sum(part.limit for _, part in parts)
         for _, part in parts:
             _insert(queue.waiting, part)
-            _insert(self._alive, part)
+            _insert(self._incomplete, part)
         batch.body = None
         batch.divide(parts)
-        self.look_at(queue, now)
+        self.schedule(queue, now)
 
-    def _part(self, batch: Batch, which: int, records: list[Record]) -> Batch:
-        part = Batch(batch.queue, (*batch.place, which), batch.created_at, batch.deadline)
+    def _part(self, batch: ProducerBatch, which: int, records: list[Record]) -> ProducerBatch:
+        part = ProducerBatch(batch.queue, (*batch.order, which), batch.created_at, batch.deadline)
         part.records = [(each.timestamp, each.key, each.value, each.headers) for each in records]
         part.size = part.limit = sum(size_bound(each.key, each.value, each.headers) for each in records)
         part.count = len(records)
@@ -291,13 +249,14 @@ class Accumulator:
         part.is_open = False
         return part
 
-    def expire(self, now: float) -> list[Batch]:
-        """Batches whose delivery deadline has passed. Those that wait leave their queue; those in flight stay there,
-        because the answer still says something about sequences. The caller sets their outcome with `time_out`."""
-        alive = self._alive
+    def expire(self, now: float) -> list[ProducerBatch]:
+        """The batches whose delivery deadline has passed. Those that wait leave their queue. Those in flight stay
+        there, because the response still says something about sequences. The caller sets their outcome with
+        `time_out`."""
+        incomplete = self._incomplete
         expired = []
-        while alive:
-            batch = alive[0]
+        while incomplete:
+            batch = incomplete[0]
             if batch.outcome is None and batch.split is None:
                 if batch.deadline > now:
                     break
@@ -306,14 +265,14 @@ class Accumulator:
                         self._close(batch)
                     batch.queue.waiting.remove(batch)
                 expired.append(batch)
-            alive.popleft()
+            incomplete.popleft()
         return expired
 
-    def time_out(self, batch: Batch, outcome: Outcome) -> None:
-        """The outcome of a batch from `expire`, which may still be in flight."""
-        self._finish(batch, outcome)
+    def time_out(self, batch: ProducerBatch, outcome: BatchOutcome) -> None:
+        """Sets the outcome of a batch from `expire`, which may still be in flight."""
+        self._complete(batch, outcome)
 
-    def _finish(self, batch: Batch, outcome: Outcome) -> None:
+    def _complete(self, batch: ProducerBatch, outcome: BatchOutcome) -> None:
         self.memory_free += batch.limit
         batch.limit = 0
         if not batch.is_in_flight:
@@ -321,36 +280,37 @@ class Accumulator:
         batch.records = []
         batch.resolve(outcome)
 
-    # What is there, and when to look
+    # Batches and times
 
-    def unfinished(self) -> list[Batch]:
-        return [batch for batch in self._alive if batch.outcome is None and batch.split is None]
+    def incomplete(self) -> list[ProducerBatch]:
+        """The batches that have no outcome, oldest first."""
+        return [batch for batch in self._incomplete if batch.outcome is None and batch.split is None]
 
-    def look_at(self, queue: PartitionQueue, at: float) -> None:
-        """The queue will be among `due` at this time."""
+    def schedule(self, queue: PartitionQueue, at: float) -> None:
+        """Has the queue among `due` at this time."""
         self._timer_count += 1
         heappush(self._timers, (at, self._timer_count, queue))
 
     def due(self, now: float) -> list[PartitionQueue]:
-        """Queues to look at now: what appends made ready, and what timers speak of."""
-        found, self.ready = self.ready, []
+        """The queues to look at now: those that an append made ready, and those whose time has come."""
+        queues, self.ready = self.ready, []
         timers = self._timers
         while timers and timers[0][0] <= now:
-            found.append(heappop(timers)[2])
-        return found
+            queues.append(heappop(timers)[2])
+        return queues
 
     def next_deadline(self) -> float:
-        """When `due` or `expire` has something next; FOREVER if nothing waits."""
-        alive = self._alive
-        while alive and (alive[0].outcome is not None or alive[0].split is not None):
-            alive.popleft()
-        deadline = alive[0].deadline if alive else FOREVER
+        """The time at which `due` or `expire` has something next; FOREVER if nothing waits."""
+        incomplete = self._incomplete
+        while incomplete and (incomplete[0].outcome is not None or incomplete[0].split is not None):
+            incomplete.popleft()
+        deadline = incomplete[0].deadline if incomplete else FOREVER
         return min(deadline, self._timers[0][0]) if self._timers else deadline
 
 
-def _insert(batches: deque[Batch], batch: Batch) -> None:
-    """Into its place; most come back to near the front."""
+def _insert(batches: deque[ProducerBatch], batch: ProducerBatch) -> None:
+    """Inserts a batch at its place in the order; most belong near the front."""
     position = 0
-    while position < len(batches) and batches[position].place < batch.place:
+    while position < len(batches) and batches[position].order < batch.order:
         position += 1
     batches.insert(position, batch)

@@ -1,10 +1,11 @@
-"""How a record gets into the producer: into its partition's open batch, into a new one, or into the line of those who
-wait for memory.
+"""Appending a record: into its partition's open batch, into a new batch, or, without memory, after those that wait.
 
-1. `take` never waits. A record that fits into an open batch costs no accounting, so nearly all take the shortest way.
-2. Whoever needs a new batch stands behind those who wait for memory already: large records would never get their turn
-   otherwise.
-3. Nothing is taken while there is a `refusal`, which is raised instead: not started, no transaction, failed, closed.
+1. `append` never waits. A record that fits into an open batch costs no accounting, so nearly all take the shortest
+   way.
+2. A record that needs a new batch comes after all records that wait for memory: large records would never get their
+   turn otherwise.
+3. Nothing is appended while there is a `refusal`, which is raised instead: not started, no transaction, failed,
+   closed.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from strandline.client.errors import (
     KafkaError,
     RecordTooLargeError,
 )
-from strandline.client.net.cluster import Cluster
-from strandline.client.producer.accumulator import Accumulator, PartitionQueue
-from strandline.client.producer.batch import RecordPromise
-from strandline.client.producer.buffer_pool import MemoryLine
+from strandline.client.net.cluster import ClusterClient
+from strandline.client.producer.accumulator import Accumulator
+from strandline.client.producer.batch import PartitionQueue, RecordPromise
+from strandline.client.producer.buffer_pool import MemoryWaiters
 from strandline.client.producer.record_encoder import size_bound
 from strandline.client.producer.sender import Sender
 from strandline.client.producer.serializing import record_bytes, record_headers
@@ -40,25 +41,27 @@ _YIELD_BYTES: Final = 64 * 1024
 _YIELD_SECONDS: Final = 0.002
 
 
-class _TopicIsGone(Exception):
-    """Its metadata was dropped while a record waited for memory."""
+class _TopicDropped(Exception):
+    """The topic's metadata was dropped while a record waited for memory."""
 
 
-class Intake:
+class RecordAppender:
+    """Appends a producer's records to its accumulator, and has them wait for metadata and memory."""
+
     def __init__(self, config: ClientConfig, accumulator: Accumulator, counters: Counters) -> None:
         self._accumulator = accumulator
         self._counters = counters
         self._block_ms = config.int("max.block.ms")
         self._request_bytes_max = config.int("max.request.size")
         self._memory_bytes = config.int("buffer.memory")
-        self._memory_line = MemoryLine()
+        self._memory_waiters = MemoryWaiters()
         self.refusal: KafkaError | None = IllegalStateError(None, "the producer has not been started")
         self.is_yield_due = False
         self._closed_bytes = 0
         self._yielded_at = 0.0
 
-    def open(self, cluster: Cluster, sender: Sender, router: TopicRouter) -> None:
-        """Before anything is taken: where it goes."""
+    def bind(self, cluster: ClusterClient, sender: Sender, router: TopicRouter) -> None:
+        """Connects the appender with the parts that a started producer has."""
         self._cluster = cluster
         self._sender = sender
         self._router = router
@@ -67,12 +70,14 @@ class Intake:
         self._wall_ms = cluster.world.clock.wall_ms
 
     def refuse(self, refusal: KafkaError | None) -> None:
-        """Nothing is taken from now on; or again, with None. A producer that is closed stays closed."""
+        """Refuses records with this error from now on; with None it takes them again. A closed producer stays
+        closed."""
         if not self.is_closed:
             self.refusal = refusal
-        self._memory_line.wake_first()
+        self._memory_waiters.wake_first()
 
-    def check(self) -> None:
+    def check_accepting(self) -> None:
+        """Raises the refusal, if there is one."""
         if self.refusal is not None:
             # One error is raised many times: it must not keep the frames of all of them.
             raise self.refusal.with_traceback(None)
@@ -81,23 +86,24 @@ class Intake:
     def is_closed(self) -> bool:
         return isinstance(self.refusal, ClosedError)
 
-    def memory_came_free(self) -> None:
-        self._memory_line.wake_first()
+    def memory_freed(self) -> None:
+        """Has the first waiter for memory try again."""
+        self._memory_waiters.wake_first()
 
     def block_deadline(self) -> float:
-        """Until when a call that begins now may wait."""
+        """The time until which a call that begins now may wait: max.block.ms."""
         return self._monotonic() + self._block_ms / 1000
 
-    def knows(self, topic: str, partition: int | None) -> bool:
-        """Whether records can be put there without waiting for metadata."""
+    def has_metadata(self, topic: str, partition: int | None) -> bool:
+        """True if records can be appended there without waiting for metadata."""
         queues = self._topics.get(topic)
         return queues is not None and (partition is None or 0 <= partition < len(queues.queues))
 
-    async def load(self, topic: str, partition: int | None, deadline: float) -> None:
-        """Waits for the metadata."""
+    async def load_metadata(self, topic: str, partition: int | None, deadline: float) -> None:
+        """Waits for the topic's metadata."""
         await self._router.load(topic, partition, deadline)
 
-    def take(
+    def append(
         self,
         topic: str,
         value: Any,
@@ -107,10 +113,10 @@ class Intake:
         headers: Headers | None,
         is_turn: bool = False,
     ) -> RecordPromise | None:
-        """The way of every record, so each line counts: None if the topic is not known or there is no memory.
-        `is_turn` for the first of those who wait for memory."""
+        """The promise of a record, or None if the topic is not known or there is no memory. Every record comes
+        through here, so each line counts. `is_turn` is for the first of those that wait for memory."""
         if self.refusal is not None:
-            self.check()
+            self.check_accepting()
         if value.__class__ is not bytes and value is not None:
             value = record_bytes(value, "value")
         if key.__class__ is not bytes and key is not None:
@@ -131,12 +137,12 @@ class Intake:
         if promise is not None:
             return promise
         self._check_size(size_bound(key, value, pairs) + HEADER_BYTES)
-        if self._memory_line.is_occupied and not is_turn:
+        if self._memory_waiters.has_waiters and not is_turn:
             return None
-        may_move = partition is None and queues.is_free(key)
-        return self._take_in_new_batch(queues, queue, may_move, timestamp, key, value, pairs)
+        may_move = partition is None and queues.may_go_anywhere(key)
+        return self._append_to_new_batch(queues, queue, may_move, timestamp, key, value, pairs)
 
-    def _take_in_new_batch(
+    def _append_to_new_batch(
         self,
         queues: TopicQueues,
         queue: PartitionQueue,
@@ -146,8 +152,8 @@ class Intake:
         value: bytes | None,
         headers: tuple[tuple[bytes, bytes | None], ...],
     ) -> RecordPromise | None:
-        """For the first record of a batch: what is done once per batch need not be done per record. `may_move` when
-        neither a key nor the caller has chosen the partition."""
+        """Begins a batch with this record. Steps that are needed once per batch are here, and not on the way of every
+        record. `may_move` says that neither a key nor the caller chose the partition."""
         accumulator = self._accumulator
         now = self._monotonic()
         if queue.open is not None:
@@ -159,7 +165,7 @@ class Intake:
             queue = queues.next_sticky()
         promise = accumulator.append(queue, timestamp, key, value, headers, now)
         self._cluster.add_topic(queue.topic)
-        self._sender.arm()
+        self._sender.arm_timer()
         return promise
 
     def _check_size(self, size: int) -> None:
@@ -170,7 +176,7 @@ class Intake:
             if size > limit:
                 raise RecordTooLargeError(None, f"a record of {size} bytes, where {name} allows {limit}")
 
-    async def take_when_possible(
+    async def append_when_possible(
         self,
         topic: str,
         value: Any,
@@ -181,43 +187,45 @@ class Intake:
         *,
         deadline: float,
     ) -> RecordPromise:
-        """Waits for the topic's metadata, then for memory, in the order of the calls."""
+        """Appends a record after waiting for the topic's metadata, then for memory, in the order of the calls."""
         return await self.when_possible(
             topic,
             partition,
-            lambda: self.take(topic, value, key, partition, timestamp_ms, headers, True),
+            lambda: self.append(topic, value, key, partition, timestamp_ms, headers, True),
             deadline,
         )
 
     async def when_possible(
         self, topic: str, partition: int | None, attempt: Callable[[], T | None], deadline: float
     ) -> T:
-        """What `attempt` gives once the topic is known and there is memory; it gives None where there is not enough."""
+        """The result of `attempt`, which is called when the topic is known and it is its turn; it returns None while
+        there is not enough memory."""
 
         def attempt_now() -> T | None:
-            self.check()
-            if not self.knows(topic, partition):
-                raise _TopicIsGone
-            found = attempt()
-            if found is None:
+            self.check_accepting()
+            if not self.has_metadata(topic, partition):
+                raise _TopicDropped
+            result = attempt()
+            if result is None:
                 self._accumulator.close_all()
                 self._sender.wake()
-            return found
+            return result
 
         while True:
             await self._router.load(topic, partition, deadline)
             try:
-                found = await self._memory_line.take_turn(
+                result = await self._memory_waiters.wait_turn(
                     attempt_now, lambda: max(0.0, deadline - self._monotonic())
                 )
-            except _TopicIsGone:
+            except _TopicDropped:
                 continue
-            if found is None:
+            if result is None:
                 self._counters.add("buffer-exhausted-total")
-                raise self.is_full()
-            return found
+                raise self.buffer_full_error()
+            return result
 
-    def is_full(self, advice: str | None = None) -> BufferFullError:
+    def buffer_full_error(self, advice: str | None = None) -> BufferFullError:
+        """The error of a record that found no memory."""
         return BufferFullError(
             None,
             f"buffer.memory ({self._memory_bytes} bytes) is full of records that wait to be acknowledged, and none "
@@ -226,8 +234,9 @@ class Intake:
         )
 
     async def yield_to_sender(self) -> None:
-        """A caller who only ever calls `send` would keep the sender from running: it gets its turn when there is enough
-        for a request or two, so that batches of several partitions go together, or after a little while."""
+        """Lets the sender run. A caller that only ever calls `send` would keep it from running: so it gets its turn
+        when there are bytes enough for a request or two, so that batches of several partitions go together, or after
+        a few milliseconds."""
         self.is_yield_due = False
         self._closed_bytes = 0
         self._yielded_at = self._monotonic()

@@ -1,15 +1,16 @@
-"""A batch on its way, and what became of its records.
+"""A batch of records for one partition, the queue of its partition, and the promises of its records.
 
 Every record of a batch shares one outcome, so a record's promise is only (batch, index, timestamp): no future exists
-until somebody waits, and a batch of a thousand records is resolved by setting one attribute. The outcome is set exactly
-once, unless the batch is split because the broker finds it too large: then its parts have outcomes in its stead.
+until somebody waits, and a batch of a thousand records is resolved by setting one attribute. The outcome is set
+exactly once, unless the batch is split because the broker finds it too large: then its parts have outcomes instead.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from strandline.base.callbacks import call_back
 from strandline.base.errors import ErrorCode
@@ -17,12 +18,10 @@ from strandline.client.errors import IllegalStateError, KafkaError, error_for
 from strandline.client.producer.record_encoder import PendingRecord
 from strandline.wire.record_batch import NO_SEQUENCE, NO_TIMESTAMP
 
-if TYPE_CHECKING:
-    from strandline.client.producer.accumulator import PartitionQueue
-
 
 class RecordMetadata(NamedTuple):
-    """Where a record is. The offset is -1 with acks=0, or where a retry found the record already written."""
+    """The place of a record in the log. The offset is -1 with acks=0, or where a retry found the record already
+    written."""
 
     topic: str
     partition: int
@@ -31,14 +30,16 @@ class RecordMetadata(NamedTuple):
 
 
 class Acknowledged(NamedTuple):
+    """The outcome of a batch that was written: its first record's offset and, with LogAppendTime, its timestamp."""
+
     base_offset: int
     log_append_time_ms: int
 
 
-Outcome = Acknowledged | KafkaError
+BatchOutcome = Acknowledged | KafkaError
 
 
-class Batch:
+class ProducerBatch:
     """Records for one partition. `records` is emptied into `body` when the batch is sent for the first time."""
 
     __slots__ = (
@@ -56,8 +57,8 @@ class Batch:
         "is_open",
         "limit",
         "max_timestamp",
+        "order",
         "outcome",
-        "place",
         "producer_epoch",
         "producer_id",
         "queue",
@@ -68,18 +69,16 @@ class Batch:
     )
 
     def __init__(
-        self, queue: PartitionQueue, place: tuple[int, ...], created_at: float, deadline: float
+        self, queue: PartitionQueue, order: tuple[int, ...], created_at: float, deadline: float
     ) -> None:
         self.queue = queue
-        self.place = (
-            place  # in the order of filling: the number of the batch and, for a part of one, which part
-        )
+        self.order = order  # by filling: the number of the batch and, for a part of one, which part it is
         self.records: list[PendingRecord] = []
         self.body: bytes | None = None
         self.codec = 0
         self.count = 0  # set when the batch is closed
-        self.size = 0  # bytes of its records, at most
-        self.limit = 0  # bytes charged for it: what it may grow to while it is open, then its size
+        self.size = 0  # bytes of its records at most
+        self.limit = 0  # bytes charged for it: while it is open those that it may grow to, then its size
         self.created_at = created_at
         self.deadline = deadline
         self.base_timestamp = NO_TIMESTAMP
@@ -90,111 +89,163 @@ class Batch:
         self.base_sequence = NO_SEQUENCE
         self.is_open = True
         self.is_in_flight = False
-        self.is_in_doubt = False  # whether an attempt ended so that the broker may have written it
+        self.is_in_doubt = False  # whether the broker may have written it in an attempt that failed
         self.is_compressing = False
-        self.outcome: Outcome | None = None
-        self.split: list[tuple[int, Batch]] | None = None
-        self.watchers: list[Callable[[Batch], None]] = []
+        self.outcome: BatchOutcome | None = None
+        self.split: list[tuple[int, ProducerBatch]] | None = None
+        self.watchers: list[Callable[[ProducerBatch], None]] = []
 
     @property
     def has_sequence(self) -> bool:
         return self.base_sequence != NO_SEQUENCE
 
     def forget_sequence(self) -> None:
-        """The batch will be sent as a new one, under another epoch."""
+        """Drops the sequence: the batch will be sent as a new one, under another epoch."""
         self.base_sequence = NO_SEQUENCE
         self.producer_id = self.producer_epoch = -1
         self.is_in_doubt = False
 
-    def resolve(self, outcome: Outcome) -> None:
+    def resolve(self, outcome: BatchOutcome) -> None:
+        """Sets the outcome and calls the watchers."""
         assert self.outcome is None, "a batch has one outcome"
         self.outcome = outcome
-        self._tell()
+        self._notify()
 
-    def divide(self, parts: list[tuple[int, Batch]]) -> None:
-        """The parts, each with the index of its first record, take this batch's place."""
+    def divide(self, parts: list[tuple[int, ProducerBatch]]) -> None:
+        """Replaces this batch by its parts, each with the index of its first record."""
         assert self.outcome is None, "a batch has one outcome"
         self.split = parts
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
-        """A callback of the application that raises keeps nobody else from hearing of it, and not the sender from
-        going on with the other batches of an answer."""
+    def _notify(self) -> None:
+        """Calls the watchers. A callback of the application that raises does not keep the others from being called,
+        nor the sender from going on with the other batches of a response."""
         watchers, self.watchers = self.watchers, []
-        for act in watchers:
-            call_back(act, self)
+        for watcher in watchers:
+            call_back(watcher, self)
 
-    def watch(self, act: Callable[[Batch], None]) -> None:
-        """Calls `act` once the outcome is there; at once if it is."""
+    def watch(self, callback: Callable[[ProducerBatch], None]) -> None:
+        """Has `callback` called once the outcome is there; at once if it is."""
         if self.outcome is not None:
-            call_back(act, self)
+            call_back(callback, self)
         else:
-            self.watchers.append(act)
+            self.watchers.append(callback)
 
     def wait(self) -> asyncio.Future[None]:
-        """A future of the outcome's arrival, for one waiter."""
+        """A future of the outcome, for one waiter."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def arrived(_: Batch) -> None:
+        def completed(_: ProducerBatch) -> None:
             if not waiter.done():
                 waiter.set_result(None)
 
-        self.watch(arrived)
+        self.watch(completed)
         return waiter
 
 
-class RecordPromise(tuple[Batch, int, int]):
-    """What became of one record; `await` gives its RecordMetadata or raises its error.
+class PartitionQueue:
+    """The batches of one partition that have no outcome: those that wait, in order, and those in flight."""
 
-    It costs next to nothing to make and to drop. It may be awaited any number of times, by any number of tasks.
+    __slots__ = (
+        "has_unresolved_sequence",
+        "in_flight",
+        "is_enqueued",
+        "is_producer_known",
+        "leader_id",
+        "needs_new_epoch",
+        "next_sequence",
+        "open",
+        "partition",
+        "producer_epoch",
+        "producer_id",
+        "retry_at",
+        "rewind_to",
+        "sticky_bytes",
+        "topic",
+        "waiting",
+    )
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.open: ProducerBatch | None = None  # the last of `waiting`, if records can still join it
+        self.waiting: deque[ProducerBatch] = deque()
+        self.in_flight: list[ProducerBatch] = []
+        self.retry_at = 0.0
+        self.is_enqueued = False  # whether it is in a queue of the sender
+        self.leader_id = -1  # the broker that its batches were last meant for
+        self.sticky_bytes = 0
+        # Sequences of the idempotent producer; `sequences` has the rules.
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self.is_producer_known = False
+        self.next_sequence = 0
+        self.rewind_to: int | None = None
+        self.has_unresolved_sequence = False
+        self.needs_new_epoch = False
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.waiting and not self.in_flight
+
+
+class RecordPromise(tuple[ProducerBatch, int, int]):
+    """The promise of one record; `await` returns its RecordMetadata or raises its error.
+
+    It costs next to nothing to create and to drop. It may be awaited any number of times, by any number of tasks.
     """
 
     __slots__ = ()
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        batch, _ = self._place()
+        batch, _ = self._current_batch()
         while batch.outcome is None:
             yield from batch.wait().__await__()
-            batch, _ = self._place()
+            batch, _ = self._current_batch()
         return self.result()
 
     def done(self) -> bool:
-        return self._place()[0].outcome is not None
+        return self._current_batch()[0].outcome is not None
 
     def exception(self) -> KafkaError | None:
-        batch, index = self._place()
+        """The error of the record, None if it was acknowledged; raises IllegalStateError before that is known."""
+        batch, index = self._current_batch()
         outcome = batch.outcome
         if outcome is None:
             raise IllegalStateError(None, "the record is still on its way")
         return None if isinstance(outcome, Acknowledged) else _error_of(outcome, index)
 
     def result(self) -> RecordMetadata:
+        """The place of the record; raises its error, or IllegalStateError before that is known."""
         error = self.exception()
         if error is not None:
             raise error
-        batch, index = self._place()
+        batch, index = self._current_batch()
         outcome = batch.outcome
         assert isinstance(outcome, Acknowledged)
         offset = outcome.base_offset + index if outcome.base_offset >= 0 else -1
         timestamp = outcome.log_append_time_ms if outcome.log_append_time_ms >= 0 else self[2]
         return RecordMetadata(batch.queue.topic, batch.queue.partition, offset, timestamp)
 
-    def add_done_callback(self, act: Callable[[RecordPromise], object]) -> None:
-        """Called once, on the loop, when the outcome is there; at once if it is. What it raises goes to the loop's
-        exception handler."""
+    def add_done_callback(self, callback: Callable[[RecordPromise], object]) -> None:
+        """Has `callback` called once, on the loop, when the outcome is there; at once if it is. Errors that it raises
+        go to the loop's exception handler."""
 
-        def arrived(_: Batch) -> None:
-            batch = self._place()[0]
+        def completed(_: ProducerBatch) -> None:
+            batch = self._current_batch()[0]
             if batch.outcome is None:
-                batch.watch(arrived)  # the batch was split: the record is in one of its parts
+                batch.watch(completed)  # the batch was split: the record is in one of its parts
             else:
-                call_back(act, self)
+                call_back(callback, self)
 
-        self._place()[0].watch(arrived)
+        self._current_batch()[0].watch(completed)
 
-    def _place(self) -> tuple[Batch, int]:
-        """The batch that holds the record now: a batch too large for the broker is split."""
-        batch: Batch = self[0]
+    def _current_batch(self) -> tuple[ProducerBatch, int]:
+        """The batch that holds the record now, and the index there: a batch too large for the broker is split."""
+        batch: ProducerBatch = self[0]
         index: int = self[1]
         while batch.split is not None:
             first, batch = next((start, part) for start, part in reversed(batch.split) if start <= index)
@@ -203,7 +254,8 @@ class RecordPromise(tuple[Batch, int, int]):
 
 
 def _error_of(error: KafkaError, index: int) -> KafkaError:
-    """A broker that refuses single records says which; the others were refused only with them."""
+    """The error of one record: a broker that refuses single records names them; the others were refused only with
+    them."""
     if not error.records:
         return error
     for at_fault, message in error.records:

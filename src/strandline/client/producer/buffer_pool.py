@@ -1,4 +1,4 @@
-"""The line of those who wait for memory: first come, first served, so that a large record gets its turn."""
+"""The records that wait for memory: first come, first served, so that a large record gets its turn."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from strandline.base.waiting import within
 T = TypeVar("T")
 
 
-class MemoryLine:
-    """Only the first in the line tries; it stays the first until it has what it needs or gives up. Meanwhile whatever
-    comes free is kept for it, as long as newcomers stand behind it: see `is_occupied`."""
+class MemoryWaiters:
+    """The queue of those that wait for memory. Only the first one tries, and it stays the first until it has enough
+    or gives up. Memory that comes free meanwhile is left to it, as long as newcomers wait too: see `has_waiters`."""
 
     def __init__(self) -> None:
         self._waiters: deque[asyncio.Future[None]] = deque()
 
     @property
-    def is_occupied(self) -> bool:
+    def has_waiters(self) -> bool:
         return bool(self._waiters)
 
-    async def take_turn(self, attempt: Callable[[], T | None], seconds_left: Callable[[], float]) -> T | None:
-        """What `attempt` gives when it is tried as the first in the line and finds enough; None if time is over."""
+    async def wait_turn(self, attempt: Callable[[], T | None], seconds_left: Callable[[], float]) -> T | None:
+        """The result of `attempt`, which is called when this is the first in the queue, until it finds enough; None
+        if time is over."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(place)
         try:
             while True:
                 if self._waiters[0] is place:
-                    found = attempt()
-                    if found is not None:
-                        return found
+                    result = attempt()
+                    if result is not None:
+                        return result
                 try:
                     await within(seconds_left(), place)
                 except TimeoutError:
@@ -41,9 +42,9 @@ class MemoryLine:
                 self._waiters[self._waiters.index(woken)] = place
         finally:
             self._waiters.remove(place)
-            self.wake_first()  # what is left may be enough for the next
+            self.wake_first()  # the rest may be enough for the next
 
     def wake_first(self) -> None:
-        """Memory has come free, or there will be none: the first in the line tries again."""
+        """Has the first in the queue try again: memory has come free, or there will be none."""
         if self._waiters and not self._waiters[0].done():
             self._waiters[0].set_result(None)

@@ -1,8 +1,8 @@
-"""Which partition a record goes to.
+"""The choice of a record's partition.
 
 With a key: murmur2 of its bytes, exactly as Java's client, so that all clients put a key into the same partition.
-Without: one partition until a batch is full, then another (KIP-480), chosen so that partitions whose leaders are slow,
-which shows in longer queues, get less (KIP-794). `round_robin` and any function can replace both.
+Without: one partition until a batch is full, then another (KIP-480), chosen so that partitions whose leaders are
+slow, which shows in longer queues, get less (KIP-794). `round_robin` and any function can replace both.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from struct import unpack_from
 from typing import Final
 
-# topic, key, value, number of partitions
+# Called with topic, key, value and number of partitions.
 Partitioner = Callable[[str, bytes | None, bytes | None, int], int]
 
 _SEED: Final = 0x9747B28C
@@ -24,7 +24,7 @@ _hashes: dict[bytes, int] = {}
 
 
 def murmur2(data: bytes) -> int:
-    """The 32-bit hash that Kafka's partitioner uses, as a number without sign."""
+    """The 32-bit hash of Kafka's partitioner, as a number without sign."""
     size = len(data)
     h = _SEED ^ size
     words = size >> 2
@@ -39,19 +39,21 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for_key(key: bytes, partition_count: int) -> int:
-    found = _hashes.get(key)
-    if found is None:
+    """The partition of a key, as Java's client chooses it."""
+    key_hash = _hashes.get(key)
+    if key_hash is None:
         if len(_hashes) >= _HASHES_MAX:
             _hashes.clear()
         # Java takes the absolute value by cutting the sign off.
-        found = _hashes[key] = murmur2(key) & 0x7FFFFFFF
-    return found % partition_count
+        key_hash = _hashes[key] = murmur2(key) & 0x7FFFFFFF
+    return key_hash % partition_count
 
 
 def weighted_choice(
     queue_lengths: Sequence[int], candidates: Sequence[int], below: Callable[[int], int]
 ) -> int:
-    """One of the candidates, the likelier the shorter its queue is (KIP-794); `below(n)` is chance."""
+    """One of the candidates, the likelier the shorter its queue is (KIP-794); `below(n)` is a random number below
+    n."""
     longest = max(queue_lengths) + 1
     weights = [longest - length for length in queue_lengths]
     drawn = below(sum(weights))
@@ -63,7 +65,7 @@ def weighted_choice(
 
 
 class RoundRobin:
-    """Partitions in turn, whatever the key."""
+    """Chooses partitions in turn, whatever the key."""
 
     def __init__(self) -> None:
         self._turns: dict[str, int] = {}

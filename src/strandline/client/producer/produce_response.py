@@ -1,4 +1,4 @@
-"""What an answer to a batch means: a decision of plain values."""
+"""The meaning of a Produce response for one batch: a decision of plain values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from strandline.client.producer.sequences import OUT_OF_SEQUENCE
 
 
 class Verdict(Enum):
+    """The decision about a batch after a response."""
+
     ACKNOWLEDGED = auto()
     RETRY = auto()
     SPLIT = auto()
@@ -18,17 +20,17 @@ class Verdict(Enum):
     FENCED = auto()  # another producer has taken over
 
 
-# Refusals that time may heal, and that come before anything is written. The other ones that time may heal can come
-# after: a leader that is deposed while it waits for its followers says NOT_LEADER_OR_FOLLOWER of what it has written.
+# Retriable refusals that come before anything is written. Other retriable ones can come after: a leader that is deposed
+# while it waits for its followers refuses a batch that it has written with NOT_LEADER_OR_FOLLOWER.
 _CERTAIN: Final = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CORRUPT_MESSAGE}) | OUT_OF_SEQUENCE
 
 
 def leaves_doubt(code: int) -> bool:
-    """Whether a batch may have been written, or may yet be, after this answer."""
+    """True if a batch may have been written, or may yet be, after a response with this error."""
     return code not in _CERTAIN and (is_retriable(code) or code == ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-# After these the leader may be another one.
+# After these errors the leader may be another one.
 STALE_METADATA: Final = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -54,9 +56,10 @@ def verdict(
     comes_too_early: bool,
     is_transactional: bool,
 ) -> Verdict:
-    """`count` is how many records the batch has; `is_in_doubt` whether an earlier attempt may have written it, so that
-    a refusal of this one proves nothing; `comes_too_early` whether a batch before it is still to be sent again;
-    `may_begin_epoch` whether the producer may go on in a new epoch, which it may not within a transaction."""
+    """Decides about a batch. `count` is how many records the batch has; `is_in_doubt` whether an earlier attempt
+    may have written it, so that a refusal of this one proves nothing; `comes_too_early` whether a batch before it
+    is still to be sent again; `may_begin_epoch` whether the producer may go on in a new epoch, which it may not
+    within a transaction."""
     if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
         return Verdict.ACKNOWLEDGED
     is_too_large = code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)

@@ -1,12 +1,12 @@
-"""The producer: records in, promises of their offsets out.
+"""The producer: it takes records and returns promises of their offsets.
 
     async with Producer(bootstrap_servers="localhost:9092", linger_ms=10) as producer:
         promise = await producer.send("orders", b"value", key=b"key")     # waits only for metadata or memory
         metadata = await promise                                          # waits for the acknowledgement
 
-`send` gathers records; the sender delivers batches in the background. `send_nowait` never waits and may be called from
-callbacks. An error before a record is accepted is raised by `send`; whatever happens to it later is its promise's
-outcome, which comes exactly once and within delivery.timeout.ms.
+`send` appends records to batches; the sender delivers batches in the background. `send_nowait` never waits and may be
+called from callbacks. An error before a record is appended is raised by `send`. After that its promise has the
+outcome, exactly once and within delivery.timeout.ms.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from strandline.client.errors import (
     RecordTooLargeError,
     TransactionAbortedError,
 )
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.metadata import PartitionInfo
 from strandline.client.producer.accumulator import Accumulator
-from strandline.client.producer.append import Headers, Intake
-from strandline.client.producer.batch import Batch, RecordMetadata, RecordPromise
+from strandline.client.producer.append import Headers, RecordAppender
+from strandline.client.producer.batch import ProducerBatch, RecordMetadata, RecordPromise
+from strandline.client.producer.idempotence import Idempotence
 from strandline.client.producer.metrics import producer_metrics
-from strandline.client.producer.producer_id import Identity
 from strandline.client.producer.sender import Sender
-from strandline.client.producer.serializing import Interceptors, serialized
+from strandline.client.producer.serializing import ProducerInterceptors, serialized
 from strandline.client.producer.settings import accumulator_settings, sender_settings, serializer_setting
 from strandline.client.producer.topic_router import TopicRouter
 from strandline.client.producer.transactions import Transactions
@@ -45,10 +45,12 @@ from strandline.wire.record_batch import HEADER_BYTES
 if TYPE_CHECKING:
     import pyarrow
 
-    from strandline.client.columnar.producing import SentTable
+    from strandline.client.producer.send_table import SentTable
 
 
 class Producer:
+    """Sends records to topics, in transactions if it has a transactional.id."""
+
     def __init__(
         self,
         settings: Mapping[str, Any] | None = None,
@@ -57,23 +59,26 @@ class Producer:
         world: ClientWorld | None = None,
         **keywords: Any,
     ) -> None:
-        """Settings by Kafka's names, as a mapping or as keywords with underscores; ConfigError if they cannot stand."""
+        """Takes settings by Kafka's names, as a mapping or as keywords with underscores. Raises ConfigError if they
+        contradict each other."""
         self.config = ClientConfig.producer(settings, **keywords)
-        self._given_world = world
+        self._injected_world = world
         self._key_serializer = serializer_setting(self.config, "key.serializer")
         self._value_serializer = serializer_setting(self.config, "value.serializer")
-        self._interceptors = Interceptors(self.config.objects("interceptor.classes"))
-        self._is_plain = not (self._key_serializer or self._value_serializer or self._interceptors.are_there)
+        self._interceptors = ProducerInterceptors(self.config.objects("interceptor.classes"))
+        self._is_plain = not (
+            self._key_serializer or self._value_serializer or self._interceptors.are_configured
+        )
         self.counters = Counters()
         self._block_seconds = self.config.seconds("max.block.ms")
         self._request_bytes_max = self.config.int("max.request.size")
         self._memory_bytes = self.config.int("buffer.memory")
         self._transactions: Transactions | None = None
-        self._identity: Identity | None = None
+        self._idempotence: Idempotence | None = None
         self._accumulator = Accumulator(accumulator_settings(self.config))
-        self._intake = Intake(self.config, self._accumulator, self.counters)
+        self._appender = RecordAppender(self.config, self._accumulator, self.counters)
 
-    # Life
+    # Start and close
 
     async def __aenter__(self) -> Producer:
         await self.start()
@@ -82,39 +87,39 @@ class Producer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Readers of committed data must not wait for a transaction that an error has left open; who is cancelled must
-        # end soon, and leaves it.
+        # Readers of committed data must not wait for a transaction that an error has left open. A cancelled task must
+        # end soon, and leaves it open.
         is_to_abort = kind is not None and issubclass(kind, Exception) and self._has_open_transaction
         await self.close(None if kind is None or is_to_abort else 0)
 
     async def start(self) -> None:
         """Finds the cluster; raises ConnectionFailedError if that takes longer than max.block.ms."""
-        world = self._world = self._given_world or real_world()
+        world = self._world = self._injected_world or real_world()
         self._monotonic = world.clock.monotonic
-        self._cluster = Cluster(self.config, world, start_seconds=self._block_seconds)
+        self._cluster = ClusterClient(self.config, world, start_seconds=self._block_seconds)
         if self.config.flag("enable.idempotence"):
             if self.config.optional_text("transactional.id") is not None:
-                self._identity = self._transactions = Transactions(
+                self._idempotence = self._transactions = Transactions(
                     self._cluster, self._fail, self._transaction_failed
                 )
             else:
-                self._identity = Identity(self._cluster, self._fail)
+                self._idempotence = Idempotence(self._cluster, self._fail)
         self._sender = Sender(
             self._cluster,
             self._accumulator,
             sender_settings(self.config),
-            self._identity,
+            self._idempotence,
             self.counters,
-            self._intake.memory_came_free,
+            self._appender.memory_freed,
         )
         self._router = TopicRouter(self._cluster, self.config)
-        self._intake.open(self._cluster, self._sender, self._router)
+        self._appender.bind(self._cluster, self._sender, self._router)
         try:
             await self._cluster.start()
         except BaseException:
             await self._release()
             raise
-        self._intake.refuse(
+        self._appender.refuse(
             None
             if self._transactions is None
             else IllegalStateError(
@@ -123,11 +128,11 @@ class Producer:
         )
 
     async def close(self, timeout: float | None = None) -> None:
-        """Delivers what is there, within `timeout` seconds if given, and gives the rest up; does nothing when called
-        again. A transaction that is open is aborted, unless `timeout` is 0: readers would wait for its end."""
-        if self._intake.is_closed or not hasattr(self, "_sender"):
+        """Delivers the records that it has, within `timeout` seconds if given, and fails the rest; does nothing when
+        called again. An open transaction is aborted, unless `timeout` is 0: readers would wait for its end."""
+        if self._appender.is_closed or not hasattr(self, "_sender"):
             return
-        self._intake.refuse(ClosedError(None, "the producer is closed"))
+        self._appender.refuse(ClosedError(None, "the producer is closed"))
         try:
             if timeout != 0:
                 await within(timeout, self._finish())
@@ -141,16 +146,16 @@ class Producer:
 
     async def _finish(self) -> None:
         if self._transactions is not None and self._has_open_transaction:
-            with suppress(KafkaError):  # whoever closes cannot do anything about it: it will time out
+            with suppress(KafkaError):  # the caller cannot help it: the transaction will time out
                 await self._abort(self._transactions)
         await self._flush(None)
 
     async def _release(self) -> None:
         await self._sender.stop()
-        if self._identity is not None:
-            await self._identity.close()
+        if self._idempotence is not None:
+            await self._idempotence.close()
         await self._cluster.close()
-        if self._given_world is None:
+        if self._injected_world is None:
             self._world.close()
 
     # Sending
@@ -164,19 +169,19 @@ class Producer:
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> RecordPromise:
-        """Takes a record; waits up to max.block.ms for the topic's metadata and for memory, not for delivery."""
+        """Appends a record; waits up to max.block.ms for the topic's metadata and for memory, not for delivery."""
         if not self._is_plain:
             topic, value, key, partition, timestamp_ms, headers = self._prepare(
                 topic, value, key, partition, timestamp_ms, headers
             )
-        intake = self._intake
-        promise = intake.take(topic, value, key, partition, timestamp_ms, headers)
+        appender = self._appender
+        promise = appender.append(topic, value, key, partition, timestamp_ms, headers)
         if promise is None:
-            promise = await intake.take_when_possible(
-                topic, value, key, partition, timestamp_ms, headers, deadline=intake.block_deadline()
+            promise = await appender.append_when_possible(
+                topic, value, key, partition, timestamp_ms, headers, deadline=appender.block_deadline()
             )
-        if intake.is_yield_due:
-            await intake.yield_to_sender()
+        if appender.is_yield_due:
+            await appender.yield_to_sender()
         if not self._is_plain:
             self._interceptors.watch(promise)
         return promise
@@ -190,22 +195,22 @@ class Producer:
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> RecordPromise:
-        """Takes a record at once, or raises BufferFullError; KafkaTimeoutError where the topic's metadata is not there
-        yet (`await producer.partitions_for(topic)` brings it)."""
+        """Appends a record at once, or raises BufferFullError; raises KafkaTimeoutError if the topic's metadata is
+        not there yet (`await producer.partitions_for(topic)` brings it)."""
         if not self._is_plain:
             topic, value, key, partition, timestamp_ms, headers = self._prepare(
                 topic, value, key, partition, timestamp_ms, headers
             )
-        promise = self._intake.take(topic, value, key, partition, timestamp_ms, headers)
+        promise = self._appender.append(topic, value, key, partition, timestamp_ms, headers)
         if promise is None:
-            if not self._intake.knows(topic, partition):
+            if not self._appender.has_metadata(topic, partition):
                 self._cluster.add_topic(topic)
                 raise KafkaTimeoutError(
                     None,
                     f"the metadata of topic {topic} is not there yet",
                     advice="await partitions_for first",
                 )
-            raise self._intake.is_full("await send, which waits for room")
+            raise self._appender.buffer_full_error("await send, which waits for room")
         if not self._is_plain:
             self._interceptors.watch(promise)
         return promise
@@ -213,7 +218,7 @@ class Producer:
     async def send_and_wait(
         self, topic: str, value: Any = None, key: Any = None, **more: Any
     ) -> RecordMetadata:
-        """`send`, and its promise awaited."""
+        """Sends a record and waits for its acknowledgement."""
         return await (await self.send(topic, value, key, **more))
 
     def _prepare(
@@ -225,7 +230,7 @@ class Producer:
         timestamp_ms: int | None,
         headers: Headers | None,
     ) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
-        """Interceptors, then serializers."""
+        """The record after interceptors, then serializers."""
         topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(
             topic, value, key, partition, timestamp_ms, headers
         )
@@ -245,17 +250,18 @@ class Producer:
         base_timestamp_ms: int,
         max_timestamp_ms: int,
         codec: int = 0,
-    ) -> Batch:
-        """Takes the encoded records of one batch (offsets from 0, without the batch's header), as columnar code makes
-        them; waits for metadata and memory as `send` does. `await batch.wait()` and `batch.outcome` tell the rest."""
-        self._intake.check()
+    ) -> ProducerBatch:
+        """Appends the encoded records of one batch (offsets from 0, without the batch's header), as columnar code
+        makes them; waits for metadata and memory as `send` does. `await batch.wait()` and `batch.outcome` have the
+        rest."""
+        self._appender.check_accepting()
         size = len(body) + HEADER_BYTES
         if size > min(self._request_bytes_max, self._memory_bytes):
             raise RecordTooLargeError(
                 None, f"a batch of {size} bytes is above max.request.size or buffer.memory"
             )
 
-        def attempt() -> Batch | None:
+        def attempt() -> ProducerBatch | None:
             return self._accumulator.append_batch(
                 self._router.topics[topic].queues[partition],
                 body,
@@ -266,24 +272,25 @@ class Producer:
                 codec=codec,
             )
 
-        batch = await self._intake.when_possible(topic, partition, attempt, self._intake.block_deadline())
+        batch = await self._appender.when_possible(topic, partition, attempt, self._appender.block_deadline())
         self._sender.wake()
         return batch
 
     async def send_table(self, topic: str, table: pyarrow.Table, **columns: str | None) -> SentTable:
-        """Takes the rows of an Arrow table or record batch; `await` the result for the acknowledgements.
+        """Appends the rows of an Arrow table or record batch; `await` the result for the acknowledgements.
 
-        `key`, `value`, `timestamp`, `headers` and `partition` name the columns; without, those called key, value and
-        headers are used. Rows with a key go where `send` would put them. Serializers and interceptors do not apply.
+        `key`, `value`, `timestamp`, `headers` and `partition` name the columns; without them the columns called key,
+        value and headers are used. Rows with a key go to the partition that `send` would choose. Serializers and
+        interceptors do not apply.
         """
-        from strandline.client.columnar.producing import send_table  # needs the extra strandline[columnar]
+        from strandline.client.producer.send_table import send_table  # needs the extra strandline[columnar]
 
         return await send_table(self, self._world, topic, table, columns)
 
-    # Waiting and asking
+    # Flushing and metadata
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Sends everything now and waits until each record taken so far has its outcome."""
+        """Sends everything now and waits until each record appended so far has its outcome."""
         self._check_not_closed()
         await self._flush(timeout)
 
@@ -292,7 +299,7 @@ class Producer:
         self._sender.wake()
         deadline = None if timeout is None else self._monotonic() + timeout
         number = self._accumulator.batch_count
-        while waiting := [batch for batch in self._accumulator.unfinished() if batch.place[0] <= number]:
+        while waiting := [batch for batch in self._accumulator.incomplete() if batch.order[0] <= number]:
             left = None if deadline is None else max(0.0, deadline - self._monotonic())
             try:
                 await within(left, waiting[0].wait())
@@ -314,49 +321,50 @@ class Producer:
     # Transactions
 
     async def init_transactions(self) -> None:
-        """Takes the transactional.id over, which ends what another producer left open under it."""
-        await self._transactional().init(self._intake.block_deadline())
+        """Takes the transactional.id over, which ends a transaction that another producer left open under it."""
+        await self._transactional().init(self._appender.block_deadline())
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     def begin_transaction(self) -> None:
+        """Begins a transaction: records may be sent until it is committed or aborted."""
         self._transactional().begin()
-        self._intake.refuse(None)
+        self._appender.refuse(None)
 
     async def send_offsets_to_transaction(self, offsets: Mapping[Any, Any], group: Any) -> None:
         """Commits a consumer's offsets with the transaction. `offsets` are by TopicPartition, as numbers or objects
         with offset, leader_epoch and metadata; `group` is a group id or a consumer's group metadata."""
-        await self._transactional().send_offsets(offsets, group, self._intake.block_deadline())
+        await self._transactional().send_offsets(offsets, group, self._appender.block_deadline())
 
     async def commit_transaction(self) -> None:
         """Delivers everything and makes it visible, or raises and leaves the transaction to be aborted. From now on
-        nothing is taken until the next one begins; after KafkaTimeoutError this may be called again."""
+        no record is taken until the next one begins; after KafkaTimeoutError this may be called again."""
         transactions = self._transactional()
         transactions.begin_commit()
         self._refuse_until_begin(
             "the transaction is being committed", "await commit_transaction, then begin_transaction"
         )
         await self._flush(None)
-        await transactions.end(is_commit=True, deadline=self._intake.block_deadline())
+        await transactions.end(is_commit=True, deadline=self._appender.block_deadline())
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     async def abort_transaction(self) -> None:
-        """Gives everything of the transaction up; what waits to be sent fails with TransactionAbortedError, and nothing
-        is taken until the next one begins."""
+        """Aborts the transaction: records that wait to be sent fail with TransactionAbortedError, and no record is
+        taken until the next one begins."""
         await self._abort(self._transactional())
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     async def _abort(self, transactions: Transactions) -> None:
         transactions.begin_abort()
         await self._flush(None)
-        await transactions.end(is_commit=False, deadline=self._intake.block_deadline())
+        await transactions.end(is_commit=False, deadline=self._appender.block_deadline())
 
     @property
     def _has_open_transaction(self) -> bool:
-        """One that only this producer can end, and has not begun to commit."""
+        """True if there is a transaction that only this producer can end, and that it has not begun to commit."""
         return self._transactions is not None and self._transactions.is_left_open
 
     def _refuse_until_begin(self, why: str, advice: str) -> None:
-        self._intake.refuse(IllegalStateError(None, why, advice=advice))
+        self._appender.refuse(IllegalStateError(None, why, advice=advice))
 
     def _transactional(self) -> Transactions:
         self._check_not_closed()
@@ -367,27 +375,28 @@ class Producer:
         return self._transactions
 
     def _transaction_failed(self, error: KafkaError) -> None:
-        """It can only be aborted: what waits is not sent, and nothing more is taken."""
+        """Handles an error after which the transaction can only be aborted: waiting records are not sent, and no more
+        are taken."""
         refusal = error
         if not isinstance(error, TransactionAbortedError):
             refusal = TransactionAbortedError(
                 None, f"the transaction has failed: {error.name}: {error.message}"
             )
             refusal.__cause__ = error
-        self._intake.refuse(refusal)
-        self._sender.abandon_waiting(
+        self._appender.refuse(refusal)
+        self._sender.abort_undrained(
             TransactionAbortedError(
                 None, "the transaction was aborted, or failed, before the record was sent"
             )
         )
 
-    # When it cannot go on
+    # Failures
 
     def _check_not_closed(self) -> None:
-        if self._intake.is_closed:
-            self._intake.check()
+        if self._appender.is_closed:
+            self._appender.check_accepting()
 
     def _fail(self, error: KafkaError) -> None:
-        """A fatal error: what waits fails with it, and so does every further call."""
-        self._intake.refuse(error)
+        """Handles a fatal error: records that wait fail with it, and so does every further call."""
+        self._appender.refuse(error)
         self._sender.fail_all(error)

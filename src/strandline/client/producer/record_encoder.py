@@ -1,8 +1,8 @@
-"""Records become bytes here: the body of a record batch, and its header with sequence numbers and checksum.
+"""Encodes records: the body of a record batch, and its header with sequence numbers and checksum.
 
-A producer keeps records as tuples until their batch is sent and encodes them in one loop: that is several times cheaper
-than encoding in each `send`, and batches are mostly runs of records of one size and one millisecond, whose common bytes
-are made once. Varints below 8,192, which is nearly all of them, come from a table.
+A producer keeps records as tuples until their batch is sent and encodes them in one loop: that is several times
+cheaper than encoding in each `send`, and batches are mostly runs of records of one size and one millisecond, whose
+common bytes are made once. Varints below 8,192, which is nearly all of them, come from a table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VARINTS: Final[list[bytes]] = [bytes((2 * n,)) for n in range(64)] + [
     bytes(((2 * n & 0x7F) | 0x80, n >> 6)) for n in range(64, TABLE_SIZE)
 ]
 
-# What a record takes besides key, value and headers, at most: length, attributes, timestamp and offset deltas, lengths
+# The most that a record takes besides key, value and headers: length, attributes, timestamp and offset deltas, lengths
 # of key and value, count of headers. A bound that is too high only makes batches a little smaller than allowed.
 RECORD_OVERHEAD_BYTES: Final = 24
 # The same for records whose lengths need more than two bytes.
@@ -42,22 +42,23 @@ _HEADER_OVERHEAD_BYTES: Final = 10
 
 
 def size_bound(key: bytes | None, value: bytes | None, headers: tuple[Header, ...]) -> int:
-    """How many bytes a record takes at most."""
+    """The most bytes that a record can take."""
     size = (0 if value is None else len(value)) + (0 if key is None else len(key))
     for name, content in headers:
         size += len(name) + (0 if content is None else len(content)) + _HEADER_OVERHEAD_BYTES
     return size + (RECORD_OVERHEAD_BYTES if size < SMALL_RECORD_BYTES_MAX else LARGE_RECORD_OVERHEAD_BYTES)
 
 
-def number(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
+    """A number as a zigzag varint."""
     return VARINTS[value] if 0 <= value < TABLE_SIZE else varint(value)
 
 
 def encode_body(records: list[PendingRecord], base_timestamp: int) -> tuple[bytes, int]:
-    """The records of a batch, uncompressed, and the largest of their timestamps."""
+    """The bytes of a batch's records, uncompressed, and the largest of their timestamps."""
     varints = VARINTS
     parts: list[bytes] = []
-    # What the previous record had, and the bytes that follow from it.
+    # The fields of the previous record, and the bytes that follow from them.
     max_timestamp = base_timestamp
     last_timestamp, lead = base_timestamp, b"\x00\x00"  # attributes and timestamp delta
     last_size, middle, size_before = -1, b"", 0  # of a value without key: key and length of the value
@@ -65,13 +66,13 @@ def encode_body(records: list[PendingRecord], base_timestamp: int) -> tuple[byte
         if timestamp != last_timestamp:
             last_timestamp = timestamp
             max_timestamp = max(max_timestamp, timestamp)
-            lead = b"\x00" + number(timestamp - base_timestamp)
+            lead = b"\x00" + encode_varint(timestamp - base_timestamp)
             last_size = -1
         if key is None and value is not None and not headers:
             size = len(value)
             if size != last_size:
                 last_size = size
-                middle = b"\x01" + number(size)
+                middle = b"\x01" + encode_varint(size)
                 size_before = len(lead) + len(middle) + size + 1
             if offset < TABLE_SIZE and size_before < TABLE_SIZE - 2:
                 delta = varints[offset]
@@ -79,15 +80,19 @@ def encode_body(records: list[PendingRecord], base_timestamp: int) -> tuple[byte
             else:
                 parts.append(encode_record(offset, timestamp - base_timestamp, None, value))
         elif key is not None and value is not None and not headers:
-            delta, key_size, value_size = number(offset), number(len(key)), number(len(value))
+            delta, key_size, value_size = (
+                encode_varint(offset),
+                encode_varint(len(key)),
+                encode_varint(len(value)),
+            )
             whole = len(lead) + len(delta) + len(key_size) + len(key) + len(value_size) + len(value) + 1
-            parts += (number(whole), lead, delta, key_size, key, value_size, value, b"\x00")
+            parts += (encode_varint(whole), lead, delta, key_size, key, value_size, value, b"\x00")
         else:
             parts.append(encode_record(offset, timestamp - base_timestamp, key, value, headers))
     return b"".join(parts), max_timestamp
 
 
-def seal(
+def encode_batch(
     body: bytes,
     *,
     count: int,

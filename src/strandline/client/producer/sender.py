@@ -1,11 +1,12 @@
 """Takes batches from the accumulator and sends them to the leaders of their partitions.
 
-Everything happens in `_pump`, which looks at the queues that have become due, puts each into the lane of its leader,
-and fills requests while a lane has fewer than max.in.flight.requests.per.connection under way. It runs when a batch is
-full, when a timer is over, when an answer comes, when metadata changes and when a connection opens; nothing polls. What
-an answer does to its batches is in `sender_delivery`.
+Everything happens in `_run_once`: it looks at the queues that have become due, puts each into the queue of its
+leader's node, and fills requests while a node has fewer than max.in.flight.requests.per.connection in flight. It
+runs when a batch is full, a timer fires, a response comes, metadata changes or a connection opens; nothing polls.
+`delivery` applies a response to its batches.
 
-A lane holds one connection. A request carries one batch per partition, up to max.request.size; partitions take turns.
+Each node queue uses one connection. A request carries one batch per partition, up to max.request.size; partitions
+take turns.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from strandline.client.errors import (
     ConnectionFailedError,
     KafkaError,
 )
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.connections import NodeConnection
 from strandline.client.producer import sequences
-from strandline.client.producer.accumulator import FOREVER, Accumulator, PartitionQueue
-from strandline.client.producer.batch import Acknowledged, Batch
+from strandline.client.producer.accumulator import FOREVER, Accumulator
+from strandline.client.producer.batch import Acknowledged, PartitionQueue, ProducerBatch
 from strandline.client.producer.delivery import Delivery, RetrySettings
-from strandline.client.producer.producer_id import Identity
-from strandline.client.producer.record_encoder import encode_body, seal
+from strandline.client.producer.idempotence import Idempotence
+from strandline.client.producer.record_encoder import encode_batch, encode_body
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k00_produce import (
     PartitionProduceData,
@@ -40,18 +41,20 @@ from strandline.wire.compression import compress
 from strandline.wire.record_batch import TRANSACTIONAL_FLAG
 
 # From this version on topics are named by their ids.
-_TOPIC_ID_VERSION: Final = 13
+_TOPIC_IDS_SINCE: Final = 13
 # The last version in which a partition must be added to a transaction before records are sent to it (KIP-890).
 TRANSACTION_V1_VERSION_MAX: Final = 11
 # Compressing more than this at once would hold the loop up for longer than a millisecond or so.
 _INLINE_COMPRESSION_BYTES_MAX: Final = 64 * 1024
-# Without answers (acks=0) only the socket says that the broker cannot keep up.
+# Without responses (acks=0) only the socket shows that the broker cannot keep up.
 _UNSENT_BYTES_MAX: Final = 1024 * 1024
 _UNSENT_PAUSE_SECONDS: Final = 0.002
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderSettings:
+    """The producer's settings that the sender needs."""
+
     acks: int
     request_bytes_max: int
     in_flight_max: int
@@ -61,8 +64,8 @@ class SenderSettings:
     compression_level: int | None
 
 
-class _Lane:
-    """The way to one broker."""
+class _NodeQueue:
+    """The partitions with something to send to one broker, and the state of the requests to it."""
 
     __slots__ = ("in_flight", "is_opening", "node_id", "ready", "resume_at", "timer_at")
 
@@ -71,29 +74,31 @@ class _Lane:
         self.ready: deque[PartitionQueue] = deque()
         self.in_flight = 0
         self.is_opening = False
-        self.resume_at = 0.0  # a throttled, unreachable or clogged broker is left alone until then
+        self.resume_at = 0.0  # nothing is sent before then to a throttled, unreachable or clogged broker
         self.timer_at = 0.0
 
 
 class Sender:
+    """Sends the accumulator's batches, several requests at a time to each broker."""
+
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         accumulator: Accumulator,
         settings: SenderSettings,
-        identity: Identity | None,
+        idempotence: Idempotence | None,
         counters: Counters,
         on_memory_free: Callable[[], None],
     ) -> None:
         self._cluster = cluster
         self._accumulator = accumulator
         self._settings = settings
-        self._identity = identity
+        self._idempotence = idempotence
         self._counters = counters
-        self._delivery = Delivery(cluster, accumulator, settings.retry, identity, counters, on_memory_free)
+        self._delivery = Delivery(cluster, accumulator, settings.retry, idempotence, counters, on_memory_free)
         self._clock = cluster.world.clock
-        self._lanes: dict[int, _Lane] = {}
-        self._homeless: deque[PartitionQueue] = deque()  # queues whose leader is not known
+        self._node_queues: dict[int, _NodeQueue] = {}
+        self._unknown_leader: deque[PartitionQueue] = deque()  # queues whose leader is not known
         self._is_scheduled = False
         self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
@@ -101,19 +106,19 @@ class Sender:
         self._tasks: dict[int, asyncio.Task[Any]] = {}
         self._task_count = 0
         cluster.on_change(self._leaders_changed)
-        if identity is not None:
-            identity.on_change = self._identity_changed
+        if idempotence is not None:
+            idempotence.on_change = self._producer_id_changed
 
     # Called by the producer
 
     def wake(self) -> None:
-        """Something may be ready; looked at in the loop's next turn, so that many calls cost one look."""
+        """Has `_run_once` run in the loop's next turn, so that many calls cost one run."""
         if not self._is_scheduled and not self._is_stopped:
             self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._pump)
+            asyncio.get_running_loop().call_soon(self._run_once)
 
-    def arm(self) -> None:
-        """After a batch was begun: makes sure that its linger ends."""
+    def arm_timer(self) -> None:
+        """Makes sure that `_run_once` runs when the next linger or deadline ends, after a batch was begun."""
         at = self._accumulator.next_deadline()
         if at >= self._timer_at or self._is_stopped:
             return
@@ -121,15 +126,15 @@ class Sender:
             self._timer.cancel()
         self._timer_at = at
         seconds = max(0.0, at - self._clock.monotonic())
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._timer_is_over)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._timer_fired)
 
     def fail_all(self, error: KafkaError) -> None:
-        """Gives up every batch: the producer is closed or cannot go on."""
+        """Fails every batch, because the producer is closed or cannot go on."""
         self._delivery.fail_all(error)
 
-    def abandon_waiting(self, error: KafkaError) -> None:
-        """Gives up every batch that is not in flight."""
-        self._delivery.abandon_waiting(error)
+    def abort_undrained(self, error: KafkaError) -> None:
+        """Fails every batch that is not in flight."""
+        self._delivery.abort_undrained(error)
 
     async def stop(self) -> None:
         self._is_stopped = True
@@ -138,14 +143,14 @@ class Sender:
         for task in list(self._tasks.values()):
             task.cancel()
 
-    # Looking
+    # Routing
 
-    def _timer_is_over(self) -> None:
+    def _timer_fired(self) -> None:
         self._timer = None
         self._timer_at = FOREVER
-        self._pump()
+        self._run_once()
 
-    def _pump(self) -> None:
+    def _run_once(self) -> None:
         self._is_scheduled = False
         if self._is_stopped:
             return
@@ -154,163 +159,166 @@ class Sender:
         for batch in accumulator.expire(now):
             self._delivery.expired(batch, now)
         for queue in accumulator.due(now):
-            self._place(queue, now)
-        for lane in list(self._lanes.values()):
-            if lane.ready:
-                self._drain(lane, now)
-        self.arm()
+            self._enqueue(queue, now)
+        for node_queue in list(self._node_queues.values()):
+            if node_queue.ready:
+                self._drain(node_queue, now)
+        self.arm_timer()
 
-    def _place(self, queue: PartitionQueue, now: float) -> None:
-        """Puts a queue into its leader's lane, if it has something to send; otherwise a timer speaks of it again."""
-        if queue.is_listed or self._accumulator.sendable_at(queue, now) > now:
+    def _enqueue(self, queue: PartitionQueue, now: float) -> None:
+        """Puts a queue into its leader's node queue if it has something to send; otherwise a timer brings it up
+        again."""
+        if queue.is_enqueued or self._accumulator.sendable_at(queue, now) > now:
             return
-        queue.is_listed = True
+        queue.is_enqueued = True
         partition = self._cluster.metadata.partition(TopicPartition(queue.topic, queue.partition))
         if partition is None or partition.leader_id not in self._cluster.metadata.nodes:
-            self._homeless.append(queue)
+            self._unknown_leader.append(queue)
             self._cluster.add_topic(queue.topic)
             self._cluster.request_update()
             return
-        lane = self._lanes.get(partition.leader_id)
-        if lane is None:
-            lane = self._lanes[partition.leader_id] = _Lane(partition.leader_id)
+        node_queue = self._node_queues.get(partition.leader_id)
+        if node_queue is None:
+            node_queue = self._node_queues[partition.leader_id] = _NodeQueue(partition.leader_id)
         queue.leader_id = partition.leader_id
-        lane.ready.append(queue)
+        node_queue.ready.append(queue)
 
     def _leaders_changed(self) -> None:
-        """Queues go to where their leaders are now, out of the lanes of dead brokers too; and what waits to be sent
-        again to a former leader need not wait any longer, for the new one has refused nothing (KIP-951)."""
+        """Moves queues to the nodes that lead them now, also from the queues of dead brokers. Batches that wait to
+        be sent again to a former leader need not wait any longer, for the new leader has refused nothing (KIP-951)."""
         now = self._clock.monotonic()
-        moved, self._homeless = list(self._homeless), deque()
-        for lane in self._lanes.values():
-            leaving = [queue for queue in lane.ready if self._leader_id(queue) != lane.node_id]
+        moved, self._unknown_leader = list(self._unknown_leader), deque()
+        for node_queue in self._node_queues.values():
+            leaving = [queue for queue in node_queue.ready if self._leader_id(queue) != node_queue.node_id]
             if leaving:
-                lane.ready = deque(queue for queue in lane.ready if self._leader_id(queue) == lane.node_id)
+                node_queue.ready = deque(
+                    queue for queue in node_queue.ready if self._leader_id(queue) == node_queue.node_id
+                )
                 moved += leaving
         for queue in self._accumulator.retrying(now):
             if self._leader_id(queue) not in (-1, queue.leader_id):
                 queue.retry_at = now
                 moved.append(queue)
         for queue in dict.fromkeys(moved):
-            queue.is_listed = False
-            self._place(queue, now)
+            queue.is_enqueued = False
+            self._enqueue(queue, now)
         self.wake()
 
     def _leader_id(self, queue: PartitionQueue) -> int:
-        """-1 if it is not known."""
+        """The leader of a queue's partition; -1 if it is not known."""
         leader = self._cluster.metadata.leader(TopicPartition(queue.topic, queue.partition))
         return -1 if leader is None else leader.node_id
 
-    def _identity_changed(self) -> None:
-        assert self._identity is not None
-        for queue in self._identity.take_blocked():
-            self._accumulator.look_at(queue, 0.0)
+    def _producer_id_changed(self) -> None:
+        assert self._idempotence is not None
+        for queue in self._idempotence.take_blocked():
+            self._accumulator.schedule(queue, 0.0)
         self.wake()
 
     # Draining
 
-    def _drain(self, lane: _Lane, now: float) -> None:
-        if self._identity is not None and not self._identity.is_usable():
-            self._identity.fetch_in_background()
+    def _drain(self, node_queue: _NodeQueue, now: float) -> None:
+        if self._idempotence is not None and not self._idempotence.has_producer_id():
+            self._idempotence.request_in_background()
             return
-        connection = self._connection(lane, now)
+        connection = self._connection(node_queue, now)
         if connection is None:
             return
-        while lane.ready and lane.in_flight < self._settings.in_flight_max:
+        while node_queue.ready and node_queue.in_flight < self._settings.in_flight_max:
             if not self._settings.acks and connection.unsent_bytes > _UNSENT_BYTES_MAX:
-                self._pause(lane, now + _UNSENT_PAUSE_SECONDS)
+                self._pause(node_queue, now + _UNSENT_PAUSE_SECONDS)
                 return
-            batches = self._collect(lane, now)
+            batches = self._collect_batches(node_queue, now)
             if not batches:
                 return
-            self._send(lane, connection, batches)
+            self._send(node_queue, connection, batches)
 
-    def _connection(self, lane: _Lane, now: float) -> NodeConnection | None:
-        """The lane's connection if requests can go out on it now."""
-        if lane.resume_at > now:
-            self._pause(lane, lane.resume_at)
+    def _connection(self, node_queue: _NodeQueue, now: float) -> NodeConnection | None:
+        """The node's connection if requests can be sent on it now."""
+        if node_queue.resume_at > now:
+            self._pause(node_queue, node_queue.resume_at)
             return None
-        if lane.is_opening:
+        if node_queue.is_opening:
             return None
         try:
-            connection = self._cluster.connection(lane.node_id)
+            connection = self._cluster.connection(node_queue.node_id)
         except ConnectionFailedError:
-            self._rehome(lane)
+            self._reroute(node_queue)
             return None
         if connection.is_open:
             return connection
         if connection.retry_seconds > 0:
-            self._pause(lane, now + connection.retry_seconds)
+            self._pause(node_queue, now + connection.retry_seconds)
             return None
-        lane.is_opening = True
-        self._start(self._open(lane, connection))
+        node_queue.is_opening = True
+        self._start_task(self._open(node_queue, connection))
         return None
 
-    async def _open(self, lane: _Lane, connection: NodeConnection) -> None:
+    async def _open(self, node_queue: _NodeQueue, connection: NodeConnection) -> None:
         try:
             await connection.open()
         except KafkaError:
             self._cluster.request_update()
         finally:
-            lane.is_opening = False
+            node_queue.is_opening = False
             self.wake()
 
-    def _pause(self, lane: _Lane, until: float) -> None:
-        lane.resume_at = until
-        if lane.timer_at != until:
-            lane.timer_at = until
-            self._accumulator.look_at(
-                lane.ready[0], until
-            )  # any queue's timer makes the sender look at the lane
+    def _pause(self, node_queue: _NodeQueue, until: float) -> None:
+        node_queue.resume_at = until
+        if node_queue.timer_at != until:
+            node_queue.timer_at = until
+            # The timer of any queue makes the sender look at this node.
+            self._accumulator.schedule(node_queue.ready[0], until)
 
-    def _rehome(self, lane: _Lane) -> None:
-        """The lane's broker is gone from the cluster."""
-        queues, lane.ready = lane.ready, deque()
+    def _reroute(self, node_queue: _NodeQueue) -> None:
+        """Moves the queues of a broker that is gone from the cluster."""
+        queues, node_queue.ready = node_queue.ready, deque()
         now = self._clock.monotonic()
         for queue in queues:
-            queue.is_listed = False
-            self._place(queue, now)
+            queue.is_enqueued = False
+            self._enqueue(queue, now)
 
-    def _collect(self, lane: _Lane, now: float) -> list[Batch]:
-        """One batch of each queue in turn, up to the size of a request. Queues with nothing to send leave the lane."""
-        batches: list[Batch] = []
+    def _collect_batches(self, node_queue: _NodeQueue, now: float) -> list[ProducerBatch]:
+        """One batch of each queue in turn, up to the size of a request. Queues with nothing to send leave the node
+        queue."""
+        batches: list[ProducerBatch] = []
         size = 0
         accumulator = self._accumulator
-        for _ in range(len(lane.ready)):
-            queue = lane.ready.popleft()
-            queue.is_listed = False
-            if not self._is_sendable(lane, queue, now):
+        for _ in range(len(node_queue.ready)):
+            queue = node_queue.ready.popleft()
+            queue.is_enqueued = False
+            if not self._is_sendable(node_queue, queue, now):
                 continue
             first = queue.waiting[0]
             if batches and size + first.size > self._settings.request_bytes_max:
-                queue.is_listed = True
-                lane.ready.appendleft(queue)
+                queue.is_enqueued = True
+                node_queue.ready.appendleft(queue)
                 break
             if not self._encode(first):
                 continue
             batches.append(accumulator.take(queue))
             size += first.size
             if queue.waiting:
-                self._place(queue, now)
+                self._enqueue(queue, now)
         return batches
 
-    def _is_sendable(self, lane: _Lane, queue: PartitionQueue, now: float) -> bool:
-        """Whether the queue's first batch may go out on this lane now. If not, something else speaks of it later: a
-        timer, an answer, or the leader's own lane."""
+    def _is_sendable(self, node_queue: _NodeQueue, queue: PartitionQueue, now: float) -> bool:
+        """True if the queue's first batch may be sent to this node now. If not, something else brings it up later:
+        a timer, a response, or the leader's own queue."""
         if self._accumulator.sendable_at(queue, now) > now:
             return False
         partition = self._cluster.metadata.partition(TopicPartition(queue.topic, queue.partition))
-        if partition is None or partition.leader_id != lane.node_id:
-            self._place(queue, now)
+        if partition is None or partition.leader_id != node_queue.node_id:
+            self._enqueue(queue, now)
             return False
         if queue.waiting[0].is_compressing:
             return False
         if self._settings.in_flight_max == 1 and queue.in_flight:
-            return False  # at its former leader
-        return self._identity is None or self._identity.may_send(queue)
+            return False  # to its former leader
+        return self._idempotence is None or self._idempotence.may_send(queue)
 
-    def _encode(self, batch: Batch) -> bool:
-        """Makes the batch's body; False if another thread does, which speaks of the queue when it is done."""
+    def _encode(self, batch: ProducerBatch) -> bool:
+        """Makes the batch's body; False if another thread does that, which brings the queue up again."""
         if batch.body is not None:
             return True
         if batch.is_open:
@@ -319,14 +327,14 @@ class Sender:
         codec, level = self._settings.codec, self._settings.compression_level
         if codec and len(body) > _INLINE_COMPRESSION_BYTES_MAX:
             batch.is_compressing = True
-            self._start(self._compress(batch, body))
+            self._start_task(self._compress(batch, body))
             return False
         batch.records = []
         batch.codec = codec
         batch.body = compress(codec, body, level) if codec else body
         return True
 
-    async def _compress(self, batch: Batch, body: bytes) -> None:
+    async def _compress(self, batch: ProducerBatch, body: bytes) -> None:
         codec = self._settings.codec
         smaller = await self._cluster.world.workers.run(
             compress, codec, body, self._settings.compression_level
@@ -335,22 +343,22 @@ class Sender:
         if batch.outcome is None:
             batch.records = []
             batch.codec, batch.body = codec, smaller
-            self._accumulator.look_at(batch.queue, 0.0)
+            self._accumulator.schedule(batch.queue, 0.0)
             self.wake()
 
     # Sending
 
-    def _send(self, lane: _Lane, connection: NodeConnection, batches: list[Batch]) -> None:
-        identity = self._identity
-        is_transactional = identity is not None and identity.is_transactional
+    def _send(self, node_queue: _NodeQueue, connection: NodeConnection, batches: list[ProducerBatch]) -> None:
+        idempotence = self._idempotence
+        is_transactional = idempotence is not None and idempotence.is_transactional
         topics: dict[str, list[PartitionProduceData]] = {}
         for batch in batches:
             queue = batch.queue
-            if identity is not None and not batch.has_sequence:
+            if idempotence is not None and not batch.has_sequence:
                 sequences.assign(queue, batch)
             batch.attempts += 1
             assert batch.body is not None
-            payload = seal(
+            payload = encode_batch(
                 batch.body,
                 count=batch.count,
                 attributes=batch.codec | (TRANSACTIONAL_FLAG if is_transactional else 0),
@@ -367,30 +375,30 @@ class Sender:
             request, version = self._request(connection, topics)
             self._count_sent(batches)
             if not self._settings.acks:
-                connection.send_unanswered(request, version)
+                connection.send_without_response(request, version)
                 for batch in batches:
                     self._delivery.acknowledge(batch, Acknowledged(-1, -1))
                 return
             sent_at = self._clock.monotonic()
-            connection.send_to(
+            connection.send_with_callback(
                 request,
-                lambda answer, error: self._answered(lane, batches, sent_at, answer, error),
+                lambda response, error: self._handle_response(node_queue, batches, sent_at, response, error),
                 version=version,
             )
-            lane.in_flight += 1
+            node_queue.in_flight += 1
         except KafkaError as error:
-            self._delivery.all_failed(batches, error)
+            self._delivery.fail_request(batches, error)
 
     def _request(
         self, connection: NodeConnection, topics: dict[str, list[PartitionProduceData]]
     ) -> tuple[ProduceRequest, int]:
-        identity = self._identity
+        idempotence = self._idempotence
         ids = {name: self._topic_id(name) for name in topics}
-        at_most = None if ZERO_UUID not in ids.values() else _TOPIC_ID_VERSION - 1
-        if identity is not None and identity.is_transactional and not identity.is_transaction_v2:
+        at_most = None if ZERO_UUID not in ids.values() else _TOPIC_IDS_SINCE - 1
+        if idempotence is not None and idempotence.is_transactional and not idempotence.is_transaction_v2:
             at_most = TRANSACTION_V1_VERSION_MAX
         request = ProduceRequest(
-            transactional_id=None if identity is None else identity.transactional_id,
+            transactional_id=None if idempotence is None else idempotence.transactional_id,
             acks=self._settings.acks,
             timeout_ms=self._settings.request_timeout_ms,
             topic_data=tuple(
@@ -404,7 +412,7 @@ class Sender:
         topic = self._cluster.metadata.topic(name)
         return ZERO_UUID if topic is None else topic.topic_id
 
-    def _count_sent(self, batches: list[Batch]) -> None:
+    def _count_sent(self, batches: list[ProducerBatch]) -> None:
         counters = self._counters
         counters.add("request-total")
         for batch in batches:
@@ -414,30 +422,30 @@ class Sender:
             if batch.attempts > 1:
                 counters.add("record-retry-total", batch.count)
 
-    # Answers
+    # Responses
 
-    def _answered(
+    def _handle_response(
         self,
-        lane: _Lane,
-        batches: list[Batch],
+        node_queue: _NodeQueue,
+        batches: list[ProducerBatch],
         sent_at: float,
-        answer: ProduceResponse,
+        response: ProduceResponse,
         error: KafkaError | None,
     ) -> None:
-        lane.in_flight -= 1
+        node_queue.in_flight -= 1
         now = self._clock.monotonic()
         if error is not None:
-            self._delivery.all_failed(batches, error)
-            self.wake()  # not at once: the connection is just being taken apart
+            self._delivery.fail_request(batches, error)
+            self.wake()  # not at once: the connection is being torn down
             return
         self._counters.add("request-latency-total-ms", int((now - sent_at) * 1000))
-        if answer.throttle_time_ms > 0:
-            self._counters.add("produce-throttle-total-ms", answer.throttle_time_ms)
-            lane.resume_at = now + answer.throttle_time_ms / 1000
-        self._delivery.take_in(batches, answer, now)
-        self._pump()
+        if response.throttle_time_ms > 0:
+            self._counters.add("produce-throttle-total-ms", response.throttle_time_ms)
+            node_queue.resume_at = now + response.throttle_time_ms / 1000
+        self._delivery.handle_response(batches, response, now)
+        self._run_once()
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         self._task_count += 1
         number = self._task_count
         task = asyncio.get_running_loop().create_task(work)

@@ -1,4 +1,4 @@
-"""From what an application gives to what a record holds: interceptors, serializers, bytes and headers."""
+"""An application's record on its way into a batch: interceptors, serializers, bytes and headers."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ from strandline.client.producer.batch import RecordMetadata, RecordPromise
 from strandline.wire.record_batch import Header
 
 
-def serialized(serialize: Callable[[str, Any], Any], topic: str, given: Any, what: str) -> bytes | None:
-    """What the serializer makes of a key or value; whatever it raises becomes a SerializationError."""
+def serialized(serialize: Callable[[str, Any], Any], topic: str, original: Any, what: str) -> bytes | None:
+    """The bytes of a key or value; an error that the serializer raises becomes a SerializationError."""
     try:
-        made = serialize(topic, given)
+        data = serialize(topic, original)
     except KafkaError:
         raise
     except Exception as error:
         raise SerializationError(
             None, f"the {what}'s serializer raised {type(error).__name__}: {error}"
         ) from error
-    return None if made is None else record_bytes(made, what)
+    return None if data is None else record_bytes(data, what)
 
 
-def record_bytes(given: Any, what: str) -> bytes:
-    """Bytes as they are, other buffers copied: the caller may change those before they are sent."""
-    if isinstance(given, bytes):
-        return given
-    if isinstance(given, bytearray | memoryview):
-        return bytes(given)
+def record_bytes(content: Any, what: str) -> bytes:
+    """The content as bytes. Other buffers are copied, because the caller may change them before they are sent."""
+    if isinstance(content, bytes):
+        return content
+    if isinstance(content, bytearray | memoryview):
+        return bytes(content)
     raise SerializationError(
         None,
-        f"a {what} of type {type(given).__name__} is not bytes",
+        f"a {what} of type {type(content).__name__} is not bytes",
         advice=f"set {what}.serializer, to str or json",
     )
 
 
 def record_headers(
-    given: Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]],
+    headers: Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]],
 ) -> tuple[Header, ...]:
-    pairs = given.items() if isinstance(given, Mapping) else given
-    found: list[Header] = []
+    """The headers as pairs of bytes."""
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    encoded: list[Header] = []
     for pair in pairs:
         try:
             name, content = pair
@@ -50,19 +51,19 @@ def record_headers(
             raise SerializationError(None, f"a header's name is text, not {name!r}")
         if isinstance(content, str):
             content = content.encode()
-        found.append(
+        encoded.append(
             (
                 name.encode() if isinstance(name, str) else name,
                 None if content is None else record_bytes(content, "header"),
             )
         )
-    return tuple(found)
+    return tuple(encoded)
 
 
-class Interceptors:
-    """Objects of the application that see records on their way out, and what became of them.
+class ProducerInterceptors:
+    """Objects of the application that see records before they are sent, and their outcomes.
 
-    on_send(topic, value, key, partition, timestamp_ms, headers) gives the same six, changed or not;
+    on_send(topic, value, key, partition, timestamp_ms, headers) returns the same six, changed or not;
     on_acknowledgement(metadata, error) is called once for each record, with one of the two. One that raises is left
     out for that record: a flaw in monitoring must not keep records from being sent.
     """
@@ -70,30 +71,32 @@ class Interceptors:
     def __init__(self, objects: tuple[object, ...]) -> None:
         self._objects = objects
         self._on_send = [each.on_send for each in objects if hasattr(each, "on_send")]
-        self._on_end = [each.on_acknowledgement for each in objects if hasattr(each, "on_acknowledgement")]
+        self._on_acknowledgement = [
+            each.on_acknowledgement for each in objects if hasattr(each, "on_acknowledgement")
+        ]
         self.failures = 0
 
     @property
-    def are_there(self) -> bool:
+    def are_configured(self) -> bool:
         return bool(self._objects)
 
     def on_send(self, *record: Any) -> Any:
-        for act in self._on_send:
+        for intercept in self._on_send:
             try:
-                record = act(*record)
+                record = intercept(*record)
             except Exception:
                 self.failures += 1
         return record
 
     def watch(self, promise: RecordPromise) -> None:
-        if self._on_end:
-            promise.add_done_callback(self._ended)
+        if self._on_acknowledgement:
+            promise.add_done_callback(self._completed)
 
-    def _ended(self, promise: RecordPromise) -> None:
+    def _completed(self, promise: RecordPromise) -> None:
         error = promise.exception()
         metadata: RecordMetadata | None = None if error is not None else promise.result()
-        for act in self._on_end:
+        for intercept in self._on_acknowledgement:
             try:
-                act(metadata, error)
+                intercept(metadata, error)
             except Exception:
                 self.failures += 1

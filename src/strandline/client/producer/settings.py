@@ -1,4 +1,4 @@
-"""From a producer's configuration to the values that its parts work with."""
+"""The values that the parts of a producer work with, from its configuration."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from strandline.wire.record_batch import HEADER_BYTES
 
 
 def accumulator_settings(config: ClientConfig) -> AccumulatorSettings:
+    """The accumulator's settings."""
     return AccumulatorSettings(
         batch_bytes=config.int("batch.size") - HEADER_BYTES,
         memory_bytes=config.int("buffer.memory"),
@@ -25,6 +26,7 @@ def accumulator_settings(config: ClientConfig) -> AccumulatorSettings:
 
 
 def serializer_setting(config: ClientConfig, setting: str) -> Callable[[str, Any], bytes | None] | None:
+    """The serializer that a setting names; None leaves bytes as they are."""
     try:
         return serializer_for(config.value(setting), setting)
     except ValueError as error:
@@ -32,6 +34,7 @@ def serializer_setting(config: ClientConfig, setting: str) -> Callable[[str, Any
 
 
 def sender_settings(config: ClientConfig) -> SenderSettings:
+    """The sender's settings."""
     codec = CODES[config.text("compression.type")]
     name = f"compression.{config.text('compression.type')}.level"
     return SenderSettings(

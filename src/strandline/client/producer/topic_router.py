@@ -1,4 +1,4 @@
-"""The queues of each topic's partitions, and which of them takes a record."""
+"""The queues of each topic's partitions, and the choice of one for a record."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ConfigError, KafkaError, UnknownTopicError
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.metadata import TopicInfo
-from strandline.client.producer.accumulator import PartitionQueue
+from strandline.client.producer.batch import PartitionQueue
 from strandline.client.producer.partitioners import (
     Partitioner,
     RoundRobin,
@@ -40,9 +40,10 @@ class TopicQueues:
         self.sticky: PartitionQueue | None = None
         self.grow(len(info.partitions))
         if partitioner is None:
-            self.sticky = self._draw()
+            self.sticky = self._choose_sticky()
 
     def grow(self, count: int) -> None:
+        """Adds queues until there are so many partitions."""
         while len(self.queues) < count:
             self.queues.append(PartitionQueue(self.name, len(self.queues)))
 
@@ -52,13 +53,13 @@ class TopicQueues:
         if partition is not None:
             return queues[partition] if 0 <= partition < len(queues) else None
         if self._partitioner is not None:
-            return self._ask_partitioner(key, value)
+            return self._call_partitioner(key, value)
         if key is not None and not self._ignores_keys:
             return queues[partition_for_key(key, len(queues))]
         return self.sticky
 
-    def is_free(self, key: bytes | None) -> bool:
-        """Whether a record with this key may go to any partition."""
+    def may_go_anywhere(self, key: bytes | None) -> bool:
+        """True if a record with this key may go to any partition."""
         return self.sticky is not None and (key is None or self._ignores_keys)
 
     def next_sticky(self) -> PartitionQueue:
@@ -66,10 +67,10 @@ class TopicQueues:
         assert self.sticky is not None
         if self.sticky.sticky_bytes >= self._batch_bytes // 2 and self.sticky.open is None:
             self.sticky.sticky_bytes = 0
-            self.sticky = self._draw()
+            self.sticky = self._choose_sticky()
         return self.sticky
 
-    def _draw(self) -> PartitionQueue:
+    def _choose_sticky(self) -> PartitionQueue:
         queues = self.queues
         if len(queues) == 1:
             return queues[0]
@@ -81,7 +82,7 @@ class TopicQueues:
         lengths = [len(queues[number].waiting) for number in candidates]
         return queues[weighted_choice(lengths, candidates, below)]
 
-    def _ask_partitioner(self, key: bytes | None, value: bytes | None) -> PartitionQueue:
+    def _call_partitioner(self, key: bytes | None, value: bytes | None) -> PartitionQueue:
         assert self._partitioner is not None
         chosen: Any = self._partitioner(self.name, key, value, len(self.queues))
         if not isinstance(chosen, int) or not 0 <= chosen < len(self.queues):
@@ -94,9 +95,9 @@ class TopicQueues:
 
 
 class TopicRouter:
-    """Every topic that records were sent to."""
+    """The queues of every topic that records were sent to."""
 
-    def __init__(self, cluster: Cluster, config: ClientConfig) -> None:
+    def __init__(self, cluster: ClusterClient, config: ClientConfig) -> None:
         self._cluster = cluster
         self._config = config
         self._partitioner = _partitioner(config.value("partitioner.class"))
@@ -105,11 +106,12 @@ class TopicRouter:
         cluster.on_change(self._metadata_changed)
 
     def available(self, topic: str) -> tuple[int, ...]:
+        """The partitions of a topic that have a leader."""
         info = self._cluster.metadata.topic(topic)
         return () if info is None else info.available
 
     async def load(self, topic: str, partition: int | None, deadline: float) -> TopicQueues:
-        """Waits for the topic's metadata, and once more if it lacks the partition that is asked for."""
+        """The queues of a topic. Waits for its metadata, and once more if that lacks the partition."""
         info = await self._cluster.topic(topic, deadline)
         if partition is not None and not 0 <= partition < len(info.partitions):
             if partition >= 0:
@@ -119,9 +121,9 @@ class TopicRouter:
                 raise UnknownTopicError(
                     None, f"partition {partition} of topic {topic}, which has {len(info.partitions)}"
                 )
-        found = self.topics.get(topic)
-        if found is None:
-            found = self.topics[topic] = TopicQueues(
+        queues = self.topics.get(topic)
+        if queues is None:
+            queues = self.topics[topic] = TopicQueues(
                 self,
                 info,
                 partitioner=self._partitioner,
@@ -129,7 +131,7 @@ class TopicRouter:
                 is_adaptive=self._config.flag("partitioner.adaptive.partitioning.enable"),
                 batch_bytes=self._config.int("batch.size"),
             )
-        return found
+        return queues
 
     def _metadata_changed(self) -> None:
         for name, topic in list(self.topics.items()):
@@ -137,22 +139,22 @@ class TopicRouter:
             if info is not None:
                 topic.grow(len(info.partitions))
             elif all(queue.is_empty for queue in topic.queues):
-                del self.topics[name]  # gone, or idle: whoever sends next asks again
+                del self.topics[name]  # gone, or idle: the next send loads it again
 
 
-def _partitioner(given: Any) -> Partitioner | None:
-    if given is None:
+def _partitioner(setting: Any) -> Partitioner | None:
+    if setting is None:
         return None
-    if isinstance(given, str):
+    if isinstance(setting, str):
         # Java's names end in the same words.
-        name = given.rpartition(".")[2].lower().replace("_", "").removesuffix("partitioner")
+        name = setting.rpartition(".")[2].lower().replace("_", "").removesuffix("partitioner")
         if name == "roundrobin":
             return RoundRobin()
         raise ConfigError(
-            f"partitioner.class={given!r}: leave it unset, or use round_robin or a function",
+            f"partitioner.class={setting!r}: leave it unset, or use round_robin or a function",
             key="partitioner.class",
         )
-    if not callable(given):
+    if not callable(setting):
         raise ConfigError("partitioner.class must be callable", key="partitioner.class")
-    found: Partitioner = given
-    return found
+    partitioner: Partitioner = setting
+    return partitioner

@@ -1,4 +1,4 @@
-"""The requests of a transaction, made of plain values, and the errors in their answers."""
+"""The requests of a transaction, built from plain values, and the errors in their responses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, is_retriable
 from strandline.base.ids import TopicPartition
-from strandline.client.producer.sequences import ProducerIdentity
+from strandline.client.net.partitions import by_topic
+from strandline.client.producer.sequences import ProducerIdAndEpoch
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -23,65 +24,68 @@ from strandline.wire.api.k28_txn_offset_commit import (
 )
 
 
-def init_request(transactional_id: str, timeout_ms: int, before: ProducerIdentity) -> InitProducerIdRequest:
-    """`before` is who the producer was, so that only it, and no older one, gets the next epoch (KIP-360)."""
+def init_request(
+    transactional_id: str, timeout_ms: int, previous: ProducerIdAndEpoch
+) -> InitProducerIdRequest:
+    """InitProducerId. `previous` is the id and epoch that the producer had, so that only it, and no older one, gets
+    the next epoch (KIP-360)."""
     return InitProducerIdRequest(
         transactional_id=transactional_id,
         transaction_timeout_ms=timeout_ms,
-        producer_id=before.producer_id,
-        producer_epoch=before.epoch,
+        producer_id=previous.producer_id,
+        producer_epoch=previous.epoch,
     )
 
 
 def add_partitions_request(
-    transactional_id: str, identity: ProducerIdentity, partitions: Iterable[TopicPartition]
+    transactional_id: str, id_and_epoch: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
 ) -> AddPartitionsToTxnRequest:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        by_topic.setdefault(topic, []).append(partition)
+    """AddPartitionsToTxn."""
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transactional_id,
-        v3_and_below_producer_id=identity.producer_id,
-        v3_and_below_producer_epoch=identity.epoch,
+        v3_and_below_producer_id=id_and_epoch.producer_id,
+        v3_and_below_producer_epoch=id_and_epoch.epoch,
         v3_and_below_topics=tuple(
-            AddPartitionsToTxnTopic(name=name, partitions=tuple(numbers))
-            for name, numbers in by_topic.items()
+            AddPartitionsToTxnTopic(name=name, partitions=numbers)
+            for name, numbers in by_topic(partitions).items()
         ),
     )
 
 
-def partition_errors(answer: AddPartitionsToTxnResponse) -> list[int]:
+def partition_errors(response: AddPartitionsToTxnResponse) -> list[int]:
+    """The error codes of all partitions."""
     return [
         each.partition_error_code
-        for topic in answer.results_by_topic_v3_and_below
+        for topic in response.results_by_topic_v3_and_below
         for each in topic.results_by_partition
     ]
 
 
 def add_offsets_request(
-    transactional_id: str, identity: ProducerIdentity, group_id: str
+    transactional_id: str, id_and_epoch: ProducerIdAndEpoch, group_id: str
 ) -> AddOffsetsToTxnRequest:
+    """AddOffsetsToTxn."""
     return AddOffsetsToTxnRequest(
         transactional_id=transactional_id,
-        producer_id=identity.producer_id,
-        producer_epoch=identity.epoch,
+        producer_id=id_and_epoch.producer_id,
+        producer_epoch=id_and_epoch.epoch,
         group_id=group_id,
     )
 
 
 def txn_offset_commit_request(
     transactional_id: str,
-    identity: ProducerIdentity,
+    id_and_epoch: ProducerIdAndEpoch,
     group_id: str,
     group: Any,
     offsets: Mapping[Any, Any],
 ) -> TxnOffsetCommitRequest:
-    """`group` may be an object with generation_id, member_id and group_instance_id, which fence a member that is no
-    longer one; an id alone fences nobody."""
-    by_topic: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+    """TxnOffsetCommit. `group` may be an object with generation_id, member_id and group_instance_id, which fence a
+    member that is no longer one; an id alone fences nobody."""
+    topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), where in offsets.items():
         epoch = getattr(where, "leader_epoch", None)
-        by_topic.setdefault(topic, []).append(
+        topics.setdefault(topic, []).append(
             TxnOffsetCommitRequestPartition(
                 partition_index=partition,
                 committed_offset=where if isinstance(where, int) else where.offset,
@@ -92,30 +96,31 @@ def txn_offset_commit_request(
     return TxnOffsetCommitRequest(
         transactional_id=transactional_id,
         group_id=group_id,
-        producer_id=identity.producer_id,
-        producer_epoch=identity.epoch,
+        producer_id=id_and_epoch.producer_id,
+        producer_epoch=id_and_epoch.epoch,
         generation_id=getattr(group, "generation_id", -1),
         member_id=getattr(group, "member_id", ""),
         group_instance_id=getattr(group, "group_instance_id", None),
         topics=tuple(
-            TxnOffsetCommitRequestTopic(name=name, partitions=tuple(found))
-            for name, found in by_topic.items()
+            TxnOffsetCommitRequestTopic(name=name, partitions=tuple(partitions))
+            for name, partitions in topics.items()
         ),
     )
 
 
-def end_request(transactional_id: str, identity: ProducerIdentity, is_commit: bool) -> EndTxnRequest:
+def end_request(transactional_id: str, id_and_epoch: ProducerIdAndEpoch, is_commit: bool) -> EndTxnRequest:
+    """EndTxn."""
     return EndTxnRequest(
         transactional_id=transactional_id,
-        producer_id=identity.producer_id,
-        producer_epoch=identity.epoch,
+        producer_id=id_and_epoch.producer_id,
+        producer_epoch=id_and_epoch.epoch,
         committed=is_commit,
     )
 
 
 def first_error(codes: list[int]) -> int:
-    """The error that matters of several: one that a retry does not heal before one that it does, and the cause before
-    what was only not attempted because of it."""
+    """The error that matters of several: one that a retry does not help before one that it does, and the cause
+    before the items that were not attempted because of it."""
     wrong = [code for code in codes if code != ErrorCode.NONE]
     return min(wrong, key=_severity, default=ErrorCode.NONE)
 

@@ -1,15 +1,15 @@
 """Transactions: records to many partitions, and consumers' offsets, that become visible together or not at all.
 
-States and what leads from one to another (KIP-98; KIP-890 for version 2):
+States and the steps from one to another (KIP-98; KIP-890 for version 2):
 
     UNINITIALIZED --init--> READY --begin--> IN_TRANSACTION --commit--> COMMITTING --coordinator--> READY
     IN_TRANSACTION, COMMITTING --a record or an offset fails, or abort--> ABORTABLE --abort--> READY
     any --another producer took over, or the coordinator says that nothing can help--> FATAL
 
-Version 1 tells the coordinator of each partition before records go there, and of each group before its offsets. In
-version 2 brokers do that themselves, and each end of a transaction gives the producer its next epoch, so that a request
-delayed from one transaction cannot reach into the next. Which one is used is for the cluster to say, by its feature
-`transaction.version`.
+In version 1 the producer adds each partition to the transaction at the coordinator before records go there, and
+each group before its offsets. In version 2 brokers do that themselves, and each end of a transaction gives the
+producer its next epoch, so that a delayed request of one transaction cannot reach into the next. The cluster
+decides on the version, by its feature `transaction.version`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from strandline.client.errors import (
     TransactionAbortedError,
     error_for,
 )
-from strandline.client.net.cluster import Cluster
-from strandline.client.net.coordinators import GROUP, MOVED, TRANSACTION
+from strandline.client.net.cluster import ClusterClient
+from strandline.client.net.coordinators import COORDINATOR_MOVED, GROUP, TRANSACTION
 from strandline.client.producer import sequences
-from strandline.client.producer.accumulator import PartitionQueue
-from strandline.client.producer.producer_id import Identity
-from strandline.client.producer.sequences import ProducerIdentity
+from strandline.client.producer.batch import PartitionQueue
+from strandline.client.producer.idempotence import Idempotence
+from strandline.client.producer.sequences import ProducerIdAndEpoch
 from strandline.client.producer.transaction_requests import (
     add_offsets_request,
     add_partitions_request,
@@ -55,13 +55,13 @@ from strandline.wire.schema import Request, Response
 R = TypeVar("R", bound=Response)
 
 TRANSACTION_FEATURE: Final = "transaction.version"
-# The highest versions that speak of version 1 of transactions, by API key.
+# The highest versions that belong to version 1 of transactions, by API key.
 _V1_VERSIONS_MAX: Final = {22: 4, 24: 3, 25: 3, 26: 4, 28: 4}
-# AddPartitionsToTxn from version 4 on is for brokers.
+# From version 4 on AddPartitionsToTxn is for brokers.
 _V2_VERSIONS_MAX: Final = {24: 3}
 
 _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
-# Errors that spoil a transaction, but not the producer.
+# Errors after which the transaction must be aborted, but the producer can go on.
 _ABORTABLE: Final = frozenset(
     {
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -83,6 +83,8 @@ _GROUP_MOVED_ON: Final = frozenset(
 
 
 class State(Enum):
+    """The state of a producer's transactions."""
+
     UNINITIALIZED = auto()
     READY = auto()
     IN_TRANSACTION = auto()
@@ -91,104 +93,109 @@ class State(Enum):
     FATAL = auto()
 
 
-# While the transaction may still be committed: its records are sent.
-_GOOD: Final = (State.IN_TRANSACTION, State.COMMITTING)
+# The states in which the transaction may still be committed: its records are sent.
+_OPEN: Final = (State.IN_TRANSACTION, State.COMMITTING)
 
 
-class Transactions(Identity):
+class Transactions(Idempotence):
+    """The idempotence of a transactional producer, and the requests of its transactions."""
+
     is_transactional = True
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         on_fatal: Callable[[KafkaError], None],
-        on_spoilt: Callable[[KafkaError], None],
+        on_abortable: Callable[[KafkaError], None],
     ) -> None:
-        """`on_spoilt` is told when, and why, a transaction can only be aborted: what waits will not be sent."""
+        """`on_abortable` is called with an error after which the transaction can only be aborted: waiting records
+        will not be sent."""
         super().__init__(cluster, on_fatal)
-        self._on_spoilt = on_spoilt
+        self._on_abortable = on_abortable
         self.transactional_id = cluster.config.text("transactional.id")
         self._timeout_ms = cluster.config.int("transaction.timeout.ms")
         self.state = State.UNINITIALIZED
         self._error: KafkaError | None = None
-        self._is_own = True  # not another producer's, of which this one is a member
+        self._is_owner = True  # False for a member of another producer's transaction
         self._is_begun = False  # whether the coordinator, or a broker, knows of this transaction
-        self._is_epoch_spoilt = (
-            False  # version 1: sequences are in doubt, and the next transaction needs a new epoch
-        )
-        self._added: dict[TopicPartition, None] = {}
-        self._adding: dict[TopicPartition, None] = {}
-        self._adder: asyncio.Task[None] | None = None
+        # In version 1 the next transaction needs a new epoch if sequences are in doubt.
+        self._needs_epoch_bump = False
+        self._partitions: dict[TopicPartition, None] = {}
+        self._pending_partitions: dict[TopicPartition, None] = {}
+        self._adding_task: asyncio.Task[None] | None = None
 
-    # What the sender asks
+    # For the sender
 
-    def fetch_in_background(self) -> None:
-        """The coordinator gives the identity, in `init`."""
+    def request_in_background(self) -> None:
+        """Does nothing: the coordinator gives id and epoch, in `init`."""
 
     def may_send(self, queue: PartitionQueue) -> bool:
-        if self.state not in _GOOD:
+        if self.state not in _OPEN:
             return False
-        sequences.settle(queue)
-        if sequences.needs_new_epoch(queue) and queue.producer_id == self._identity.producer_id:
-            if queue.producer_epoch == self._identity.epoch:
+        sequences.apply_rewind(queue)
+        if sequences.needs_new_epoch(queue) and queue.producer_id == self._id_and_epoch.producer_id:
+            if queue.producer_epoch == self._id_and_epoch.epoch:
                 self._blocked[queue] = None
                 return False
-            sequences.begin_epoch(queue, self._identity)
-        sequences.adopt(queue, self._identity)
+            sequences.begin_epoch(queue, self._id_and_epoch)
+        sequences.adopt(queue, self._id_and_epoch)
         if not sequences.may_send(queue):
             return False
         if self.is_transaction_v2:
             self._is_begun = True
             return True
         where = TopicPartition(queue.topic, queue.partition)
-        if where in self._added:
+        if where in self._partitions:
             return True
         self._blocked[queue] = None
-        self._adding[where] = None
-        if self._adder is None:
-            self._adder = asyncio.get_running_loop().create_task(self._add_partitions())
+        self._pending_partitions[where] = None
+        if self._adding_task is None:
+            self._adding_task = asyncio.get_running_loop().create_task(self._add_partitions())
         return False
 
     def fence(self, error: KafkaError) -> None:
-        self._die(error)
+        self._to_fatal(error)
 
     @property
     def may_retry(self) -> bool:
-        return self.state in _GOOD
+        return self.state in _OPEN
 
     def batch_failed(self, error: KafkaError) -> None:
-        self._is_epoch_spoilt = True
-        self._spoil(error)
+        self._needs_epoch_bump = True
+        self._to_abortable(error)
 
     async def close(self) -> None:
-        if self._adder is not None:
-            self._adder.cancel()
+        if self._adding_task is not None:
+            self._adding_task.cancel()
 
-    # What the application asks
+    # For the application
 
     async def init(self, deadline: float) -> None:
+        """Takes the transactional.id over."""
         if self.state is State.FATAL:
             self._raise()
         if self.state is not State.UNINITIALIZED:
             raise IllegalStateError(None, "transactions are initialized already")
-        await self._renew_identity(deadline, ProducerIdentity(-1, -1))
+        await self._init_producer_id(deadline, ProducerIdAndEpoch(-1, -1))
         self.state = State.READY
 
-    def join(self, identity: ProducerIdentity, *, is_version_2: bool) -> None:
-        """Takes part in the open transaction of another producer, as that producer (see `transaction_shared`)."""
+    def join(self, id_and_epoch: ProducerIdAndEpoch, *, is_version_2: bool) -> None:
+        """Takes part in the open transaction of another producer, as that producer (see `shared_transaction`)."""
         if self.state is not State.UNINITIALIZED:
             raise IllegalStateError(None, "transactions are initialized already")
-        self._identity = identity
-        self._is_own = False
+        self._id_and_epoch = id_and_epoch
+        self._is_owner = False
         self.is_transaction_v2 = is_version_2
         self.state = State.READY
         self.begin()
 
     def expect_members(self) -> None:
-        """Others write in this transaction, so that its end must be told even if this producer writes nothing."""
+        """Notes that others write in this transaction, so that it must be ended even if this producer writes
+        nothing."""
         self._is_begun = True
 
     def begin(self) -> None:
+        """Begins a transaction, of which the coordinator hears with its first record."""
         if self.state is State.FATAL:
             self._raise()
         if self.state is not State.READY:
@@ -199,29 +206,30 @@ class Transactions(Identity):
             )
             raise IllegalStateError(None, f"a transaction cannot begin: {what}")
         self.state, self._error = State.IN_TRANSACTION, None
-        self._is_begun = self._is_epoch_spoilt = False
-        self._added, self._adding = {}, {}
+        self._is_begun = self._needs_epoch_bump = False
+        self._partitions, self._pending_partitions = {}, {}
 
     async def send_offsets(self, offsets: Mapping[Any, Any], group: Any, deadline: float) -> None:
+        """Commits a group's offsets with the transaction."""
         self.check_is_open()
         if not offsets:
             return
         group_id = group if isinstance(group, str) else group.group_id
         try:
             if not self.is_transaction_v2:
-                request = add_offsets_request(self._name(), self._identity, group_id)
-                answer = await self._ask(
+                request = add_offsets_request(self._name(), self._id_and_epoch, group_id)
+                response = await self._call_coordinator(
                     TRANSACTION, self._name(), request, AddOffsetsToTxnResponse, deadline
                 )
-                self._check(answer.error_code, f"group {group_id}")
+                self._check(response.error_code, f"group {group_id}")
             self._is_begun = True
             await self._commit_offsets(offsets, group, group_id, deadline)
         except KafkaError as error:
-            raise self._spoilt(error) from error
+            raise self._note_failure(error) from error
 
     def check_is_open(self) -> None:
-        """Whether something may still be added to the transaction."""
-        self._check_is_good()
+        """Raises if nothing may be added to the transaction any more."""
+        self._check_can_commit()
         if self.state is State.COMMITTING:
             raise IllegalStateError(
                 None,
@@ -229,27 +237,27 @@ class Transactions(Identity):
                 advice="await commit_transaction, then begin_transaction",
             )
 
-    def _check_is_good(self) -> None:
+    def _check_can_commit(self) -> None:
         if self.state in (State.FATAL, State.ABORTABLE):
             self._raise()
-        if self.state not in _GOOD:
+        if self.state not in _OPEN:
             raise IllegalStateError(None, "no transaction has begun", advice="begin_transaction comes first")
 
     def begin_commit(self) -> None:
-        """From here on nothing more comes into the transaction; what is in it is still sent."""
-        self._check_is_good()
+        """Closes the transaction for new records; those that it has are still sent."""
+        self._check_can_commit()
         self.state = State.COMMITTING
 
     def begin_abort(self) -> None:
-        """From here on nothing more of the transaction is sent."""
+        """Keeps the remaining records of the transaction from being sent."""
         if self.state is State.FATAL:
             self._raise()
-        if self.state not in (*_GOOD, State.ABORTABLE):
+        if self.state not in (*_OPEN, State.ABORTABLE):
             raise IllegalStateError(None, "no transaction has begun", advice="begin_transaction comes first")
         if self.state is State.ABORTABLE:
             assert self._error is not None
-            self._on_spoilt(self._error)
-        self._spoil(
+            self._on_abortable(self._error)
+        self._to_abortable(
             TransactionAbortedError(
                 None,
                 "the transaction is being aborted",
@@ -259,29 +267,31 @@ class Transactions(Identity):
 
     @property
     def is_left_open(self) -> bool:
-        """Whether there is a transaction that nobody else will end, and that was not to be committed."""
-        return self._is_own and self.state in (State.IN_TRANSACTION, State.ABORTABLE)
+        """True if there is a transaction that nobody else will end, and that was not to be committed."""
+        return self._is_owner and self.state in (State.IN_TRANSACTION, State.ABORTABLE)
 
     async def end(self, *, is_commit: bool, deadline: float) -> None:
-        """Commits or aborts, once every record has its outcome. After a timeout it may be asked for again."""
+        """Commits or aborts, once every record has its outcome. After a timeout it may be called again."""
         if is_commit:
-            self._check_is_good()
-        if self._adder is not None:
-            await asyncio.shield(self._adder)
+            self._check_can_commit()
+        if self._adding_task is not None:
+            await asyncio.shield(self._adding_task)
         if self._is_begun:
             await self._end(is_commit, deadline)
-        if self._is_epoch_spoilt and not self.is_transaction_v2:
-            await self._renew_identity(deadline, self._identity)
+        if self._needs_epoch_bump and not self.is_transaction_v2:
+            await self._init_producer_id(deadline, self._id_and_epoch)
         self.state, self._error = State.READY, None
         self.on_change()
 
-    # Talking to coordinators
+    # Requests to coordinators
 
     async def _end(self, is_commit: bool, deadline: float) -> None:
-        request = end_request(self._name(), self._identity, is_commit)
+        request = end_request(self._name(), self._id_and_epoch, is_commit)
         try:
-            answer = await self._ask(TRANSACTION, self._name(), request, EndTxnResponse, deadline)
-            self._check(answer.error_code, "the end of a transaction")
+            response = await self._call_coordinator(
+                TRANSACTION, self._name(), request, EndTxnResponse, deadline
+            )
+            self._check(response.error_code, "the end of a transaction")
         except KafkaTimeoutError:
             raise
         except KafkaError as error:
@@ -289,68 +299,69 @@ class Transactions(Identity):
                 ErrorCode.UNKNOWN_PRODUCER_ID,
                 ErrorCode.INVALID_PRODUCER_ID_MAPPING,
             ):
-                self._is_epoch_spoilt = (
-                    True  # the coordinator has forgotten the producer, and the transaction with it
-                )
+                # The coordinator has forgotten the producer, and the transaction with it.
+                self._needs_epoch_bump = True
                 return
-            raise self._spoilt(error) from error
-        if self.is_transaction_v2 and answer.producer_id >= 0:
-            self._identity = ProducerIdentity(answer.producer_id, answer.producer_epoch)
+            raise self._note_failure(error) from error
+        if self.is_transaction_v2 and response.producer_id >= 0:
+            self._id_and_epoch = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
         self._is_begun = False
 
-    async def _renew_identity(self, deadline: float, before: ProducerIdentity) -> None:
+    async def _init_producer_id(self, deadline: float, previous: ProducerIdAndEpoch) -> None:
         connection = await self._cluster.coordinators.connection(TRANSACTION, self._name(), deadline)
         self.is_transaction_v2 = connection.finalized_features.get(TRANSACTION_FEATURE, 0) >= 2
-        request = init_request(self._name(), self._timeout_ms, before)
+        request = init_request(self._name(), self._timeout_ms, previous)
         try:
-            answer = await self._ask(TRANSACTION, self._name(), request, InitProducerIdResponse, deadline)
-            self._check(answer.error_code, f"transactional.id {self._name()}")
+            response = await self._call_coordinator(
+                TRANSACTION, self._name(), request, InitProducerIdResponse, deadline
+            )
+            self._check(response.error_code, f"transactional.id {self._name()}")
         except KafkaError as error:
             if not error.retriable:
-                self._die(error)
+                self._to_fatal(error)
                 self._raise()
             raise
-        self._identity = ProducerIdentity(answer.producer_id, answer.producer_epoch)
-        self._is_epoch_spoilt = False
+        self._id_and_epoch = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
+        self._needs_epoch_bump = False
         self.on_change()
 
     async def _add_partitions(self) -> None:
-        """Tells the coordinator of partitions before records go there, until none is left to tell of."""
+        """Adds partitions to the transaction before records go there, until none is pending."""
         try:
-            while self._adding and self.state in _GOOD:
-                adding, self._adding = list(self._adding), {}
+            while self._pending_partitions and self.state in _OPEN:
+                partitions, self._pending_partitions = list(self._pending_partitions), {}
                 deadline = self._cluster.now() + self._timeout_ms / 1000
-                request = add_partitions_request(self._name(), self._identity, adding)
-                answer = await self._ask(
+                request = add_partitions_request(self._name(), self._id_and_epoch, partitions)
+                response = await self._call_coordinator(
                     TRANSACTION, self._name(), request, AddPartitionsToTxnResponse, deadline, partition_errors
                 )
-                code = first_error(partition_errors(answer))
+                code = first_error(partition_errors(response))
                 self._check(code, "a partition of a transaction")
-                self._added.update(dict.fromkeys(adding))
+                self._partitions.update(dict.fromkeys(partitions))
                 self._is_begun = True
         except KafkaError as error:
-            self._spoilt(error)
-        self._adder = None
+            self._note_failure(error)
+        self._adding_task = None
         self.on_change()
 
     async def _commit_offsets(
         self, offsets: Mapping[Any, Any], group: Any, group_id: str, deadline: float
     ) -> None:
-        request = txn_offset_commit_request(self._name(), self._identity, group_id, group, offsets)
-        answer = await self._ask(
+        request = txn_offset_commit_request(self._name(), self._id_and_epoch, group_id, group, offsets)
+        response = await self._call_coordinator(
             GROUP,
             group_id,
             request,
             TxnOffsetCommitResponse,
             deadline,
-            lambda found: [each.error_code for topic in found.topics for each in topic.partitions],
+            lambda response: [each.error_code for topic in response.topics for each in topic.partitions],
         )
-        code = first_error([each.error_code for topic in answer.topics for each in topic.partitions])
+        code = first_error([each.error_code for topic in response.topics for each in topic.partitions])
         if code in _GROUP_MOVED_ON:
             raise CommitFailedError(code, f"group {group_id} has moved on; the transaction must be aborted")
         self._check(code, f"offsets of group {group_id}")
 
-    async def _ask(
+    async def _call_coordinator(
         self,
         kind: int,
         key: str,
@@ -359,7 +370,7 @@ class Transactions(Identity):
         deadline: float,
         codes: Callable[[Any], list[int]] | None = None,
     ) -> R:
-        """Asks a coordinator until it answers with anything but an error that time heals."""
+        """The response of a coordinator, which is asked again while its error is retriable."""
         pause = self._cluster.backoff()
         versions = _V2_VERSIONS_MAX if self.is_transaction_v2 else _V1_VERSIONS_MAX
         while True:
@@ -367,13 +378,13 @@ class Transactions(Identity):
             try:
                 connection = await self._cluster.coordinators.connection(kind, key, deadline)
                 version = connection.version(type(request), at_most=versions.get(request.API_KEY))
-                answer = await connection.call(request, cls, version=version)
-                found = [answer.error_code] if codes is None else codes(answer)  # type: ignore[attr-defined]
-                code = first_error(found)
+                response = await connection.call(request, cls, version=version)
+                error_codes = [response.error_code] if codes is None else codes(response)  # type: ignore[attr-defined]
+                code = first_error(error_codes)
                 failure = error_for(code)
                 if code == ErrorCode.NONE or not failure.retriable or code == ErrorCode.UNKNOWN_TOPIC_ID:
-                    return answer
-                if code in MOVED:
+                    return response
+                if code in COORDINATOR_MOVED:
                     self._cluster.coordinators.forget(kind, key)
             except KafkaTimeoutError as error:
                 failure = error
@@ -389,7 +400,7 @@ class Transactions(Identity):
                 )
             await asyncio.sleep(wait)
 
-    # When something is wrong
+    # Failures
 
     def _name(self) -> str:
         assert self.transactional_id is not None
@@ -399,20 +410,21 @@ class Transactions(Identity):
         if code != ErrorCode.NONE:
             raise error_for(code, what)
 
-    def _spoilt(self, error: KafkaError) -> KafkaError:
-        """Takes note of an error within a transaction: it can be aborted, or nothing can help."""
+    def _note_failure(self, error: KafkaError) -> KafkaError:
+        """Changes the state after an error within a transaction, which can be aborted or is lost; returns the error
+        to raise."""
         if error.code in _FENCED or not (error.retriable or error.code in _ABORTABLE):
-            self._die(error)
+            self._to_fatal(error)
         else:
-            self._spoil(error)
+            self._to_abortable(error)
         return self._error or error
 
-    def _spoil(self, error: KafkaError) -> None:
-        if self.state in _GOOD:
+    def _to_abortable(self, error: KafkaError) -> None:
+        if self.state in _OPEN:
             self.state, self._error = State.ABORTABLE, error
-            self._on_spoilt(error)
+            self._on_abortable(error)
 
-    def _die(self, error: KafkaError) -> None:
+    def _to_fatal(self, error: KafkaError) -> None:
         if self.state is State.FATAL:
             return
         self.state = State.FATAL

@@ -5,8 +5,8 @@
     with Producer(bootstrap_servers="localhost:9092") as producer:
         producer.send("orders", b"value").result(10)
 
-All of a process's blocking clients share one background thread with one loop. They may be made before or after a fork,
-but one made before it belongs to the parent: the child makes its own. Names are loaded on first use.
+All blocking clients of a process share one background thread with one loop. They may be created before or after a
+fork, but one created before it belongs to the parent: the child creates its own. Names are loaded on first use.
 """
 
 from __future__ import annotations

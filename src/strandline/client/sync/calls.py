@@ -1,18 +1,21 @@
-"""The calls of each engine, made blocking by `Face` when they are looked up.
+"""The calls of each asyncio client, made blocking by `BlockingClient` when they are looked up.
 
-`calls.pyi` beside this names them with their types. It is made from the engines by `make docs`, and a test says when
-it is behind.
+`calls.pyi` beside this names them with their types. `make docs` generates it from the asyncio clients, and a test fails
+when it is out of date.
 """
 
 from __future__ import annotations
 
-from strandline.client.sync.blocking import Face
+from strandline.client.sync.blocking import BlockingClient
 
 
-class AdminCalls(Face): ...
+class AdminCalls(BlockingClient):
+    """The calls of `strandline.client.Admin`."""
 
 
-class ConsumerCalls(Face): ...
+class ConsumerCalls(BlockingClient):
+    """The calls of `strandline.client.Consumer`."""
 
 
-class ProducerCalls(Face): ...
+class ProducerCalls(BlockingClient):
+    """The calls of `strandline.client.Producer`."""

@@ -9,27 +9,28 @@ from strandline.client.admin.access import Acl, AclFilter, QuotaEntity, ScramCre
 from strandline.client.admin.cluster import (
     ClusterDescription,
     Features,
-    LogDirectory,
+    LogDirDescription,
     QuorumDescription,
     Reassignment,
 )
 from strandline.client.admin.configs import ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from strandline.client.admin.groups import CommittedOffset, GroupDescription, GroupListing
 from strandline.client.admin.producers import ActiveProducer, TransactionDescription, TransactionListing
-from strandline.client.admin.topics import CreatedTopic, FoundOffset, NewTopic
+from strandline.client.admin.topics import CreatedTopic, ListedOffset, NewTopic
 from strandline.client.consumer.group.member import GroupMetadata
 from strandline.client.consumer.log_offsets import OffsetAndTimestamp
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import KafkaError
 from strandline.client.net.metadata import PartitionInfo, TopicInfo
-from strandline.client.sync.blocking import Face
+from strandline.client.sync.blocking import BlockingClient
 from strandline.wire.api.k51_alter_user_scram_credentials import ScramCredentialUpsertion
 
-class AdminCalls(Face):
+class AdminCalls(BlockingClient):
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = ..., timeout: float | None = ...
-    ) -> dict[str, CreatedTopic]: ...
+    ) -> dict[str, CreatedTopic]:
+        """Creates topics; with `validate_only` it only says whether it would."""
     def create_topic(
         self,
         name: str,
@@ -38,12 +39,14 @@ class AdminCalls(Face):
         replication_factor: int = ...,
         configs: Mapping[str, str] | None = ...,
         timeout: float | None = ...,
-    ) -> CreatedTopic: ...
-    def delete_topics(self, names: Iterable[str], *, timeout: float | None = ...) -> None: ...
-    def list_topics(self, *, include_internal: bool = ..., timeout: float | None = ...) -> list[str]: ...
-    def describe_topics(
-        self, names: Iterable[str], *, timeout: float | None = ...
-    ) -> dict[str, TopicInfo]: ...
+    ) -> CreatedTopic:
+        """Creates one topic."""
+    def delete_topics(self, names: Iterable[str], *, timeout: float | None = ...) -> None:
+        """Deletes topics with all of their records."""
+    def list_topics(self, *, include_internal: bool = ..., timeout: float | None = ...) -> list[str]:
+        """The names of all topics."""
+    def describe_topics(self, names: Iterable[str], *, timeout: float | None = ...) -> dict[str, TopicInfo]:
+        """The topics with their partitions."""
     def create_partitions(
         self,
         counts: Mapping[str, int],
@@ -56,14 +59,14 @@ class AdminCalls(Face):
     def delete_records(
         self, before: Mapping[TopicPartition, int], *, timeout: float | None = ...
     ) -> dict[TopicPartition, int]:
-        """Deletes what lies before these offsets (-1: everything); the log start offsets that result."""
+        """Deletes the records before these offsets (-1: all of them); returns the log start offsets that result."""
     def list_offsets(
         self,
         wanted: Mapping[TopicPartition, int],
         *,
         is_read_committed: bool = ...,
         timeout: float | None = ...,
-    ) -> dict[TopicPartition, FoundOffset]:
+    ) -> dict[TopicPartition, ListedOffset]:
         """The first offset at or after each timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP; -1 if there is none."""
     def describe_configs(
         self,
@@ -74,7 +77,7 @@ class AdminCalls(Face):
         include_documentation: bool = ...,
         timeout: float | None = ...,
     ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
-        """Settings by resource and name; all of them, or those with the given names."""
+        """The settings by resource and name; all of them, or those with the given names."""
     def alter_configs(
         self,
         changes: Mapping[ConfigResource, Iterable[ConfigChange]],
@@ -86,15 +89,17 @@ class AdminCalls(Face):
     def list_config_resources(
         self, types: Iterable[ResourceType] = ..., *, timeout: float | None = ...
     ) -> list[ConfigResource]:
-        """Everything that has settings of its own, of the given kinds or of all."""
+        """All resources that have settings of their own, of the given kinds or of all."""
     def list_groups(
         self, *, states: Iterable[str] = ..., types: Iterable[str] = ..., timeout: float | None = ...
     ) -> list[GroupListing]:
-        """Every broker is asked, because each knows the groups that it coordinates."""
+        """The groups of all brokers: each broker lists the groups that it coordinates."""
     def describe_groups(
         self, group_ids: Iterable[str], *, timeout: float | None = ...
-    ) -> dict[str, GroupDescription]: ...
-    def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = ...) -> None: ...
+    ) -> dict[str, GroupDescription]:
+        """The groups with their members."""
+    def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = ...) -> None:
+        """Deletes groups that have no members."""
     def list_group_offsets(
         self,
         group_id: str,
@@ -114,11 +119,14 @@ class AdminCalls(Face):
         """Commits offsets for a group that has no members."""
     def delete_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], *, timeout: float | None = ...
-    ) -> None: ...
+    ) -> None:
+        """Deletes a group's offsets of these partitions."""
     def describe_cluster(
         self, *, include_fenced: bool = ..., timeout: float | None = ...
-    ) -> ClusterDescription: ...
-    def describe_features(self, *, timeout: float | None = ...) -> Features: ...
+    ) -> ClusterDescription:
+        """The brokers of the cluster, fenced ones on request."""
+    def describe_features(self, *, timeout: float | None = ...) -> Features:
+        """The feature levels that are finalized, and those that are supported."""
     def update_features(
         self,
         levels: Mapping[str, int],
@@ -126,7 +134,8 @@ class AdminCalls(Face):
         kind: Literal["upgrade", "safe-downgrade", "unsafe-downgrade"] = ...,
         validate_only: bool = ...,
         timeout: float | None = ...,
-    ) -> None: ...
+    ) -> None:
+        """Changes the finalized levels of features."""
     def elect_leaders(
         self,
         partitions: Iterable[TopicPartition] | None = ...,
@@ -134,7 +143,7 @@ class AdminCalls(Face):
         election: Literal["preferred", "unclean"] = ...,
         timeout: float | None = ...,
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Elects leaders of the given partitions, or of all. A partition that has the right leader already says so with
+        """Elects leaders of the given partitions, or of all. A partition that has the right leader already has
         ELECTION_NOT_NEEDED, which is no failure."""
     def reassign_partitions(
         self, replicas: Mapping[TopicPartition, Iterable[int] | None], *, timeout: float | None = ...
@@ -142,30 +151,32 @@ class AdminCalls(Face):
         """Moves partitions to other replicas; None cancels a move that is under way."""
     def list_reassignments(
         self, partitions: Iterable[TopicPartition] | None = ..., *, timeout: float | None = ...
-    ) -> dict[TopicPartition, Reassignment]: ...
+    ) -> dict[TopicPartition, Reassignment]:
+        """The partitions that are being moved, of the given ones or of all."""
     def describe_log_dirs(
         self,
         node_ids: Iterable[int] | None = ...,
         *,
         topics: Iterable[str] | None = ...,
         timeout: float | None = ...,
-    ) -> dict[int, tuple[LogDirectory, ...]]:
+    ) -> dict[int, tuple[LogDirDescription, ...]]:
         """The log directories of the given brokers, or of all, with the sizes of their replicas."""
     def describe_quorum(self, *, timeout: float | None = ...) -> QuorumDescription:
-        """The controllers' own log: who leads it, and how far the others are."""
+        """The controllers' own log: its leader, and how far the others are."""
     def describe_producers(
         self, partitions: Iterable[TopicPartition], *, timeout: float | None = ...
     ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-        """Producers that partitions' leaders remember."""
+        """The producers that the leaders of these partitions remember."""
     def list_transactions(
         self, *, states: Iterable[str] = ..., producer_ids: Iterable[int] = ..., timeout: float | None = ...
     ) -> list[TransactionListing]:
-        """Every broker is asked, because each knows the transactions that it coordinates."""
+        """The transactions of all brokers: each broker lists those that it coordinates."""
     def describe_transactions(
         self, transactional_ids: Iterable[str], *, timeout: float | None = ...
-    ) -> dict[str, TransactionDescription]: ...
+    ) -> dict[str, TransactionDescription]:
+        """The transactions of these transactional ids."""
     def fence_producers(self, transactional_ids: Iterable[str], *, timeout: float | None = ...) -> None:
-        """Shuts out whoever uses these transactional ids, and aborts what they left open."""
+        """Fences the producers of these transactional ids, and aborts their open transactions."""
     def abort_transaction(
         self,
         partition: TopicPartition,
@@ -176,14 +187,16 @@ class AdminCalls(Face):
         timeout: float | None = ...,
     ) -> None:
         """Ends a transaction that hangs in one partition because its coordinator has forgotten it (KIP-664)."""
-    def describe_acls(self, wanted: AclFilter | None = ..., *, timeout: float | None = ...) -> list[Acl]: ...
-    def create_acls(self, acls: Iterable[Acl], *, timeout: float | None = ...) -> None: ...
+    def describe_acls(self, wanted: AclFilter | None = ..., *, timeout: float | None = ...) -> list[Acl]:
+        """The rules that match a filter, or all."""
+    def create_acls(self, acls: Iterable[Acl], *, timeout: float | None = ...) -> None:
+        """Creates rules."""
     def delete_acls(self, filters: Iterable[AclFilter], *, timeout: float | None = ...) -> list[Acl]:
-        """Deletes what the filters match, and gives it."""
+        """Deletes the rules that the filters match, and returns them."""
     def describe_client_quotas(
         self, entity_types: Iterable[str] = ..., *, timeout: float | None = ...
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Quotas by entity, of those that have all of the given types."""
+        """The quotas by entity, of those that have all of the given types."""
     def alter_client_quotas(
         self,
         changes: Mapping[QuotaEntity, Mapping[str, float | None]],
@@ -194,7 +207,8 @@ class AdminCalls(Face):
         """Sets quotas by entity and name; None removes one."""
     def describe_scram_credentials(
         self, users: Iterable[str] | None = ..., *, timeout: float | None = ...
-    ) -> dict[str, tuple[ScramCredential, ...]]: ...
+    ) -> dict[str, tuple[ScramCredential, ...]]:
+        """The SCRAM credentials of these users, or of all."""
     def alter_scram_credentials(
         self,
         *,
@@ -204,51 +218,52 @@ class AdminCalls(Face):
     ) -> None:
         """Sets credentials (already salted and hashed) and removes others, by user and mechanism."""
 
-class ConsumerCalls(Face):
+class ConsumerCalls(BlockingClient):
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Exactly these partitions, without a group's help."""
+        """Reads exactly these partitions, without a group's help."""
     def unsubscribe(self) -> None:
-        """Reads nothing, and leaves the group."""
+        """Leaves the group, and reads nothing any more."""
     def assignment(self) -> set[TopicPartition]: ...
     def subscription(self) -> set[str]: ...
     def pause(self, *partitions: TopicPartition) -> None:
-        """Polls give nothing of these until they are resumed; they stay assigned."""
+        """Keeps polls from returning records of these partitions until they are resumed; they stay assigned."""
     def resume(self, *partitions: TopicPartition) -> None: ...
     def paused(self) -> set[TopicPartition]: ...
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
-        """The next poll reads from here."""
+        """Moves the position: the next poll reads from here."""
     def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
-        """For who knows where reading stops: from this offset on nothing is fetched, but for what comes with records
-        before it, which polls give all the same. None takes that back; a partition that is assigned anew has none."""
+        """Fetches nothing from this offset on, except records that come with earlier ones, which polls return all
+        the same. None takes that back; a partition that is assigned again has no such offset."""
     def seek_to_beginning(self, *partitions: TopicPartition) -> None: ...
     def seek_to_end(self, *partitions: TopicPartition) -> None: ...
     def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
-        """The first record at or after this time; the end where there is none."""
+        """Moves the position to the first record at or after this time, or to the end if there is none."""
     def position(self, partition: TopicPartition, timeout: float | None = ...) -> int:
-        """The offset that is read next; found out first if need be."""
+        """The offset that is read next; it is looked up first if necessary."""
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = ...
-    ) -> dict[TopicPartition, OffsetAndMetadata | None]: ...
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """The group's committed offsets of these partitions; None where there is none."""
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = ...
     ) -> dict[TopicPartition, int]: ...
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = ...
     ) -> dict[TopicPartition, int]:
-        """The high watermark, or with isolation.level=read_committed the last stable offset."""
+        """The high watermarks, or with isolation.level=read_committed the last stable offsets."""
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = ...
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after each time; None where there is none."""
     def lag(self, partition: TopicPartition) -> int | None:
-        """How many offsets lie before the end that can be read, as of the last fetch; None before the first."""
+        """The offsets from the position to the end that can be read, as of the last fetch; None before the first."""
     def partitions_for(self, topic: str, timeout: float | None = ...) -> list[TopicPartition]: ...
     def poll(self, timeout: float = ..., max_records: int | None = ...) -> list[ConsumerRecord]:
-        """Records that are there, or the first that come within so many seconds; at most max.poll.records."""
+        """The records that are there, or the first that come within so many seconds; at most max.poll.records."""
     def getmany(
         self, timeout: float = ..., max_records: int | None = ...
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """What `poll` gives, by partition."""
+        """The records of `poll`, by partition."""
     def getone(self) -> ConsumerRecord:
         """The next record, whenever it comes."""
     def getone_nowait(self) -> ConsumerRecord | None:
@@ -261,31 +276,32 @@ class ConsumerCalls(Face):
         max_bytes: int = ...,
         with_timestamp_type: bool = ...,
     ) -> pyarrow.RecordBatch:
-        """Like `poll`, as a pyarrow RecordBatch of whole batches: topic, partition, offset, timestamp, key, value and
-        headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of the last
-        batch. Deserializers do not apply."""
+        """The records of whole batches as a pyarrow RecordBatch: topic, partition, offset, timestamp, key, value
+        and headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of
+        the last batch. Deserializers do not apply."""
     def commit(
         self,
         offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = ...,
         timeout: float | None = ...,
     ) -> None:
-        """Commits these offsets, or everything that was given so far, and waits until that is done.
+        """Commits these offsets, or those of all records that were given so far, and waits until that is done.
 
         An offset is the next to be read. Raises CommitFailedError if the group has moved on without this member."""
     @property
     def group_metadata(self) -> GroupMetadata:
-        """What a transactional producer needs for send_offsets_to_transaction."""
-    def enforce_rebalance(self, reason: str = ...) -> None: ...
+        """The membership that a transactional producer needs for send_offsets_to_transaction."""
+    def enforce_rebalance(self, reason: str = ...) -> None:
+        """Has a member of a classic group join again; the new protocol leaves that to the coordinator."""
     def metrics(self) -> dict[str, float]:
         """Counters by Kafka's names, and the lag of each partition."""
 
-class ProducerCalls(Face):
+class ProducerCalls(BlockingClient):
     def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
         """The partitions of a topic, with their leaders; waits up to max.block.ms."""
     def metrics(self) -> dict[str, float]:
         """Counts since the start, by Kafka's names where it has one."""
     def init_transactions(self) -> None:
-        """Takes the transactional.id over, which ends what another producer left open under it."""
+        """Takes the transactional.id over, which ends a transaction that another producer left open under it."""
     def send_offsets_to_transaction(self, offsets: Mapping[Any, Any], group: Any) -> None:
         """Commits a consumer's offsets with the transaction. `offsets` are by TopicPartition, as numbers or objects
         with offset, leader_epoch and metadata; `group` is a group id or a consumer's group metadata."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.consumer import Consumer as Engine
-from strandline.client.consumer.group.member import RebalanceListener
+from strandline.client.consumer.consumer import Consumer as AsyncConsumer
+from strandline.client.consumer.group.callbacks import RebalanceListener
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import ClosedError
-from strandline.client.sync.blocking import settled_within
+from strandline.client.sync.blocking import result_within
 from strandline.client.sync.calls import ConsumerCalls
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class Consumer(ConsumerCalls):
     """`strandline.client.Consumer`, blocking; iterating gives records for ever."""
 
-    _engine: Engine
+    _client: AsyncConsumer
 
     def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        super().__init__(lambda: Engine(settings, **keywords))
+        super().__init__(lambda: AsyncConsumer(settings, **keywords))
 
     def subscribe(
         self,
@@ -36,23 +36,26 @@ class Consumer(ConsumerCalls):
         pattern: str | re.Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """As the asyncio consumer's. The listener is called in the thread that polls, closes or unsubscribes."""
+        """Subscribes as the asyncio consumer does. The listener is called in the thread that polls, closes or
+        unsubscribes."""
         self._check_process()
-        told: Any = None if listener is None else _ListenerOfTheCaller(listener, self._thread.ask_the_caller)
-        self._thread.call(lambda: self._engine.subscribe(topics, pattern=pattern, listener=told))
+        adapter: Any = (
+            None if listener is None else _CallerThreadListener(listener, self._thread.ask_the_caller)
+        )
+        self._thread.call(lambda: self._client.subscribe(topics, pattern=pattern, listener=adapter))
 
-    def begin_poll_table(self, timeout: float = 0.0, **limits: Any) -> TableResult:
-        """`poll_table` in the background, so that a table is made while another one is used. Until its result is there
-        nothing else is to be done with the consumer."""
+    def begin_poll_table(self, timeout: float = 0.0, **limits: Any) -> PendingTable:
+        """Starts `poll_table` in the background, so that one table is made while another is used. The consumer must
+        not be used for anything else before its result is there."""
         self._check_process()
-        return TableResult(self._thread.start(self._engine.poll_table(timeout, **limits)))
+        return PendingTable(self._thread.start(self._client.poll_table(timeout, **limits)))
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None
     ) -> CommitResult:
         """Starts a commit; commits started so are carried out in order. Its error is only in the result."""
         self._check_process()
-        return CommitResult(self, self._thread.call(lambda: self._engine.commit_async(offsets)))
+        return CommitResult(self, self._thread.call(lambda: self._client.commit_async(offsets)))
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Records one by one until the consumer is closed; commits cover only those that were given."""
@@ -62,31 +65,31 @@ class Consumer(ConsumerCalls):
             except ClosedError:
                 return
             yield record
-            # A call on the loop thread costs more than a record, so what a poll has brought is taken without one.
-            while (more := self._engine.getone_nowait()) is not None:
+            # A call on the loop thread costs more than a record, so records of the last poll are taken without one.
+            while (more := self._client.getone_nowait()) is not None:
                 yield more
 
 
-class TableResult:
-    """A table that was asked for and not waited for."""
+class PendingTable:
+    """A table that is being polled in the background."""
 
     def __init__(self, work: Any) -> None:
         self._work = work
 
     def result(self) -> pyarrow.RecordBatch:
-        """Waits for it, or raises what `poll_table` does."""
+        """Waits for the table, or raises the error of `poll_table`."""
         return self._work.result()
 
     def abandon(self) -> None:
-        """Nobody wants it any more, and the consumer will be closed."""
+        """Cancels the poll: nobody needs the table any more, and the consumer will be closed."""
         self._work.cancel()
 
 
 class CommitResult:
-    """What became of a commit that was not waited for."""
+    """The outcome of a commit that was not waited for."""
 
-    def __init__(self, face: Consumer, work: asyncio.Task[None]) -> None:
-        self._face = face
+    def __init__(self, consumer: Consumer, work: asyncio.Task[None]) -> None:
+        self._consumer = consumer
         self._work = work
 
     def done(self) -> bool:
@@ -94,14 +97,15 @@ class CommitResult:
 
     def result(self, timeout: float | None = None) -> None:
         """Waits for it; raises its error, or KafkaTimeoutError after `timeout` seconds."""
-        self._face._thread.run(self._wait(timeout))
+        self._consumer._thread.run(self._wait(timeout))
 
     async def _wait(self, timeout: float | None) -> None:
-        await settled_within(timeout, asyncio.shield(self._work), "the commit was not answered")
+        await result_within(timeout, asyncio.shield(self._work), "the commit was not answered")
 
 
-class _ListenerOfTheCaller:
-    """Looks to the engine like a listener with coroutines."""
+class _CallerThreadListener:
+    """A listener as the asyncio consumer takes it: its methods are coroutines that call the application's methods in
+    the thread that polls."""
 
     def __init__(
         self, listener: RebalanceListener, ask_the_caller: Callable[[Callable[[], Any]], Any]
@@ -110,7 +114,7 @@ class _ListenerOfTheCaller:
         self._ask_the_caller = ask_the_caller
 
     def __getattr__(self, name: str) -> Any:
-        act = getattr(self._listener, name)
-        if inspect.iscoroutinefunction(act):
-            return act
-        return lambda partitions: self._ask_the_caller(lambda: act(partitions))
+        method = getattr(self._listener, name)
+        if inspect.iscoroutinefunction(method):
+            return method
+        return lambda partitions: self._ask_the_caller(lambda: method(partitions))

@@ -1,90 +1,36 @@
-"""The blocking producer. `send` only puts the record into a line, which the loop thread empties many at a time."""
+"""The blocking producer. `send` only puts the record into a queue, which the loop thread empties many at a time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from strandline.base.callbacks import call_back
 from strandline.base.waiting import within
-from strandline.client.errors import KafkaError, KafkaTimeoutError
 from strandline.client.producer.append import Headers
-from strandline.client.producer.batch import RecordMetadata, RecordPromise
-from strandline.client.producer.producer import Producer as Engine
-from strandline.client.producer.shared_transaction import TransactionMember as MemberEngine
-from strandline.client.producer.shared_transaction import TransactionOwner as OwnerEngine
+from strandline.client.producer.batch import RecordMetadata
+from strandline.client.producer.producer import Producer as AsyncProducer
+from strandline.client.producer.shared_transaction import TransactionMember as AsyncTransactionMember
+from strandline.client.producer.shared_transaction import TransactionOwner as AsyncTransactionOwner
 from strandline.client.producer.shared_transaction import TransactionTicket
-from strandline.client.sync.blocking import settled_within
+from strandline.client.sync.blocking import result_within
 from strandline.client.sync.calls import ProducerCalls
-from strandline.client.sync.producer_queue import AHEAD_COUNT_MAX, ProducerLine, size_of
+from strandline.client.sync.producer_queue import AHEAD_COUNT_MAX, ProducerQueue, SendResult, size_of
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from strandline.client.columnar.producing import SentTable
+    from strandline.client.producer.send_table import SentTable
 
-
-class SendResult:
-    """What became of one record, for the thread that sent it."""
-
-    __slots__ = ("_error", "_face", "_promise")
-
-    def __init__(self, face: Producer) -> None:
-        self._face = face
-        self._promise: RecordPromise | None = None
-        self._error: KafkaError | None = None
-
-    def done(self) -> bool:
-        return self._error is not None or (self._promise is not None and self._promise.done())
-
-    def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Waits for the acknowledgement; raises the record's error, or KafkaTimeoutError after `timeout` seconds."""
-        if not self.done():
-            self._face._thread.run(self._wait(timeout))
-        if self._error is not None:
-            raise self._error
-        assert self._promise is not None
-        return self._promise.result()
-
-    def exception(self, timeout: float | None = None) -> KafkaError | None:
-        try:
-            self.result(timeout)
-        except KafkaTimeoutError:
-            if not self.done():
-                raise
-            return self._error or (self._promise and self._promise.exception())
-        except KafkaError as error:
-            return error
-        return None
-
-    def add_done_callback(self, act: Callable[[SendResult], object]) -> None:
-        """Called on the loop thread, where it must not block; what it raises goes to the loop's exception handler."""
-        self._face._thread.start(self._call_back(act))
-
-    async def _call_back(self, act: Callable[[SendResult], object]) -> None:
-        await self._wait(None)
-        call_back(act, self)
-
-    async def _wait(self, timeout: float | None) -> None:
-        await settled_within(timeout, self._settled(), "the record was not acknowledged")
-
-    async def _settled(self) -> None:
-        while self._promise is None and self._error is None:
-            await self._face._line.some_are_taken()
-        if self._promise is not None:
-            try:
-                await self._promise
-            except KafkaError:
-                return  # it is kept, and raised where it was asked for
+__all__ = ["Producer", "SendResult", "TableResult", "TransactionMember", "TransactionOwner"]
 
 
 class TableResult:
-    """What became of a table's rows, for the thread that sent it."""
+    """The outcome of a table's rows, for the thread that sent it."""
 
-    def __init__(self, face: Producer, sent: SentTable) -> None:
-        self._face = face
+    def __init__(self, producer: Producer, sent: SentTable) -> None:
+        self._producer = producer
         self._sent = sent
         self.rows = sent.rows
 
@@ -97,24 +43,27 @@ class TableResult:
 
     def result(self, timeout: float | None = None) -> None:
         """Waits until all rows are acknowledged; raises the first error, or KafkaTimeoutError after `timeout` s."""
-        self._face._thread.run(self._wait(timeout))
+        self._producer._thread.run(self._wait(timeout))
 
     async def _wait(self, timeout: float | None) -> None:
-        await settled_within(timeout, self._sent.acknowledged(), "the rows were not acknowledged")
+        await result_within(timeout, self._sent.acknowledged(), "the rows were not acknowledged")
 
 
 class Producer(ProducerCalls):
-    """`strandline.client.Producer`, blocking. `send` may be called from any thread; each thread's records of a topic
-    keep their order. Errors, those before a record is taken too, are in what `send` gives. It waits itself only while
-    threads are far ahead of what can be taken: that ends after max.block.ms at the latest."""
+    """`strandline.client.Producer`, blocking.
 
-    _engine: Engine
-    _engine_class: type[Engine] = Engine
+    `send` may be called from any thread; each thread's records of a topic keep their order. Every error, also one
+    from before the record was appended, is raised by the result that `send` returns. `send` itself waits only while
+    threads are far ahead of the loop, and for max.block.ms at most.
+    """
+
+    _client: AsyncProducer
+    _client_class: type[AsyncProducer] = AsyncProducer
 
     def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        super().__init__(lambda: self._engine_class(settings, **keywords))
-        self._line = ProducerLine(self._engine)
-        self._handoff = self._thread.handoff(self._line.take, AHEAD_COUNT_MAX, self._line.bytes_max)
+        super().__init__(lambda: self._client_class(settings, **keywords))
+        self._queue = ProducerQueue(self._client, self._thread)
+        self._handoff = self._thread.handoff(self._queue.take, AHEAD_COUNT_MAX, self._queue.bytes_max)
 
     def send(
         self,
@@ -125,9 +74,10 @@ class Producer(ProducerCalls):
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> SendResult:
+        """Puts a record into the queue and returns its result, which raises whatever goes wrong with it."""
         if not self._thread.is_of_this_process:
             self._check_process()
-        result = SendResult(self)
+        result = SendResult(self._queue)
         size = len(value) if value.__class__ is bytes else size_of(value)
         if key is not None:
             size += size_of(key)
@@ -138,9 +88,9 @@ class Producer(ProducerCalls):
         return self.send(topic, value, key, **more).result()
 
     def send_table(self, topic: str, table: pyarrow.Table, **columns: str | None) -> TableResult:
-        """As the asyncio producer's; what it gives is waited for with `result()`."""
+        """Sends as the asyncio producer does; the result is waited for with `result()`."""
         self._check_process()
-        return TableResult(self, self._thread.run(self._engine.send_table(topic, table, **columns)))
+        return TableResult(self, self._thread.run(self._client.send_table(topic, table, **columns)))
 
     def flush(self, timeout: float | None = None) -> None:
         """Waits until every record sent before has its outcome."""
@@ -156,7 +106,7 @@ class Producer(ProducerCalls):
         self._thread.run(self._begin())
 
     def commit_transaction(self) -> None:
-        """Everything sent since the transaction began is in it, or this raises: a record that was not taken too."""
+        """Commits everything that was sent since the transaction began, or raises: also where a record was refused."""
         self._check_process()
         self._thread.run(self._commit())
 
@@ -167,55 +117,55 @@ class Producer(ProducerCalls):
     # On the loop
 
     async def _begin(self) -> None:
-        await self._line_is_taken()
-        self._engine.begin_transaction()
-        self._line.not_taken = None
+        await self._drain_queue()
+        self._client.begin_transaction()
+        self._queue.first_refusal = None
 
     async def _commit(self) -> None:
-        await self._line_is_taken()
-        if self._line.not_taken is not None:
-            raise self._line.not_taken
-        await self._engine.commit_transaction()
+        await self._drain_queue()
+        if self._queue.first_refusal is not None:
+            raise self._queue.first_refusal
+        await self._client.commit_transaction()
 
     async def _abort(self) -> None:
-        await self._line_is_taken()
-        await self._engine.abort_transaction()
+        await self._drain_queue()
+        await self._client.abort_transaction()
 
-    async def _line_is_taken(self) -> None:
-        """Until everything that stands in the line now has been taken: a marker behind it says so."""
+    async def _drain_queue(self) -> None:
+        """Waits until every record that is in the queue now has been appended or refused."""
         marker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._handoff.put_without_waiting(None, marker)
         await marker
 
     async def _flush(self, timeout: float | None) -> None:
-        await settled_within(timeout, self._line_is_taken(), "the records were not taken")
-        await self._engine.flush(timeout)
+        await result_within(timeout, self._drain_queue(), "the records were not taken")
+        await self._client.flush(timeout)
 
     async def _close(self, timeout: float | None) -> None:
         loop = asyncio.get_running_loop()
         began_at = loop.time()
-        if timeout != 0 and not self._engine._has_open_transaction:
+        if timeout != 0 and not self._client._has_open_transaction:
             with suppress(TimeoutError):
-                await within(timeout, self._line_is_taken())
+                await within(timeout, self._drain_queue())
         left = None if timeout is None else max(0.0, timeout - (loop.time() - began_at))
-        await self._engine.close(left)
+        await self._client.close(left)
 
 
 class TransactionOwner(Producer):
-    """`client.transaction_shared.TransactionOwner`, blocking."""
+    """`client.producer.shared_transaction.TransactionOwner`, blocking."""
 
-    _engine: OwnerEngine
-    _engine_class = OwnerEngine
+    _client: AsyncTransactionOwner
+    _client_class = AsyncTransactionOwner
 
     @property
     def ticket(self) -> TransactionTicket:
-        """What members need to write into the transaction that is open."""
+        """The ticket with which members write into the transaction that is open."""
         self._check_process()
-        ticket: TransactionTicket = self._thread.call(lambda: self._engine.ticket)
+        ticket: TransactionTicket = self._thread.call(lambda: self._client.ticket)
         return ticket
 
 
 class TransactionMember(Producer):
-    """`client.transaction_shared.TransactionMember`, blocking: it takes a `ticket`."""
+    """`client.producer.shared_transaction.TransactionMember`, blocking: it takes a `ticket`."""
 
-    _engine_class = MemberEngine
+    _client_class = AsyncTransactionMember

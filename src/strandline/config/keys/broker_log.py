@@ -184,4 +184,14 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("log.cleaner.max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), MEDIUM, CLUSTER_WIDE).documented(
         "How long a record stays uncompacted at most."
     ),
+    active("strandline.log.scrub.enable", BOOLEAN, True, None, MEDIUM).documented(
+        "Whether closed segments are read in the background to find bits that flipped on the disk. A damaged replica "
+        "is replaced by another one."
+    ),
+    active("strandline.log.scrub.interval.ms", LONG, 604_800_000, at_least(1000), LOW).documented(
+        "How often each closed segment is read to find damage."
+    ),
+    active("strandline.log.scrub.bytes.per.second", LONG, 5_242_880, at_least(1024), LOW).documented(
+        "How many bytes a second are read to find damage, in each log directory."
+    ),
 )

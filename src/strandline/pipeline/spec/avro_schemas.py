@@ -11,16 +11,16 @@ from typing import Any, Final
 import yaml
 
 from strandline.avro.schema import (
-    Array,
+    ArrayType,
     AvroSchemaError,
     AvroSource,
-    Enum,
-    Map,
-    Primitive,
-    Record,
-    Type,
-    Union,
-    Way,
+    AvroType,
+    EnumType,
+    JsonPath,
+    MapType,
+    PrimitiveType,
+    RecordType,
+    UnionType,
     read_schema,
 )
 from strandline.base.numbers import natural
@@ -49,10 +49,10 @@ class _LocatedSchema:
     file: str
     root: yaml.Node
     shift: int
-    schema: Record
+    schema: RecordType
     text: str
 
-    def line_at(self, way: Way) -> int:
+    def line_at(self, way: JsonPath) -> int:
         """Returns the line of the node at the end of a way through the schema."""
         return self.shift + line_of(_node_at(self.root, way))
 
@@ -146,7 +146,7 @@ def _read(section: Section, root: yaml.Node, file: str, shift: int) -> _LocatedS
             text=json.dumps(plain, default=str),
         )
     except AvroSchemaError as error:
-        _add(section, file, shift + line_of(_node_at(root, error.way)), f"{section.where}: {error}")
+        _add(section, file, shift + line_of(_node_at(root, error.path)), f"{section.where}: {error}")
     except yaml.YAMLError as error:
         _add(section, file, shift + line_of(root), f"{section.where}: this is no schema: {error}")
     finally:
@@ -160,7 +160,7 @@ def _add(section: Section, file: str, line: int, text: str) -> None:
     section.mistakes.noted += other.noted
 
 
-def _node_at(node: yaml.Node, way: Way) -> yaml.Node:
+def _node_at(node: yaml.Node, way: JsonPath) -> yaml.Node:
     """Returns the deepest node on the way that is there."""
     for step in way:
         inside: Sequence[yaml.Node] = ()
@@ -184,25 +184,25 @@ def _check_resolution(section: Section, writer: _LocatedSchema, reader: _Located
         _add(section, writer.file, writer.line_at(()), text)
 
 
-def _columns(schema: Record) -> tuple[Column, ...]:
+def _columns(schema: RecordType) -> tuple[Column, ...]:
     return tuple(
         Column(name=each.name, type=_spark_type(each.type), required=False) for each in schema.fields
     )
 
 
-def _spark_type(avro_type: Type) -> str:
+def _spark_type(avro_type: AvroType) -> str:
     match avro_type:
-        case Primitive(logical="decimal"):
+        case PrimitiveType(logical="decimal"):
             return f"decimal({avro_type.precision},{avro_type.scale})"
-        case Primitive():
+        case PrimitiveType():
             return _SPARK_TYPES.get(avro_type.logical or "", _SPARK_TYPES.get(avro_type.kind, avro_type.kind))
-        case Enum():
+        case EnumType():
             return "string"
-        case Union():
+        case UnionType():
             return _spark_type(avro_type.inner)
-        case Array():
+        case ArrayType():
             return f"array<{_spark_type(avro_type.items)}>"
-        case Map():
+        case MapType():
             return f"map<string,{_spark_type(avro_type.values)}>"
-        case Record():
+        case RecordType():
             return f"struct<{','.join(f'{each.name}:{_spark_type(each.type)}' for each in avro_type.fields)}>"

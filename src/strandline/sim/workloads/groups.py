@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.consumer import Consumer
-from strandline.client.consumer.group.member import RebalanceListener
+from strandline.client.consumer.group.callbacks import RebalanceListener
 from strandline.client.errors import KafkaError
 from strandline.client.producer.producer import Producer
 from strandline.sim.client_world import bootstrap, client_world

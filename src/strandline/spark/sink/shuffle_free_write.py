@@ -57,7 +57,7 @@ def assign_own_partitions(rows: pa.RecordBatch, task_partitions: TaskPartitions,
     import numpy as np
 
     from strandline.client.columnar.compiled import kernels
-    from strandline.client.columnar.writing import TableColumns, partitions_of
+    from strandline.client.columnar.table_encoder import TableColumns, partitions_of
 
     assert 0 <= number < task_partitions.tasks, "tasks are numbered"
 

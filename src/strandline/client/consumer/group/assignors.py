@@ -1,8 +1,8 @@
-"""How the leader of a classic group shares partitions among the members. Pure functions of plain values.
+"""Assignors: how the leader of a classic group assigns partitions to the members. Pure functions of plain values.
 
 The member that the coordinator names leader runs one of these for the whole group, Java and librdkafka members
-included, so `range` and `roundrobin` give exactly what Java's give: members in the order static before dynamic, by
-group.instance.id or member id; topics by name. The sticky ones are in `assignors_sticky`.
+included, so `range` and `roundrobin` assign exactly as Java's do: members in the order static before dynamic, by
+group.instance.id or member id; topics by name. The sticky ones are in `sticky`.
 
 - `range`: of each topic every member gets a contiguous range, so equal partitions of several topics meet.
 - `roundrobin`: all partitions of all topics are dealt out one by one.
@@ -10,7 +10,7 @@ group.instance.id or member id; topics by name. The sticky ones are in `assignor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -22,8 +22,8 @@ Assignment = dict[str, list[TopicPartition]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMember:
-    """One member as the leader sees it: what it wants and what it says it has."""
+class MemberSubscription:
+    """One member's subscription as the leader sees it, with the partitions that it owns."""
 
     member_id: str
     topics: tuple[str, ...]
@@ -47,27 +47,29 @@ class Assignor(Protocol):
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether members keep partitions while the group rebalances (KIP-429)."""
+        """True if members keep partitions while the group rebalances (KIP-429)."""
         ...
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """What a member tells the leader beside its subscription."""
+        """The bytes that a member sends to the leader beside its subscription."""
         ...
 
-    def assign(self, members: Sequence[GroupMember], counts: Mapping[str, int]) -> Assignment:
-        """Partitions for every member; `counts` has the topics that exist and how many partitions each has."""
+    def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
+        """The partitions of every member; `counts` has the topics that exist and how many partitions each has."""
         ...
 
 
 class RangeAssignor:
+    """Assigns a contiguous range of each topic to every member."""
+
     name = "range"
     is_cooperative = False
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
         return None
 
-    def assign(self, members: Sequence[GroupMember], counts: Mapping[str, int]) -> Assignment:
-        found: Assignment = {member.member_id: [] for member in members}
+    def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
+        assignment: Assignment = {member.member_id: [] for member in members}
         for topic in sorted(counts):
             subscribers = sorted((m for m in members if topic in m.topics), key=lambda m: m.order)
             if not subscribers:
@@ -76,40 +78,35 @@ class RangeAssignor:
             start = 0
             for number, member in enumerate(subscribers):
                 end = start + share + (1 if number < extra else 0)
-                found[member.member_id] += [TopicPartition(topic, index) for index in range(start, end)]
+                assignment[member.member_id] += [TopicPartition(topic, index) for index in range(start, end)]
                 start = end
-        return found
+        return assignment
 
 
 class RoundRobinAssignor:
+    """Deals all partitions out one by one."""
+
     name = "roundrobin"
     is_cooperative = False
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
         return None
 
-    def assign(self, members: Sequence[GroupMember], counts: Mapping[str, int]) -> Assignment:
-        found: Assignment = {member.member_id: [] for member in members}
+    def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
+        assignment: Assignment = {member.member_id: [] for member in members}
         circle = sorted(members, key=lambda m: m.order)
-        wanted = {topic for member in members for topic in member.topics}
+        subscribed = {topic for member in members for topic in member.topics}
         turn = 0
         for partition in all_partitions(counts):
-            if partition.topic not in wanted:
+            if partition.topic not in subscribed:
                 continue
             while partition.topic not in circle[turn].topics:
                 turn = (turn + 1) % len(circle)
-            found[circle[turn].member_id].append(partition)
+            assignment[circle[turn].member_id].append(partition)
             turn = (turn + 1) % len(circle)
-        return found
+        return assignment
 
 
 def all_partitions(counts: Mapping[str, int]) -> list[TopicPartition]:
+    """The partitions of all topics, by topic and number."""
     return [TopicPartition(topic, index) for topic in sorted(counts) for index in range(counts[topic])]
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
-    """Partitions grouped under their topics, in the order in which they come."""
-    found: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        found.setdefault(topic, []).append(index)
-    return {topic: tuple(indexes) for topic, indexes in found.items()}

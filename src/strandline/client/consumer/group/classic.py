@@ -1,27 +1,27 @@
-"""A member of a classic group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and the assignment agreed among members.
+"""The membership in a classic group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and the assignment by a member.
 
 One rebalance, from this member's side:
 
-    prepare    commit, and tell the listener what is given up: everything (eager), or only partitions of topics that are
-               no longer subscribed (cooperative, KIP-429)
-    join       JoinGroup, which the coordinator answers when all members have come; the leader then computes the
+    prepare    commit, and call the listener for the partitions that are given up: all (eager), or only those of topics
+               that are no longer subscribed (cooperative, KIP-429)
+    join       JoinGroup, to which the coordinator responds when all members have come; the leader then computes the
                assignment of all with the assignor that all have in common
-    sync       SyncGroup, which gives every member its own
-    complete   take the partitions in and tell the listener; a cooperative member that lost some gives them up now and
-               joins again, so that the next assignment can hand them on
+    sync       SyncGroup, which gives every member its own assignment
+    complete   apply the assignment and call the listener; a cooperative member that lost partitions gives them up now
+               and joins again, so that the next assignment can hand them on
 
 Prepare and complete happen inside a poll; join and sync go on between polls.
 
 Rules:
 1. The rebalance is cooperative only if every assignor of this member is; otherwise eager.
-2. Partitions of a member that the coordinator threw out (or that left because nobody polled for max.poll.interval.ms)
+2. Partitions of a member that the coordinator removed (or that left because nobody polled for max.poll.interval.ms)
    are lost, not revoked: others may have them, so nothing is committed. A consumer that waits for records polls.
-3. A static member (group.instance.id) does not leave when it is closed: whoever comes back under its name within
-   session.timeout.ms has its partitions.
-4. The leader also looks after everyone's topics: when their partitions change it calls for another rebalance.
-5. A rebalance is gone through with, whatever a listener does: its error is raised afterwards, and what a cancelled poll
-   has not finished the next one takes up (`Announcements`). Whatever else fails, an assignor of the application
-   included, the next poll joins again.
+3. A static member (group.instance.id) does not leave when it is closed: the next member with its id within
+   session.timeout.ms gets its partitions.
+4. The leader also watches the topics of all members: when their partitions change it starts another rebalance.
+5. A rebalance is finished whatever a listener does: its error is raised afterwards, and the next poll takes up the
+   calls that a cancelled poll has not finished (`RebalanceCallbacks`). After any other failure, also of an assignor
+   of the application, the next poll joins again.
 """
 
 from __future__ import annotations
@@ -33,24 +33,20 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.committed_offsets import Membership, NoMember
+from strandline.client.consumer.background_task import BackgroundTask
+from strandline.client.consumer.committed_offsets import CommitIdentity, NotAMember
 from strandline.client.consumer.group.assignors import NO_GENERATION, Assignment, Assignor
-from strandline.client.consumer.group.member import (
-    Announcements,
-    CommitBeforeRevocation,
-    GroupLink,
-    Ongoing,
-    R,
-)
+from strandline.client.consumer.group.callbacks import RebalanceCallbacks
+from strandline.client.consumer.group.member import CommitBeforeRevocation, GroupCoordinatorClient, R
 from strandline.client.consumer.group.messages import (
     decode_assignment,
-    decode_member,
+    decode_subscription,
     encode_assignment,
     encode_subscription,
 )
-from strandline.client.consumer.subscription import Subscription
+from strandline.client.consumer.subscription import SubscriptionState
 from strandline.client.errors import FencedInstanceError, KafkaError, KafkaTimeoutError, error_for
-from strandline.client.net.cluster import Cluster
+from strandline.client.net.cluster import ClusterClient
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -59,25 +55,27 @@ from strandline.wire.api.k14_sync_group import SyncGroupRequest, SyncGroupReques
 from strandline.wire.schema import Request
 
 PROTOCOL_TYPE: Final = "consumer"
-# How much longer than the rebalance may take a client waits for the answer to JoinGroup, as Java's does.
+# The time that a client waits for a response on top of the rebalance timeout, as Java's does.
 _JOIN_LEEWAY_SECONDS: Final = 5.0
-# How long an automatic commit may hold a rebalance up.
+# The longest time that an automatic commit may hold a rebalance up.
 _LAST_COMMIT_SECONDS: Final = 10.0
 
 
 class _Rejoin(Exception):
-    """The attempt came to nothing; try again, at once or after a pause."""
+    """The attempt to join failed; it is made again, at once or after a pause."""
 
     def __init__(self, *, at_once: bool, why: str) -> None:
         super().__init__(why)
         self.at_once = at_once
 
 
-class ClassicMember:
+class ClassicMembership:
+    """The membership in a classic group."""
+
     def __init__(
         self,
-        cluster: Cluster,
-        subscription: Subscription,
+        cluster: ClusterClient,
+        subscription: SubscriptionState,
         assignors: Sequence[Assignor],
         commit: CommitBeforeRevocation,
         counters: Counters,
@@ -88,53 +86,53 @@ class ClassicMember:
         self._assignors = tuple(assignors)
         self._commit = commit
         self._counters = counters
-        self._link = GroupLink(cluster, config.text("group.id"))
+        self._coordinator = GroupCoordinatorClient(cluster, config.text("group.id"))
         self._instance_id = config.optional_text("group.instance.id")
         self._is_cooperative = all(assignor.is_cooperative for assignor in self._assignors)
         self._member_id = ""
         self._generation = NO_GENERATION
-        self._last_identity = Membership()
+        self._last_identity = CommitIdentity()
         self._is_leader = False
         self._is_rejoin_needed = True
-        self._rejoin_at = 0.0  # not before, after an attempt that failed
+        self._rejoin_at = 0.0  # after an attempt that failed, not before then
         self._reason = "the member is new"
         self._is_prepared = False
         self._are_partitions_lost = False
-        self._assigned: list[TopicPartition] | None = None  # by a sync, and not taken in yet
-        self._announcements = Announcements(subscription)
+        self._assigned: list[TopicPartition] | None = None  # by a sync, and not applied yet
+        self._callbacks = RebalanceCallbacks(subscription)
         self._last_assignment: list[TopicPartition] = []
         self._joined_topics: tuple[str, ...] = ()
         self._seen_counts: dict[str, int] = {}
-        self._work = Ongoing()
+        self._join_task = BackgroundTask()
         self._pause = cluster.backoff()
-        self._heart: asyncio.Task[None] | None = None
+        self._heartbeat_task: asyncio.Task[None] | None = None
         self._last_poll = cluster.now()
-        self._leaves = 0  # how often it has left: a poll that is in the middle of something then stops
+        self._leave_count = 0  # a poll that is under way stops when this changes
         self._fatal: KafkaError | None = None
-        self.wake: Callable[[], None] = lambda: None  # set by the consumer: a waiting poll looks again
+        self.wake: Callable[[], None] = lambda: None  # set by the engine: wakes a waiting poll
 
-    # What others ask
+    # State and changes
 
     @property
     def is_settled(self) -> bool:
         return (
             not self._is_rejoin_needed
-            and not self._work.is_started
+            and not self._join_task.is_started
             and self._assigned is None
-            and not self._announcements.are_due
+            and not self._callbacks.are_pending
             and self._fatal is None
         )
 
     @property
-    def identity(self) -> Membership | NoMember:
+    def identity(self) -> CommitIdentity | NotAMember:
         if self._generation == NO_GENERATION:
-            return NoMember(is_joining=self._work.is_started)
-        return Membership(self._generation, self._member_id, self._instance_id)
+            return NotAMember(is_joining=self._join_task.is_started)
+        return CommitIdentity(self._generation, self._member_id, self._instance_id)
 
     @property
-    def last_identity(self) -> Membership:
+    def last_identity(self) -> CommitIdentity:
         identity = self.identity
-        return self._last_identity if isinstance(identity, NoMember) else identity
+        return self._last_identity if isinstance(identity, NotAMember) else identity
 
     @property
     def member_id(self) -> str:
@@ -156,20 +154,20 @@ class ClassicMember:
     # Poll
 
     async def poll(self, deadline: float) -> None:
-        leaves = self._leaves
+        leave_count = self._leave_count
         self._last_poll = self._cluster.now()
         while not self.is_settled:
             if self._fatal is not None:
                 raise self._fatal
-            if self._announcements.are_due:
-                await self._announcements.tell_rest()
-                self._announcements.raise_error()
+            if self._callbacks.are_pending:
+                await self._callbacks.invoke_pending()
+                self._callbacks.raise_error()
             elif self._assigned is not None:
                 await self._complete(self._assigned)
-            elif self._work.is_started:
-                if self._work.is_running and self._subscription.partitions:
-                    return  # They are read meanwhile; the end of the work wakes the consumer.
-                if not await self._work.wait(deadline - self._cluster.now()):
+            elif self._join_task.is_started:
+                if self._join_task.is_running and self._subscription.partitions:
+                    return  # They are read meanwhile; the end of the task wakes the consumer.
+                if not await self._join_task.wait(deadline - self._cluster.now()):
                     return
                 self._take_result()
             else:
@@ -179,54 +177,54 @@ class ClassicMember:
                     return
                 await asyncio.sleep(max(0.0, pause))
                 await self._prepare()
-                is_told = not self._are_partitions_lost and not self._announcements.are_due
-                if is_told and self._leaves == leaves:
+                is_told = not self._are_partitions_lost and not self._callbacks.are_pending
+                if is_told and self._leave_count == leave_count:
                     self._is_rejoin_needed = False
-                    self._work.start(self._join_and_sync, self.wake)
+                    self._join_task.start(self._join_and_sync, self.wake)
             self._last_poll = self._cluster.now()
-            if self._leaves != leaves:
+            if self._leave_count != leave_count:
                 return
 
     def _take_result(self) -> None:
-        """What came of joining."""
+        """Takes the assignment, or the error, of join and sync."""
         try:
-            assigned = self._work.result()
+            assigned = self._join_task.result()
         except _Rejoin as again:
             self._is_rejoin_needed = True
             self._reason = str(again)
             self._rejoin_at = self._cluster.now() + (0.0 if again.at_once else self._pause.failed())
         except Exception as error:
-            # Also of an assignor of the application, or about what another member sent: nothing is synchronized.
+            # It may also come from an assignor of the application, or from bytes of another member.
             self._is_rejoin_needed = True
             if isinstance(error, FencedInstanceError):
                 self._fatal = error
             raise
         else:
             self._pause.succeeded()
-            if self._generation != NO_GENERATION:  # It may have been thrown out since.
+            if self._generation != NO_GENERATION:  # The coordinator may have removed it since.
                 self._assigned = assigned
 
     async def _prepare(self) -> None:
-        """Once for each rebalance, however many attempts it takes."""
+        """Gives up partitions before joining, once for each rebalance, however many attempts it takes."""
         owned = list(self._subscription.partitions)
         if self._are_partitions_lost:
             self._are_partitions_lost = False
             self._is_prepared = True
             self._subscription.assign_from_group(())
             if owned:
-                self._announcements.add("on_partitions_lost", owned)
+                self._callbacks.enqueue("on_partitions_lost", owned)
             return
         if self._is_prepared:
             return
-        kept: list[TopicPartition] = []
+        retained: list[TopicPartition] = []
         if self._is_cooperative:
-            kept = [where for where in owned if where.topic in self._subscription.topics]
-        revoked = [where for where in owned if where not in kept]
+            retained = [where for where in owned if where.topic in self._subscription.topics]
+        revoked = [where for where in owned if where not in retained]
         if owned:
             await self._commit(self._last_commit_deadline())
         if revoked:
-            await self._announcements.tell("on_partitions_revoked", revoked)
-            self._subscription.assign_from_group(kept)
+            await self._callbacks.invoke("on_partitions_revoked", revoked)
+            self._subscription.assign_from_group(retained)
         self._is_prepared = True
 
     def _last_commit_deadline(self) -> float:
@@ -237,41 +235,39 @@ class ClassicMember:
         owned = list(self._subscription.partitions)
         revoked = [where for where in owned if where not in assigned]
         if revoked:
-            # Only a cooperative member still has any. Its giving them up is what the others wait for.
+            # Only a cooperative member still has any, and the others wait until it gives them up.
             for where in revoked:
                 self._subscription.partitions[where].is_pending_revocation = True
             await self._commit(self._last_commit_deadline())
-            await self._announcements.tell("on_partitions_revoked", revoked)
+            await self._callbacks.invoke("on_partitions_revoked", revoked)
             if self._assigned is not assigned:
-                return  # Meanwhile the member has left, or was thrown out.
+                return  # Meanwhile the member has left, or was removed.
             self.enforce_rebalance("partitions were revoked that others wait for")
         self._assigned = None
         self._is_prepared = False
         self._counters.add("rebalance-total")
         self._last_assignment = assigned
         self._subscription.assign_from_group(assigned)
-        # Java tells of an assignment even if nothing is new in it, so that a listener can count on a call for each.
-        self._announcements.add("on_partitions_assigned", [where for where in assigned if where not in owned])
+        # Java calls the listener even if nothing is new in the assignment, so that it can count on a call for each.
+        self._callbacks.enqueue("on_partitions_assigned", [where for where in assigned if where not in owned])
         if self._subscription.topics != self._joined_topics:
             self.enforce_rebalance("the subscription has changed")
 
     # Join and sync, between polls
 
     async def _join_and_sync(self) -> list[TopicPartition]:
-        if self._heart is None:
-            self._heart = asyncio.get_running_loop().create_task(self._beat_for_ever())
+        if self._heartbeat_task is None:
+            self._heartbeat_task = asyncio.get_running_loop().create_task(self._run_heartbeats())
         joined = await self._join()
         assignments: Assignment = {}
         self._is_leader = joined.leader == joined.member_id
         if self._is_leader and not joined.skip_assignment:
             assignments = await self._assign(joined)
         elif self._is_leader:
-            await self._assign(
-                joined
-            )  # For the counts of partitions to watch; the coordinator keeps its own.
-            assignments = {}
-        answer = await self._ask_sync(joined, assignments)
-        return decode_assignment(answer.assignment)
+            # Only for the counts of partitions to watch: the coordinator keeps its assignment.
+            await self._assign(joined)
+        response = await self._sync(joined, assignments)
+        return decode_assignment(response.assignment)
 
     async def _join(self) -> JoinGroupResponse:
         config = self._cluster.config
@@ -279,7 +275,7 @@ class ClassicMember:
         rebalance_ms = config.int("max.poll.interval.ms")
         while True:
             request = JoinGroupRequest(
-                group_id=self._link.group_id,
+                group_id=self._coordinator.group_id,
                 session_timeout_ms=config.int("session.timeout.ms"),
                 rebalance_timeout_ms=rebalance_ms,
                 member_id=self._member_id,
@@ -288,21 +284,21 @@ class ClassicMember:
                 protocols=self._protocols(topics),
                 reason=self._reason[:255],
             )
-            answer = await self._call(
+            response = await self._call(
                 request, JoinGroupResponse, seconds=rebalance_ms / 1000 + _JOIN_LEEWAY_SECONDS
             )
-            code = answer.error_code
+            code = response.error_code
             if code == ErrorCode.NONE:
-                self._member_id = answer.member_id
-                self._generation = answer.generation_id
-                return answer
+                self._member_id = response.member_id
+                self._generation = response.generation_id
+                return response
             if code == ErrorCode.MEMBER_ID_REQUIRED:
-                self._member_id = answer.member_id  # Kafka wants a second request with the id that it gave.
+                self._member_id = response.member_id  # Kafka wants a second request with the id that it gave.
                 continue
             if code == ErrorCode.UNKNOWN_MEMBER_ID:
                 self._forget_membership(is_lost=True)
                 raise _Rejoin(at_once=True, why="the coordinator does not know this member")
-            self._refused(code, "join")
+            self._raise_refusal(code, "join")
 
     def _protocols(self, topics: tuple[str, ...]) -> tuple[JoinGroupRequestProtocol, ...]:
         owned = list(self._subscription.partitions)
@@ -329,7 +325,8 @@ class ClassicMember:
                 f"the group chose {joined.protocol_name}, which is not here",
             )
         members = [
-            decode_member(each.member_id, each.group_instance_id, each.metadata) for each in joined.members
+            decode_subscription(each.member_id, each.group_instance_id, each.metadata)
+            for each in joined.members
         ]
         topics = sorted({topic for member in members for topic in member.topics})
         for topic in topics:
@@ -345,13 +342,13 @@ class ClassicMember:
         return chosen[0].assign(members, counts)
 
     def _counts(self, topics: Mapping[str, int]) -> dict[str, int]:
-        """Partitions that each topic has now; 0 where there is no such topic yet."""
+        """The number of partitions that each topic has now; 0 if there is no such topic yet."""
         known = self._cluster.metadata.topics
         return {topic: len(known[topic].partitions) if topic in known else 0 for topic in topics}
 
-    async def _ask_sync(self, joined: JoinGroupResponse, assignments: Assignment) -> SyncGroupResponse:
+    async def _sync(self, joined: JoinGroupResponse, assignments: Assignment) -> SyncGroupResponse:
         request = SyncGroupRequest(
-            group_id=self._link.group_id,
+            group_id=self._coordinator.group_id,
             generation_id=joined.generation_id,
             member_id=joined.member_id,
             group_instance_id=self._instance_id,
@@ -363,34 +360,34 @@ class ClassicMember:
             ),
         )
         rebalance_seconds = self._cluster.config.seconds("max.poll.interval.ms")
-        answer = await self._call(
+        response = await self._call(
             request, SyncGroupResponse, seconds=rebalance_seconds + _JOIN_LEEWAY_SECONDS
         )
-        code = answer.error_code
+        code = response.error_code
         if code == ErrorCode.NONE:
-            return answer
+            return response
         if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
             self._forget_membership(is_lost=True, keep_id=code == ErrorCode.ILLEGAL_GENERATION)
             raise _Rejoin(at_once=True, why=f"sync was refused: {ErrorCode(code).name}")
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             raise _Rejoin(at_once=True, why="another rebalance began")
-        self._refused(code, "sync")
+        self._raise_refusal(code, "sync")
         raise AssertionError("unreachable: _refused raises")
 
     async def _call(self, request: Request, cls: type[R], *, seconds: float) -> R:
-        """One request; a connection that fails means that the whole attempt is made again."""
+        """The response to one request; a connection that fails means that the whole attempt is made again."""
         deadline = self._cluster.now() + self._cluster.config.seconds("default.api.timeout.ms")
         try:
-            return await self._link.call(request, cls, deadline, seconds=seconds)
+            return await self._coordinator.call(request, cls, deadline, seconds=seconds)
         except KafkaError as error:
             if not error.retriable:
                 raise
             raise _Rejoin(at_once=False, why=f"the coordinator could not be asked: {error}") from error
 
-    def _refused(self, code: int, what: str) -> None:
-        if self._link.moved(code):
+    def _raise_refusal(self, code: int, what: str) -> None:
+        if self._coordinator.forget_if_moved(code):
             raise _Rejoin(at_once=False, why="the coordinator has moved")
-        error = error_for(code, f"{what} of group {self._link.group_id} was refused")
+        error = error_for(code, f"{what} of group {self._coordinator.group_id} was refused")
         if error.retriable or code == ErrorCode.REBALANCE_IN_PROGRESS:
             raise _Rejoin(at_once=False, why=str(error))
         raise error
@@ -407,35 +404,35 @@ class ClassicMember:
 
     # Heartbeats
 
-    async def _beat_for_ever(self) -> None:
+    async def _run_heartbeats(self) -> None:
         config = self._cluster.config
         interval = config.seconds("heartbeat.interval.ms")
         poll_max = config.seconds("max.poll.interval.ms")
         while True:
             await asyncio.sleep(interval)
-            if self._generation == NO_GENERATION or self._work.is_running:
+            if self._generation == NO_GENERATION or self._join_task.is_running:
                 continue
             if self._cluster.now() - self._last_poll > poll_max:
                 await self._leave_for_not_polling()
                 continue
             with suppress(KafkaError):
-                await self._beat()
+                await self._send_heartbeat()
 
-    async def _beat(self) -> None:
+    async def _send_heartbeat(self) -> None:
         generation = self._generation
         request = HeartbeatRequest(
-            group_id=self._link.group_id,
+            group_id=self._coordinator.group_id,
             generation_id=generation,
             member_id=self._member_id,
             group_instance_id=self._instance_id,
         )
         session_seconds = self._cluster.config.seconds("session.timeout.ms")
-        answer = await self._link.call(
+        response = await self._coordinator.call(
             request, HeartbeatResponse, self._cluster.now() + session_seconds, seconds=session_seconds
         )
         self._counters.add("heartbeat-total")
-        code = answer.error_code
-        if code == ErrorCode.NONE or generation != self._generation or self._work.is_running:
+        code = response.error_code
+        if code == ErrorCode.NONE or generation != self._generation or self._join_task.is_running:
             return
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             self.enforce_rebalance("the group is rebalancing")
@@ -443,50 +440,52 @@ class ClassicMember:
             self._forget_membership(is_lost=True, keep_id=code == ErrorCode.ILLEGAL_GENERATION)
             self.enforce_rebalance(f"a heartbeat was refused: {ErrorCode(code).name}")
         elif code == ErrorCode.FENCED_INSTANCE_ID:
-            self._fatal = error_for(code, f"group {self._link.group_id}")
+            self._fatal = error_for(code, f"group {self._coordinator.group_id}")
             self._forget_membership(is_lost=False, keep_id=True)
             self.wake()
         else:
-            self._link.moved(code)
+            self._coordinator.forget_if_moved(code)
 
     async def _leave_for_not_polling(self) -> None:
         self._counters.add("poll-interval-exceeded-total")
         with suppress(KafkaError):
-            await self._ask_leave("the application did not poll within max.poll.interval.ms", 5.0)
+            await self._send_leave("the application did not poll within max.poll.interval.ms", 5.0)
         self._forget_membership(is_lost=True)
         self.enforce_rebalance("the application polls again after too long")
 
     # Leaving
 
     async def leave(self, deadline: float, reason: str) -> None:
-        self._leaves += 1
-        if self._heart is not None:
-            self._heart.cancel()
+        self._leave_count += 1
+        if self._heartbeat_task is not None:
+            self._heartbeat_task.cancel()
             with suppress(asyncio.CancelledError):
-                await self._heart
-            self._heart = None
-        was_joining = self._work.is_running
-        await self._work.cancel()
+                await self._heartbeat_task
+            self._heartbeat_task = None
+        was_joining = self._join_task.is_running
+        await self._join_task.cancel()
         if was_joining:
-            self._link.drop()
+            self._coordinator.drop_connection()
         self._assigned = None
         is_lost = self._are_partitions_lost or self._generation == NO_GENERATION
         try:
-            await self._announcements.tell_of_leaving(self._commit, deadline, is_lost=is_lost)
+            await self._callbacks.invoke_on_leave(self._commit, deadline, is_lost=is_lost)
         finally:
             self._subscription.assign_from_group(())
             with suppress(KafkaError):
-                await self._ask_leave(reason, max(0.1, deadline - self._cluster.now()))
+                await self._send_leave(reason, max(0.1, deadline - self._cluster.now()))
             self._forget_membership(is_lost=False)
             self._is_rejoin_needed = True
             self._rejoin_at = 0.0
             self._is_prepared = self._are_partitions_lost = False
             self._last_assignment = []
-        self._announcements.raise_error()
+        self._callbacks.raise_error()
 
-    async def _ask_leave(self, reason: str, seconds: float) -> None:
+    async def _send_leave(self, reason: str, seconds: float) -> None:
         if not self._member_id or self._instance_id is not None:
             return
         member = MemberIdentity(member_id=self._member_id, group_instance_id=self._instance_id, reason=reason)
-        request = LeaveGroupRequest(group_id=self._link.group_id, members=(member,))
-        await self._link.call(request, LeaveGroupResponse, self._cluster.now() + seconds, seconds=seconds)
+        request = LeaveGroupRequest(group_id=self._coordinator.group_id, members=(member,))
+        await self._coordinator.call(
+            request, LeaveGroupResponse, self._cluster.now() + seconds, seconds=seconds
+        )

@@ -1,4 +1,4 @@
-"""Tables into topics, for `Producer.send_table`."""
+"""Sends the rows of a table, for `Producer.send_table`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from strandline.client.columnar.compiled import kernels
-from strandline.client.columnar.writing import BatchBody, RecordTooLarge, TableColumns, batches_of
+from strandline.client.columnar.table_encoder import BatchBody, RecordTooLarge, TableColumns, batches_of
 from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ConfigError, KafkaError, RecordTooLargeError, SerializationError
-from strandline.client.producer.batch import Batch
+from strandline.client.producer.batch import ProducerBatch
 from strandline.client.world import ClientWorld
 from strandline.wire import compression
 from strandline.wire.record_batch import HEADER_BYTES
 
-# Tables come whole, so batches need not wait for company: larger ones cost client and broker less per record.
+# Tables come whole, so batches need not wait for more records: larger ones cost client and broker less per record.
 BATCH_BYTES: Final = 256 * 1024
-# Time and place of a row are only taken from the table if they are asked for: a table that was read has both.
+# Timestamp and partition come from the table only if the caller names their columns: a table that was read has both.
 USUAL_COLUMNS: Final[dict[str, str | None]] = {
     "key": "key",
     "value": "value",
@@ -32,7 +32,7 @@ _STICKY_DRAWS: Final = 64
 
 
 class TableProducer(Protocol):
-    """What this needs of a producer."""
+    """The part of a producer that this needs."""
 
     config: ClientConfig
 
@@ -48,15 +48,15 @@ class TableProducer(Protocol):
         base_timestamp_ms: int,
         max_timestamp_ms: int,
         codec: int = 0,
-    ) -> Batch: ...
+    ) -> ProducerBatch: ...
 
 
 class SentTable:
-    """What became of a table's rows; `await` returns once all are acknowledged, or raises the first error."""
+    """The outcome of a table's rows; `await` returns once all are acknowledged, or raises the first error."""
 
     __slots__ = ("_batches", "rows")
 
-    def __init__(self, rows: int, batches: list[Batch]) -> None:
+    def __init__(self, rows: int, batches: list[ProducerBatch]) -> None:
         self.rows = rows
         self._batches = batches
 
@@ -64,6 +64,7 @@ class SentTable:
         return self.acknowledged().__await__()
 
     def done(self) -> bool:
+        """True if every row has its outcome."""
         return all(batch.outcome is not None for batch in self._leaves())
 
     def check(self) -> None:
@@ -72,8 +73,8 @@ class SentTable:
             if isinstance(batch.outcome, KafkaError):
                 raise batch.outcome
 
-    def _leaves(self) -> Iterator[Batch]:
-        """The batches that have outcomes of their own: a split one has none, its parts have."""
+    def _leaves(self) -> Iterator[ProducerBatch]:
+        """The batches that have outcomes of their own: a split batch has none, its parts have."""
         waiting = self._batches[::-1]
         while waiting:
             batch = waiting.pop()
@@ -83,6 +84,7 @@ class SentTable:
                 waiting += [part for _, part in reversed(batch.split)]
 
     async def acknowledged(self) -> SentTable:
+        """Waits until all rows are acknowledged, or raises the first error."""
         waiting = list(self._batches)
         while waiting:
             batch = waiting.pop()
@@ -102,7 +104,7 @@ async def send_table(
     table: pa.Table | pa.RecordBatch,
     names: Mapping[str, str | None],
 ) -> SentTable:
-    """Hands all rows to the producer, waiting for memory as `send` does; the result is for the acknowledgements.
+    """Appends all rows to the producer, waiting for memory as `send` does; the result is for the acknowledgements.
 
     `names` are the columns of key, value, timestamp, headers and partition, where they are not as usual.
     """
@@ -115,14 +117,14 @@ async def send_table(
     config = producer.config
     codec = compression.CODES[config.text("compression.type")]
     limit = config.int("max.request.size") - HEADER_BYTES
-    sent: list[Batch] = []
+    sent: list[ProducerBatch] = []
     try:
         for start, part in _parts(table):
             chunk = TableColumns(
                 part.num_rows,
                 **{
-                    role: None if found is None else _whole(found, start, part.num_rows)
-                    for role, found in columns.items()
+                    role: None if column is None else _whole(column, start, part.num_rows)
+                    for role, column in columns.items()
                 },
             )
             for batch in batches_of(
@@ -148,7 +150,7 @@ async def send_table(
 
 async def _append(
     producer: TableProducer, world: ClientWorld, topic: str, batch: BatchBody, codec: int
-) -> Batch:
+) -> ProducerBatch:
     body = batch.body
     if codec:
         body = await world.workers.run(compression.compress, codec, body)
@@ -179,11 +181,11 @@ def _column(table: pa.Table | pa.RecordBatch, role: str, name: str | None) -> An
 def _parts(table: pa.Table | pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
     if isinstance(table, pa.RecordBatch):
         return [(0, table)]
-    found, start = [], 0
+    parts, start = [], 0
     for part in table.to_batches():
-        found.append((start, part))
+        parts.append((start, part))
         start += part.num_rows
-    return found
+    return parts
 
 
 def _whole(column: Any, start: int, rows: int) -> pa.Array:

@@ -1,5 +1,7 @@
-"""Fetched batches as a table for `Consumer.poll_table`. Large ones are decoded by a worker thread: the kernels let go
-of the interpreter's lock, so that the loop goes on fetching meanwhile."""
+"""Fetched batches as a table, for `Consumer.poll_table`.
+
+A worker thread decodes large ones: the kernels release the interpreter's lock, so that the loop goes on fetching.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,7 @@ import pyarrow as pa
 
 from strandline.base.errors import ErrorCode
 from strandline.client.columnar.compiled import kernels
-from strandline.client.columnar.reading import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, table_of
-from strandline.client.consumer.fetch_buffer import BatchPart
+from strandline.client.columnar.table_decoder import SCHEMA, SCHEMA_WITH_TIMESTAMP_TYPE, BatchPart, table_of
 from strandline.client.errors import error_for
 from strandline.client.world import ClientWorld
 from strandline.wire.record_batch import CorruptBatch
@@ -27,6 +28,7 @@ _WORKER_BYTES_MIN: Final = 256 * 1024
 async def to_table(
     parts: list[BatchPart], world: ClientWorld, with_timestamp_type: bool = False
 ) -> pa.RecordBatch:
+    """The records of these batches from their positions on."""
     if not parts:
         return EMPTY[with_timestamp_type]
     size = sum(len(data) for _, _, _, _, data in parts)

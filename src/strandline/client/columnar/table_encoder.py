@@ -1,8 +1,9 @@
-"""An Arrow table into the bodies of record batches, by partition.
+"""Encodes an Arrow table into the bodies of record batches, by partition.
 
-Rows with a key go where Java's producer would put them (murmur2), rows without one to the sticky partitions in turn,
-each for about a batch; a column can also say the partition, of all rows or where it is not null. The order of rows is
-kept within each partition. Each batch is one call of a kernel that writes the records of as many rows as fit.
+Rows with a key go to the partition that Java's producer would choose (murmur2), rows without one to the sticky
+partitions in turn, each for about a batch; a column can also name the partition, of all rows or where it is not
+null. The order of rows is kept within each partition. Each batch is one call of a kernel that writes the records of
+as many rows as fit.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from strandline.client.columnar.compiled import Kernels
+from strandline.client.columnar.compiled import RecordKernels
 
-# What a batch may take beyond its bound, because one record is always written: the largest record is looked for then.
+# The room of a batch beyond its bound, because one record is always written; a larger record gets more room.
 _ROOM_BYTES: Final = 4096
-# How many bytes of rows without a key stay together where rows are only placed, not written.
+# The bytes of rows without a key that stay together where only their partitions are chosen.
 PLACING_BYTES: Final = 256 * 1024
 
 
 class BatchBody(NamedTuple):
+    """The encoded records of one batch."""
+
     partition: int
     body: bytes
     record_count: int
@@ -45,7 +48,7 @@ class TableColumns(NamedTuple):
     partition: pa.Array | None
 
 
-class _Binary:
+class _BinaryArrays:
     """A binary or text column as the kernels read it: ends, validity and data."""
 
     __slots__ = ("data", "ends", "valid")
@@ -69,7 +72,7 @@ class _Binary:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Text and bytes of every layout as one of the two that have offsets."""
+    """Text and bytes of every layout in one of the two layouts that have offsets."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         array = array.dictionary_decode()
@@ -94,7 +97,7 @@ def _validity(array: pa.Array) -> Any:
 
 
 def _timestamps(array: pa.Array | None, rows: int, now_ms: int) -> Any:
-    """Milliseconds; rows without a time have that of now."""
+    """The timestamps in milliseconds; rows without one have the present time."""
     if array is None:
         return np.full(rows, now_ms, np.int64)
     if pa.types.is_timestamp(array.type):
@@ -103,7 +106,7 @@ def _timestamps(array: pa.Array | None, rows: int, now_ms: int) -> Any:
     return pc.fill_null(array, now_ms).to_numpy(zero_copy_only=False)
 
 
-class _Headers:
+class _HeaderArrays:
     """A list of name and value per row, flat: where each row's headers end, and two binary columns."""
 
     __slots__ = ("ends", "name", "value")
@@ -111,7 +114,7 @@ class _Headers:
     def __init__(self, array: pa.Array | None, rows: int) -> None:
         if array is None or pa.types.is_null(array.type):
             self.ends = _read_only(np.zeros(rows + 1, np.int64))
-            self.name = self.value = _Binary(None, 0)
+            self.name = self.value = _BinaryArrays(None, 0)
             return
         array = pc.cast(array, pa.large_list(array.type.value_type))
         counts = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
@@ -121,8 +124,8 @@ class _Headers:
         items = array.flatten()
         if items.null_count or items.field(0).null_count:
             raise ValueError("a header has null as its name: every header has one, and its value may be null")
-        self.name = _Binary(items.field(0), len(items))
-        self.value = _Binary(items.field(1), len(items))
+        self.name = _BinaryArrays(items.field(0), len(items))
+        self.value = _BinaryArrays(items.field(1), len(items))
 
 
 def batches_of(
@@ -133,15 +136,15 @@ def batches_of(
     batch_bytes: int,
     record_bytes_max: int,
     now_ms: int,
-    kernels: Kernels,
+    kernels: RecordKernels,
 ) -> Iterator[BatchBody]:
     """Uncompressed bodies in the order of partitions; `sticky` are the partitions for rows without a key, in turn."""
     rows = columns.rows
     if not rows:
         return
     view = kernels.view
-    key, value = _Binary(columns.key, rows), _Binary(columns.value, rows)
-    headers = _Headers(columns.headers, rows)
+    key, value = _BinaryArrays(columns.key, rows), _BinaryArrays(columns.value, rows)
+    headers = _HeaderArrays(columns.headers, rows)
     timestamps = np.ascontiguousarray(_timestamps(columns.timestamp, rows, now_ms))
     partitions = _partitions(columns, key, value, partition_count, sticky, batch_bytes, kernels)
     starts = np.zeros(partition_count + 1, np.int64)
@@ -175,28 +178,28 @@ def batches_of(
 
 def _partitions(
     columns: TableColumns,
-    key: _Binary,
-    value: _Binary,
+    key: _BinaryArrays,
+    value: _BinaryArrays,
     partition_count: int,
     sticky: Sequence[int],
     batch_bytes: int,
-    kernels: Kernels,
+    kernels: RecordKernels,
 ) -> Any:
-    given = columns.partition
-    if given is not None and given.null_count < len(given):
-        given = given.cast(pa.int32())
-        limits = pc.min_max(given).as_py()
+    assigned = columns.partition
+    if assigned is not None and assigned.null_count < len(assigned):
+        assigned = assigned.cast(pa.int32())
+        limits = pc.min_max(assigned).as_py()
         if not 0 <= limits["min"] <= limits["max"] < partition_count:
             wrong = limits["min"] if limits["min"] < 0 else limits["max"]
             raise ValueError(
                 f"a row names partition {wrong}: partitions must be from 0 to {partition_count - 1}, for the topic has "
                 f"{partition_count}"
             )
-        if not given.null_count:
-            return _read_only(np.ascontiguousarray(given.to_numpy(zero_copy_only=False)))
+        if not assigned.null_count:
+            return _read_only(np.ascontiguousarray(assigned.to_numpy(zero_copy_only=False)))
     else:
-        given = None
-    found = np.empty(columns.rows, np.int32)
+        assigned = None
+    chosen = np.empty(columns.rows, np.int32)
     view = kernels.view
     turns = np.array(sticky, np.int32)
     kernels.partition_rows(
@@ -206,21 +209,21 @@ def _partitions(
         view(value.ends),
         view(turns),
         batch_bytes,
-        view(found),
+        view(chosen),
     )
-    if given is not None:
-        chosen = pc.coalesce(given, pa.array(found))
-        found = np.ascontiguousarray(chosen.to_numpy(zero_copy_only=False))
-    return _read_only(found)
+    if assigned is not None:
+        partitions = pc.coalesce(assigned, pa.array(chosen))
+        chosen = np.ascontiguousarray(partitions.to_numpy(zero_copy_only=False))
+    return _read_only(chosen)
 
 
 def partitions_of(
-    columns: TableColumns, *, partition_count: int, sticky: Sequence[int], kernels: Kernels
+    columns: TableColumns, *, partition_count: int, sticky: Sequence[int], kernels: RecordKernels
 ) -> pa.Array:
-    """Where `batches_of` would put each row."""
-    key, value = _Binary(columns.key, columns.rows), _Binary(columns.value, columns.rows)
-    found = _partitions(columns, key, value, partition_count, sticky, PLACING_BYTES, kernels)
-    return pa.array(np.array(found, np.int32))
+    """The partition that `batches_of` would choose for each row."""
+    key, value = _BinaryArrays(columns.key, columns.rows), _BinaryArrays(columns.value, columns.rows)
+    partitions = _partitions(columns, key, value, partition_count, sticky, PLACING_BYTES, kernels)
+    return pa.array(np.array(partitions, np.int32))
 
 
 def _read_only(array: Any) -> Any:

@@ -18,8 +18,7 @@ from strandline.client.errors import (
     error_for,
 )
 from strandline.client.producer.producer import Producer
-from strandline.client.sync.producer import SendResult
-from strandline.client.sync.producer_queue import ProducerLine
+from strandline.client.sync.producer_queue import ProducerQueue, SendResult
 from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import CLIENT_HOST, SimulatedNode, World
 from tests.sim.test_client_producer import producer_for
@@ -112,18 +111,18 @@ def test_an_id_that_is_refused_for_good_is_asked_for_once_and_fails_what_waits()
         world.run(scenario(world, world.add_node()))
 
 
-# The line of the blocking producer
+# The queue of the blocking producer
 
 
-class Line:
-    """What threads put into the line, without threads."""
+class Queue:
+    """The queue of a blocking producer, filled without threads."""
 
     def __init__(self, producer: Producer) -> None:
-        self._line = ProducerLine(producer)
+        self.queue = ProducerQueue(producer, None)
         self._items: deque[Any] = deque()
 
     def put(self, topic: str, value: bytes) -> SendResult:
-        result = SendResult(self)  # type: ignore[arg-type]
+        result = SendResult(self.queue)
         self._items.append((result, (topic, value, None, None, None, None), 0))
         return result
 
@@ -134,30 +133,30 @@ class Line:
 
     async def take(self) -> None:
         while self._items:
-            await self._line.take(self._items)
+            await self.queue.take(self._items)
 
 
 async def settled(results: list[SendResult]) -> list[KafkaError | None]:
     for result in results:
-        await result._settled()
+        await result._completed()
     return [result._error for result in results]
 
 
 def test_a_topic_that_is_not_known_keeps_nobody_else_waiting_and_each_record_only_max_block_ms() -> None:
     async def test(world: World, node: SimulatedNode, producer: Producer) -> None:
-        line = Line(producer)
-        unknown = [line.put("nope", b"x") for _ in range(5)]
-        known = [line.put("t", b"x") for _ in range(5)]
+        queue = Queue(producer)
+        unknown = [queue.put("nope", b"x") for _ in range(5)]
+        known = [queue.put("t", b"x") for _ in range(5)]
         begun_at = world.loop.time()
-        await line.take()
+        await queue.take()
         assert await settled(known) == [None] * 5
         assert world.loop.time() - begun_at < 1
-        reached = line.put_marker()
-        await line.take()
+        reached = queue.put_marker()
+        await queue.take()
         assert not reached.done(), "what stands apart comes before it"
         assert all(isinstance(error, UnknownTopicError) for error in await settled(unknown))
         assert 1.9 < world.loop.time() - begun_at < 2.5
-        assert isinstance(line._line.not_taken, UnknownTopicError)
+        assert isinstance(queue.queue.first_refusal, UnknownTopicError)
         await reached
 
     with_producer(test, **{"max.block.ms": 2000})
@@ -165,11 +164,11 @@ def test_a_topic_that_is_not_known_keeps_nobody_else_waiting_and_each_record_onl
 
 def test_records_of_a_topic_keep_their_order_though_its_metadata_comes_late() -> None:
     async def test(world: World, node: SimulatedNode, producer: Producer) -> None:
-        line = Line(producer)
+        queue = Queue(producer)
         results = []
         for number in range(40):
-            results.append(line.put("late", b"%d" % number))
-            await line.take()
+            results.append(queue.put("late", b"%d" % number))
+            await queue.take()
             await asyncio.sleep(0.05)
             if number == 10:
                 await create_topic(await world.connect(node), "late", partitions=1)
@@ -185,15 +184,15 @@ def test_records_of_a_topic_keep_their_order_though_its_metadata_comes_late() ->
 
 def test_who_waits_for_a_record_hears_of_its_end_though_a_later_one_of_its_topic_still_waits() -> None:
     async def test(world: World, node: SimulatedNode, producer: Producer) -> None:
-        line = Line(producer)
+        queue = Queue(producer)
         begun_at = world.loop.time()
         results = []
         for _ in range(2):
-            results.append(line.put("nope", b"x"))
-            await line.take()
+            results.append(queue.put("nope", b"x"))
+            await queue.take()
             await asyncio.sleep(1)
         for result, seconds in zip(results, (2, 3), strict=True):
-            await result._settled()
+            await result._completed()
             assert isinstance(result._error, UnknownTopicError)
             assert seconds - 0.1 < world.loop.time() - begun_at < seconds + 0.5
 
@@ -205,12 +204,12 @@ def test_without_memory_every_record_of_the_line_fails_after_max_block_ms_and_wh
 ):
     async def test(world: World, node: SimulatedNode, producer: Producer) -> None:
         world.network.cut(CLIENT_HOST, node.host)
-        line = Line(producer)
-        first = line.put("t", bytes(90_000))
-        others = [line.put("t", bytes(90_000)) for _ in range(20)]
+        queue = Queue(producer)
+        first = queue.put("t", bytes(90_000))
+        others = [queue.put("t", bytes(90_000)) for _ in range(20)]
         begun_at = world.loop.time()
-        heard = world.start_task(line._line.some_are_taken())
-        taking = world.start_task(line.take())
+        heard = world.start_task(queue.queue.progress())
+        taking = world.start_task(queue.take())
         await heard
         assert world.loop.time() - begun_at < 0.1
         assert first._promise is not None
@@ -223,11 +222,11 @@ def test_without_memory_every_record_of_the_line_fails_after_max_block_ms_and_wh
 
 def test_very_many_records_of_unknown_topics_stop_the_line_until_they_have_failed() -> None:
     async def test(world: World, node: SimulatedNode, producer: Producer) -> None:
-        line = Line(producer)
-        unknown = [line.put(f"nope-{number % 2}", bytes(40_000)) for number in range(10)]
-        behind = line.put("t", b"x")
+        queue = Queue(producer)
+        unknown = [queue.put(f"nope-{number % 2}", bytes(40_000)) for number in range(10)]
+        behind = queue.put("t", b"x")
         begun_at = world.loop.time()
-        taking = world.start_task(line.take())
+        taking = world.start_task(queue.take())
         await asyncio.sleep(1)
         assert behind._promise is None, "the memory of what stands apart is bounded"
         await taking

@@ -36,14 +36,14 @@ def written(schema: Any, value: Any) -> bytes:
 
 
 def decoded(schema: Any, values: list[bytes | None], compiled: bool = True) -> tuple[list[Any], list[Any]]:
-    decoder = AvroDecoder(read_schema(schema), chosen=kernels(compiled))
+    decoder = AvroDecoder(read_schema(schema), avro_kernels=kernels(compiled))
     found, errors = decoder.decode(pa.array(values, pa.binary()))
     found.validate(full=True)
     return found.to_pylist(), errors.to_pylist()
 
 
 @pytest.mark.parametrize(
-    ("schema", "way", "text"),
+    ("schema", "path", "text"),
     [
         (
             record(("next", ["null", "Order"])),
@@ -69,10 +69,10 @@ def decoded(schema: Any, values: list[bytes | None], compiled: bool = True) -> t
         (7, (), "7 is no type"),
     ],
 )
-def test_a_schema_that_cannot_be_columns_is_refused_with_its_place(schema: Any, way: Any, text: str) -> None:
+def test_a_schema_that_cannot_be_columns_is_refused_with_its_place(schema: Any, path: Any, text: str) -> None:
     with pytest.raises(AvroSchemaError, match=text) as raised:
         read_schema(schema)
-    assert raised.value.way == way
+    assert raised.value.path == path
 
 
 @BOTH
@@ -167,7 +167,7 @@ def test_values_of_an_older_schema_become_columns_of_the_new_one(compiled: bool)
         {"id": 2, "name": "b", "gone": [], "state": "LOST", "at": None},
     ]
     values = pa.array([written(OLD, row) for row in old], pa.binary())
-    decoder = AvroDecoder(read_schema(OLD), read_schema(NEW), chosen=kernels(compiled))
+    decoder = AvroDecoder(read_schema(OLD), read_schema(NEW), avro_kernels=kernels(compiled))
     found, errors = decoder.decode(values)
     found.validate(full=True)
     assert errors.null_count == 2
@@ -185,9 +185,9 @@ def test_an_int_of_an_older_schema_is_as_many_milliseconds_as_a_long(compiled: b
     time = {"type": "long", "logicalType": "timestamp-millis"}
     older, newer = record(("at", "int"), ("gone", "int")), record(("at", time))
     values = [written(older, {"at": number * 1000, "gone": number}) for number in (0, seconds, -seconds)]
-    found, errors = AvroDecoder(read_schema(older), read_schema(newer), chosen=kernels(compiled)).decode(
-        pa.array([*values, written(newer, {"at": 1 << 31}) + b"\x00"], pa.binary())
-    )
+    found, errors = AvroDecoder(
+        read_schema(older), read_schema(newer), avro_kernels=kernels(compiled)
+    ).decode(pa.array([*values, written(newer, {"at": 1 << 31}) + b"\x00"], pa.binary()))
     assert [row["at"].timestamp() for row in found.to_pylist()[:3]] == [0, seconds, -seconds]
     assert errors.to_pylist() == [None, None, None, "at: an int beyond 32 bits"]
 

@@ -1,9 +1,9 @@
-"""Record batches into one Arrow RecordBatch.
+"""Decodes record batches into one Arrow RecordBatch.
 
-A `TableBuilder` is told how many rows and bytes are to come at most, so its columns are allocated once; each batch is
-then one call of a kernel. Columns: topic (dictionary), partition, offset, timestamp (milliseconds, UTC), key, value,
-headers (a list of name and value, which keeps order and repetition as Kafka does). A column `timestamp_type` behind
-them is made for who asks: 0 where the producer gave the time, 1 where the broker did.
+A `TableBuilder` gets the largest number of rows and bytes first, so its columns are allocated once; each batch is
+then one call of a kernel. Columns: topic (dictionary), partition, offset, timestamp (milliseconds, UTC), key,
+value, headers (a list of name and value, which keeps order and repetition as Kafka does). A column `timestamp_type`
+after them is made on request: 0 where the producer gave the time, 1 where the broker did.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from strandline.base.buffers import Buffer
-from strandline.client.columnar.compiled import Kernels
+from strandline.client.columnar.compiled import RecordKernels
 from strandline.client.columnar.kernels import (
     ERRORS,
     HEADER_KEY_BYTES,
@@ -24,8 +24,7 @@ from strandline.client.columnar.kernels import (
     ROWS,
     STATE_SIZE,
 )
-from strandline.client.consumer.record_decoder import body_of
-from strandline.wire.record_batch import BatchHeader, CorruptBatch
+from strandline.wire.record_batch import BatchHeader, CorruptBatch, body_of
 
 HEADER_TYPE: Final = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])
 SCHEMA: Final = pa.schema(
@@ -47,11 +46,13 @@ RECORD_BYTES_MIN: Final = 7
 # Offsets within a binary column have 32 bits.
 COLUMN_BYTES_MAX: Final = (1 << 31) - 1
 
-Part = tuple[str, int, int, BatchHeader, memoryview]
+BatchPart = tuple[str, int, int, BatchHeader, memoryview]
 """Topic, partition, the position to read from, a batch's header and its bytes."""
 
 
-def table_of(parts: Sequence[Part], kernels: Kernels, with_timestamp_type: bool = False) -> pa.RecordBatch:
+def table_of(
+    parts: Sequence[BatchPart], kernels: RecordKernels, with_timestamp_type: bool = False
+) -> pa.RecordBatch:
     """The records of these batches from their positions on. Raises CorruptBatch."""
     bodies = [body_of(header, batch) for _, _, _, header, batch in parts]
     rows = 0
@@ -67,7 +68,9 @@ def table_of(parts: Sequence[Part], kernels: Kernels, with_timestamp_type: bool 
 
 
 class TableBuilder:
-    def __init__(self, rows_max: int, bytes_max: int, kernels: Kernels) -> None:
+    """A table under construction."""
+
+    def __init__(self, rows_max: int, bytes_max: int, kernels: RecordKernels) -> None:
         if bytes_max > COLUMN_BYTES_MAX:
             raise ValueError(f"{bytes_max} bytes are too many for one table")
         self._kernels = kernels
@@ -93,6 +96,7 @@ class TableBuilder:
         )
 
     def add(self, topic: str, partition: int, position: int, header: BatchHeader, body: Buffer) -> None:
+        """Appends the records of one batch from offset `position` on."""
         first = int(self._state[ROWS])
         array = np.frombuffer(body, np.uint8)
         array.flags.writeable = False  # so that the kernel is compiled for one kind of array only
@@ -105,15 +109,15 @@ class TableBuilder:
             header.uses_log_append_time,
         )
         state = self._kernels.view(self._state)
-        found = self._kernels.decode_records(data, batch, position, state, self._record_columns)
-        if found < 0:
-            raise CorruptBatch(f"in the batch at offset {header.base_offset}: {ERRORS[found]}")
+        header_count = self._kernels.decode_records(data, batch, position, state, self._record_columns)
+        if header_count < 0:
+            raise CorruptBatch(f"in the batch at offset {header.base_offset}: {ERRORS[header_count]}")
         last = int(self._state[ROWS])
         self._topics[first:last] = self._topic_numbers.setdefault(topic, len(self._topic_numbers))
         self._partitions[first:last] = partition
         self._timestamp_types.append((last - first, int(header.uses_log_append_time)))
-        if found:
-            self._add_headers(first, last, found, body, data)
+        if header_count:
+            self._add_headers(first, last, header_count, body, data)
 
     def _add_headers(self, first: int, last: int, count: int, body: Buffer, data: Any) -> None:
         have = int(self._state[HEADERS])
@@ -121,17 +125,18 @@ class TableBuilder:
         self._header_value.grow(have, have + count, int(self._state[HEADER_VALUE_BYTES]), len(body))
         view = self._kernels.view
         key, value = self._header_key, self._header_value
-        found = self._kernels.decode_headers(
+        status = self._kernels.decode_headers(
             data,
             first,
             last,
             *map(view, (self._state, self._header_counts, self._header_starts)),
             tuple(map(view, (key.ends, key.data, value.ends, value.valid, value.data))),
         )
-        if found < 0:
-            raise CorruptBatch(f"in a header: {ERRORS[found]}")
+        if status < 0:
+            raise CorruptBatch(f"in a header: {ERRORS[status]}")
 
     def finish(self) -> pa.RecordBatch:
+        """The table of all records that were added."""
         rows = int(self._state[ROWS])
         topics = pa.DictionaryArray.from_arrays(
             pa.array(self._topics[:rows]), pa.array(list(self._topic_numbers), pa.string())
@@ -151,6 +156,7 @@ class TableBuilder:
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
     def add_timestamp_types(self, table: pa.RecordBatch) -> pa.RecordBatch:
+        """The table with a column of timestamp types."""
         counts, types = zip(*self._timestamp_types, strict=True) if self._timestamp_types else ((), ())
         column = pa.array(np.repeat(np.array(types, np.int32), np.array(counts, np.int64)))
         return pa.RecordBatch.from_arrays([*table.columns, column], schema=SCHEMA_WITH_TIMESTAMP_TYPE)
@@ -179,7 +185,7 @@ class _BinaryColumn:
         self.data = np.empty(size, np.uint8)
 
     def grow(self, rows: int, rows_max: int, size: int, more: int) -> None:
-        """Room for up to `rows_max` rows and `more` bytes behind what there is."""
+        """Makes room for up to `rows_max` rows and `more` bytes after those that there are."""
         wider = _BinaryColumn(rows_max, size + more)
         wider.ends[: rows + 1] = self.ends[: rows + 1]
         wider.valid[:rows] = self.valid[:rows]
@@ -193,7 +199,8 @@ class _BinaryColumn:
 
 
 def _text(keys: pa.Array) -> pa.Array:
-    """Names of headers are text; bytes that are not are shown as Java shows them, with replacement characters."""
+    """The names of headers as text; bytes that are not text are shown as Java shows them, with replacement
+    characters."""
     try:
         return keys.cast(pa.string())
     except pa.ArrowInvalid:
