@@ -16,7 +16,8 @@ from pathlib import Path
 
 from bench.measure import wait_until_quiet
 from strandline.node import launcher
-from tests.oracle.apache_kafka import AS_SHIPPED, ApacheKafka, free_ports
+from strandline.testing.clusters import free_ports
+from tests.oracle.apache_kafka import AS_SHIPPED, ApacheKafka
 from tests.oracle.readiness import lists_a_broker
 
 STRANDLINE = "strandline"

@@ -48,9 +48,11 @@ QUESTION_TIMEOUT_S = 30
 DIFFERENCES: dict[tuple[str, str], str] = {}
 
 KAFKAS_TOPIC_KEYS = {name: key for name, key in TOPIC_KEYS.items() if not name.startswith("strandline.")}
-# A key that Kafka had before KRaft.
+# But for a key that Kafka had before KRaft, and for our own.
 KAFKAS_BROKER_KEYS = {
-    name: key for name, key in BROKER_KEYS.items() if name != "leader.imbalance.per.broker.percentage"
+    name: key
+    for name, key in BROKER_KEYS.items()
+    if name != "leader.imbalance.per.broker.percentage" and not name.startswith("strandline.")
 }
 OURS = {
     "broker": KAFKAS_BROKER_KEYS,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from strandline.base.ids import new_uuid, uuid_text
+from strandline.testing.clusters import free_ports
 from tests.oracle.readiness import lists_a_broker
 
 # What bin/kafka-server-start.sh and kafka-run-class.sh pass: a benchmark must run Kafka as shipped.
@@ -194,15 +194,3 @@ class ApacheKafka:
             if time.monotonic() > deadline:
                 raise KafkaDidNotStartError(f"Apache Kafka was not ready in time:\n{self.log_tail()}")
             time.sleep(0.05)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago. All are held open until the last is chosen, so they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()

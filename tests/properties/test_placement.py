@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.controller.image import BrokerState
-from strandline.controller.placement import place, stripe
+from strandline.controller.placement import place, racks_of, stripe
 
 from .effort import effort
 
@@ -92,4 +92,4 @@ def test_a_leader_s_followers_are_not_always_the_same(brokers: list[BrokerState]
 
 def test_the_stripe_goes_through_racks_in_turn() -> None:
     brokers = [broker(n, rack) for n, rack in ((1, "a"), (2, "a"), (3, "b"), (4, "b"), (5, "c"), (6, "c"))]
-    assert stripe(brokers) == [1, 3, 5, 2, 4, 6]
+    assert stripe(racks_of(brokers)) == [1, 3, 5, 2, 4, 6]

@@ -206,6 +206,7 @@ def test_what_cannot_be_read_when_a_follower_goes_back_or_appends_holds_up_one_p
         world.add_cluster()
         await world.start_all()
         await create_topic(await world.connect_any(), "t", replication_factor=3)
+        await cluster.until(lambda: log.are_in_sync(world, ["t"]))
         await produce(await world.connect_leader("t", 0), "t", 0, [b"x"])
         await cluster.until(lambda: log.are_in_sync(world, ["t"]))
         follower = next(node for node in world.nodes.values() if node is not leader_of(world, "t"))

@@ -8,6 +8,7 @@ import errno
 import pytest
 
 from strandline.broker.replication.replica_fetcher import LeaderFetcher
+from strandline.sim.checks import log
 from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k21_delete_records import (
@@ -77,6 +78,7 @@ async def _behind_the_start(world: World) -> tuple[SimulatedNode, SimulatedNode]
     nodes = world.add_cluster(3, settings=settings)
     await world.start_all()
     await create_topic(await world.connect(nodes[0]), "t", replication_factor=3)
+    await cluster.until(lambda: log.are_in_sync(world, ["t"]))
     client = await world.connect_leader("t", 0)
     await produce(client, "t", 0, [b"old"])
     leader = next(

@@ -39,6 +39,7 @@ from strandline.broker.replication.fetch_sessions import FetchSessions
 from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.follower_log_opener import FollowerLogOpener
 from strandline.broker.replication.isr import IsrUpdater
+from strandline.broker.replication.log_dir_mover import LogDirMover
 from strandline.broker.replication.replica_fetcher import FetcherParts, ReplicaFetcher
 from strandline.broker.replication.replicas import Replicas
 from strandline.broker.replication.replication_quota import FOLLOWER, LEADER, ReplicationQuota
@@ -215,6 +216,9 @@ class BrokerParts(ABC):
         self.cleaner = Cleaner(
             node, replicas, self.flusher, self.checkpoints, self.corrupt_replicas, self.removal
         )
+        self.log_dir_mover = LogDirMover(node, replicas, self.files, self.checkpoints, self.cleaner.under_way)
+        self.log_dir_mover.follow = self.replica_fetcher.follow
+        self.log_dir_mover.unfollow = self.replica_fetcher.unfollow
         self.scrubber = Scrubber(node, replicas, self.checkpoints, self.corrupt_replicas)
         self.retention = LogRetention(node, replicas, self.removal, self.cleaner.under_way)
         self.maintenance = LogMaintenance(node, replicas, self.flusher, self.checkpoints)
@@ -235,6 +239,7 @@ class BrokerParts(ABC):
             fetch_policy=self.fetch_policy,
             isr=self.isr,
             leader_quota=ReplicationQuota(node, LEADER),
+            log_dir_mover=self.log_dir_mover,
             corrupt_replicas=self.corrupt_replicas,
             suspected_brokers=self.suspected_brokers,
             metadata_cache=ResponseCache(),

@@ -15,16 +15,21 @@ class TaskScope:
         self._tasks: dict[int, asyncio.Task[Any]] = {}
         self._next = 0
 
-    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def start(
+        self, work: Coroutine[Any, Any, Any], awaits: Coroutine[Any, Any, Any] | None = None
+    ) -> asyncio.Task[Any]:
+        """Starts a task. `awaits` is a coroutine that `work` was given to await: it is closed if that never happens."""
         number = self._next
         self._next += 1
         task = asyncio.get_running_loop().create_task(work)
         self._tasks[number] = task
-        task.add_done_callback(lambda done: self._ended(number, done))
+        task.add_done_callback(lambda done: self._ended(number, done, awaits))
         return task
 
-    def _ended(self, number: int, task: asyncio.Task[Any]) -> None:
+    def _ended(self, number: int, task: asyncio.Task[Any], awaits: Coroutine[Any, Any, Any] | None) -> None:
         self._tasks.pop(number, None)
+        if awaits is not None:
+            awaits.close()  # a task that is cancelled before its first step has awaited nothing
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_failure(error)
 

@@ -79,6 +79,10 @@ class OpenTransactions:
     def holds(self, producer_id: int, guard: VerificationGuard | None) -> bool:
         return guard is not None and self._guards.get(producer_id) is guard
 
+    def take_guards(self, other: OpenTransactions) -> None:
+        """Takes over the questions that are under way from another copy of the same partition."""
+        self._guards = other._guards
+
     def end_guard(self, producer_id: int, marker_epoch: int, transaction_version: int) -> None:
         """A marker has come: what was asked about the transaction that it ends is worth nothing now."""
         guard = self._guards.get(producer_id)

@@ -176,7 +176,7 @@ class LogDirectory:
         """Partitions that have a directory here; leftovers of deleted ones are not among them."""
         found = {}
         for name in self._disk.names(self.path):
-            if name.endswith((names.DELETED_DIRECTORY, names.STRAY_DIRECTORY)):
+            if name.endswith((names.DELETED_DIRECTORY, names.STRAY_DIRECTORY, names.FUTURE_DIRECTORY)):
                 continue
             partition = names.parse_partition_directory(name)
             if partition is not None and self._disk.exists(f"{self.path}/{name}/{names.PARTITION_METADATA}"):
@@ -188,6 +188,14 @@ class LogDirectory:
             f"{self.path}/{name}"
             for name in self._disk.names(self.path)
             if name.endswith(names.DELETED_DIRECTORY)
+        ]
+
+    def future_directories(self) -> list[str]:
+        """Copies that a move between log directories left unfinished."""
+        return [
+            f"{self.path}/{name}"
+            for name in self._disk.names(self.path)
+            if name.endswith(names.FUTURE_DIRECTORY)
         ]
 
     def topic_id_of(self, directory: str) -> bytes | None:
@@ -202,7 +210,13 @@ class LogDirectory:
         return f"{self.path}/{names.partition_directory(partition)}"
 
     def create_partition(self, partition: TopicPartition, topic_id: bytes) -> str:
-        directory = self.path_of(partition)
+        return self._create(self.path_of(partition), topic_id)
+
+    def create_future(self, partition: TopicPartition, topic_id: bytes, unique: str) -> str:
+        """A directory for a copy that is to take the partition's place; its path."""
+        return self._create(f"{self.path}/{names.future_directory(partition, unique)}", topic_id)
+
+    def _create(self, directory: str, topic_id: bytes) -> str:
         self._disk.make_directory(directory)
         self._disk.write_whole(
             f"{directory}/{names.PARTITION_METADATA}",

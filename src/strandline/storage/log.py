@@ -74,6 +74,7 @@ class Log:
         self._active_since_ms = now_ms
         self._is_directory_synced = False
         self._marks = ProducerMarks(opened.producer_marks)
+        self.truncations = 0  # how often records at its end went
         self.cuts = 0  # how often segments went or were cut: whoever has worked from them must begin anew
         if self.segments:
             self.segments[-1].resume()
@@ -304,6 +305,7 @@ class Log:
             self.epochs.truncate_from_end(self.log_end_offset)
             return
         self.cuts += 1
+        self.truncations += 1
         with _cutting(self.directory):
             while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
                 segment = self.segments.pop()
@@ -329,6 +331,7 @@ class Log:
     def restart_at(self, offset: int) -> None:
         """Empties the log and has it begin at `offset`."""
         self.cuts += 1
+        self.truncations += 1
         for segment in self.segments:
             for path in segment.rename_for_deletion():
                 self._disk.remove(path)
@@ -357,6 +360,7 @@ class Log:
             self.restart_at(max(self.log_start_offset, self._bases[0]))
             return
         self.cuts += 1
+        self.truncations += 1
         end_offset = self._bases[number]
         for segment in self.segments[number:]:
             for path in segment.rename_for_deletion():

@@ -16,6 +16,7 @@ CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
 DELETED_DIRECTORY: Final = "-delete"
 STRAY_DIRECTORY: Final = "-stray"
+FUTURE_DIRECTORY: Final = "-future"
 
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 PARTITION_METADATA: Final = "partition.metadata"
@@ -62,6 +63,11 @@ def deleted_directory(partition: TopicPartition, unique: str) -> str:
 
 def stray_directory(partition: TopicPartition, unique: str) -> str:
     return _aside(partition, unique, STRAY_DIRECTORY)
+
+
+def future_directory(partition: TopicPartition, unique: str) -> str:
+    """The directory of a copy that is to take the partition's place, in another log directory."""
+    return _aside(partition, unique, FUTURE_DIRECTORY)
 
 
 def _aside(partition: TopicPartition, unique: str, ending: str) -> str:

@@ -33,6 +33,8 @@ from strandline.testing.embedded import by_kafka_names
 from strandline.testing.process import BrokerProcess, stopping
 
 READY_SECONDS_MAX = 30.0
+# Above those that other programs like, below the ephemeral ports of Linux (32768) and macOS (49152).
+_PORT_FIRST, _PORT_END = 20_000, 32_000
 
 
 class ClusterNode(BrokerProcess):
@@ -198,14 +200,25 @@ def _replication_settings(brokers: int) -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses now."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports that nobody uses now, below those that the operating system gives to outgoing connections.
+
+    One of those could be taken again between this look and the moment at which a node listens.
+    """
+    chance = RealRandom()
+    found: dict[int, socket.socket] = {}
     try:
-        for opened in sockets:
-            opened.bind(("127.0.0.1", 0))
-        return [opened.getsockname()[1] for opened in sockets]
+        while len(found) < count:
+            port = _PORT_FIRST + chance.below(_PORT_END - _PORT_FIRST)
+            opened = socket.socket()
+            try:
+                opened.bind(("127.0.0.1", port))
+            except OSError:
+                opened.close()
+                continue
+            found[port] = opened
+        return list(found)
     finally:
-        for opened in sockets:
+        for opened in found.values():
             opened.close()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.broker.api.services import Services
+from strandline.broker.replication.replica import Replica
 from strandline.broker.server.request_context import RequestContext
 from strandline.storage.directory import LogDirectory
 from strandline.wire.api.k35_describe_log_dirs import (
@@ -32,11 +33,11 @@ def handle(
     sizes = services.replicas.sizes()
     return DescribeLogDirsResponse(
         throttle_time_ms=0,
-        results=tuple(_answer(services, directory, sizes[directory], wanted) for directory in sizes),
+        results=tuple(_result(services, directory, sizes[directory], wanted) for directory in sizes),
     )
 
 
-def _answer(
+def _result(
     services: Services,
     directory: LogDirectory,
     sizes: list[tuple[TopicPartition, int]],
@@ -58,10 +59,29 @@ def _answer(
                     is_future_key=False,
                 )
             )
+    for move in services.log_dir_mover.moves.values():
+        if (
+            move.target is directory
+            and move.copy is not None
+            and (wanted is None or move.partition in wanted)
+        ):
+            topics.setdefault(move.partition.topic, []).append(_future(services, move.partition, move.copy))
     return DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
         log_dir=directory.path,
         topics=tuple(DescribeLogDirsTopic(name=name, partitions=tuple(p)) for name, p in topics.items()),
         total_bytes=total,
         usable_bytes=usable,
+    )
+
+
+def _future(services: Services, partition: TopicPartition, copy: Replica) -> DescribeLogDirsPartition:
+    """The copy of a replica that is being moved into the directory; its lag is what is left to copy."""
+    replica = services.replicas.get(*partition)
+    lag = 0 if replica is None else replica.log.log_end_offset - copy.log.log_end_offset
+    return DescribeLogDirsPartition(
+        partition_index=partition.partition,
+        partition_size=copy.log.size,
+        offset_lag=max(lag, 0),
+        is_future_key=True,
     )

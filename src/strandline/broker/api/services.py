@@ -17,6 +17,7 @@ from strandline.broker.replication.fetch_policy import FetchPolicy
 from strandline.broker.replication.fetch_sessions import FetchSessions
 from strandline.broker.replication.flusher import LogFlusher
 from strandline.broker.replication.isr import IsrUpdater
+from strandline.broker.replication.log_dir_mover import LogDirMover
 from strandline.broker.replication.replicas import Replicas
 from strandline.broker.replication.replication_quota import ReplicationQuota
 from strandline.broker.replication.suspected_brokers import SuspectedBrokers
@@ -40,6 +41,7 @@ class Services:
     fetch_policy: FetchPolicy
     isr: IsrUpdater
     leader_quota: ReplicationQuota
+    log_dir_mover: LogDirMover
     corrupt_replicas: CorruptReplicas
     suspected_brokers: SuspectedBrokers
     metadata_cache: ResponseCache

@@ -43,6 +43,7 @@ TABLE: Final = {
         row(31, BOTH),  # DeleteAcls
         row(32),  # DescribeConfigs
         row(33, BOTH, controller=True),  # AlterConfigs
+        row(34),  # AlterReplicaLogDirs
         row(35),  # DescribeLogDirs
         row(37, BOTH, controller=True, timeout_ms=True),  # CreatePartitions
         row(42),  # DeleteGroups

@@ -44,6 +44,8 @@ class LogFlusher:
                 # Its directory was renamed under the sync; the disk is sound.
                 deleted = f"{replica.partition} has been deleted."
                 return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, deleted)
+            if replica.log is not log:
+                return None  # a copy in another directory took its place, and was synced before that
             return self._replicas.sync_failed(replica.directory, error)
         finally:
             replica.flushing = None

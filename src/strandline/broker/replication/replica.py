@@ -47,6 +47,12 @@ def _where(repeated: AppendedBatch) -> Appended:
     return Appended(repeated.first_offset, repeated.last_offset, repeated.timestamp)
 
 
+def _is_switching() -> KafkaError:
+    return KafkaError(
+        ErrorCode.NOT_ENOUGH_REPLICAS, "The log is being moved to another directory: try again in a moment."
+    )
+
+
 class Replica:
     __slots__ = (
         "_append_wakers",
@@ -58,6 +64,7 @@ class Replica:
         "flushing",
         "has_unsaved_cut",
         "intake",
+        "is_switching",
         "last_flush_ms",
         "log",
         "partition",
@@ -87,6 +94,7 @@ class Replica:
         self._clock = clock
         self._refused_batches = RefusedBatches()
         self.last_flush_ms: int = clock.wall_ms()
+        self.is_switching = False  # its log is being replaced by a copy in another directory
         self.has_unsaved_cut = False  # nothing may be fetched yet: see `Broker.save_cut`
         self.flushing: asyncio.Task[KafkaError | None] | None = None  # the sync that runs now
         # Called when the high watermark advances, in the order of their coming.
@@ -157,6 +165,8 @@ class Replica:
         leader = self.role
         if not isinstance(leader, Leader):
             raise self.refuse(header, self._not_leader())
+        if self.is_switching:
+            raise self.refuse(header, _is_switching())
         min_in_sync = self.config.min_insync_replicas
         if acks == ACKS_ALL and leader.is_below_minimum(min_in_sync):
             repeated = self.producers.repetition(header)
@@ -238,6 +248,8 @@ class Replica:
     ) -> Appended:
         """Ends a producer's transaction here; raises KafkaError, or OSError if the disk refuses."""
         leader = self.leader
+        if self.is_switching:
+            raise _is_switching()
         leader.check_acks_all(self.config.min_insync_replicas)
         self.producers.check_marker(producer_id, epoch, marker, transaction_version)
         batch, header = marker_batch(producer_id, epoch, marker, now_ms)
@@ -337,6 +349,18 @@ class Replica:
             high_watermark, self.log.log_end_offset
         ):
             self._advanced()
+
+    def switch_log(self, directory: LogDirectory, log: Log) -> None:
+        """Goes on with a copy of the log, which has the same records, in another log directory."""
+        assert log.log_end_offset == self.log.log_end_offset, "nothing is appended while it is switched"
+        producers = log.producers
+        assert isinstance(producers, Producers)
+        producers.transactions.take_guards(self.producers.transactions)
+        self.directory, self.log, self.producers = directory, log, producers
+        self.configure(self.config)
+        if isinstance(self.role, Leader):
+            log.epochs.begin(self.role.epoch, self.role.epoch_start)
+        self.wake_all()
 
     # Waiting
 

@@ -198,7 +198,7 @@ class LeaderFetcher:
         by_topic: dict[bytes, list[FetchPartition]] = {}
         for followed in self._followed.values():
             replica = followed.replica
-            if followed.held_until > now or replica.has_unsaved_cut:
+            if followed.held_until > now or replica.has_unsaved_cut or replica.is_switching:
                 continue
             # Most topics are not limited: nobody is asked about those.
             if replica.config.follower_replication_throttled_replicas and self._is_throttled(followed):
@@ -257,6 +257,9 @@ class LeaderFetcher:
     def _take(self, followed: FetchState, data: PartitionData) -> None:
         replica = followed.replica
         if not isinstance(replica.role, Follower) or replica.role.leader_id != self._leader_id:
+            return
+        if replica.is_switching:
+            self._hold(followed)  # nothing is appended until its log is in its new directory
             return
         if followed.sent is None:
             return  # an answer to what was asked before it was held up or followed anew

@@ -71,6 +71,8 @@ class Replicas:
         self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
         self._say_passing_at: dict[LogDirectory, float] = {}
         self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
+        # Where somebody wants partitions to be that are not here yet (AlterReplicaLogDirs).
+        self.preferred_directories: dict[TopicPartition, LogDirectory] = {}
         self.on_placed: Callable[[TopicPartition, LogDirectory], None] = lambda partition, directory: None
         self.on_offline: Callable[[], None] = lambda: None
 
@@ -82,7 +84,7 @@ class Replicas:
             for partition, path in directory.partitions().items():
                 if partition.topic != METADATA_TOPIC:
                     self._load_partition(directory, partition, path)
-            for path in directory.deleted_directories():
+            for path in (*directory.deleted_directories(), *directory.future_directories()):
                 self.doomed_directories.append((self._clock.wall_ms(), path))
         self._place_missing()
 
@@ -194,7 +196,7 @@ class Replicas:
     def _place(self, partition: TopicPartition, topic_id: bytes) -> tuple[LogDirectory, str]:
         """Where the partition is; made if it is nowhere."""
         if partition not in self._on_disk:
-            directory = self._directory_for_new()
+            directory = self._directory_for_new(partition)
             try:
                 directory.forget(partition)
                 path = directory.create_partition(partition, topic_id)
@@ -289,8 +291,11 @@ class Replicas:
         leader.appended(log.log_end_offset, log.config.min_insync_replicas)
         return leader
 
-    def _directory_for_new(self) -> LogDirectory:
-        """The online directory with the fewest partitions."""
+    def _directory_for_new(self, partition: TopicPartition) -> LogDirectory:
+        """The directory that was asked for, or else the online one with the fewest partitions."""
+        preferred = self.preferred_directories.pop(partition, None)
+        if preferred is not None and preferred.offline_because is None:
+            return preferred
         online = [directory for directory in self.directories if directory.offline_because is None]
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "Every log directory is offline.")
@@ -348,6 +353,22 @@ class Replicas:
 
     def partitions_in(self, directory: LogDirectory) -> list[TopicPartition]:
         return [partition for partition, (held, _) in self._on_disk.items() if held is directory]
+
+    def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
+        """The log directory in which this node has the partition."""
+        found = self._on_disk.get(partition)
+        return None if found is None else found[0]
+
+    def switched(self, replica: Replica, directory: LogDirectory, path: str) -> None:
+        """The replica's log is in another directory now; the old one is removed after a delay."""
+        old_directory, old_path = self._on_disk[replica.partition]
+        old_log = replica.log
+        # Open files are known by their paths, which another log may have next.
+        self._files.forget_in(old_path)
+        doomed = old_directory.set_aside(replica.partition, old_path, self._random.uuid().hex())
+        old_log.moved_to(doomed)
+        self.doomed_directories.append((self._clock.wall_ms() + replica.config.file_delete_delay_ms, doomed))
+        self._is_in(replica.partition, directory, path)
 
     def has_data(self, topic: str, index: int) -> bool:
         return TopicPartition(topic, index) in self._on_disk

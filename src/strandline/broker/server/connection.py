@@ -267,7 +267,7 @@ class ClientConnection:
         self._waiting.append(context)
         if isinstance(handled, CoroutineType):
             self._is_exclusive = True
-            self._server.tasks.start(self._finish(context, handled))
+            self._server.tasks.start(self._finish(context, handled), handled)
         else:
             self._take(context, handled)  # type: ignore[arg-type]
 

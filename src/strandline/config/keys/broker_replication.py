@@ -134,7 +134,7 @@ DYNAMIC_ONLY_KEYS: Final[tuple[ConfigKey, ...]] = (
         "Bytes a second that followers fetch for replicas listed as throttled. It can only be set while the "
         "broker runs."
     ),
-    accepted(
+    active(
         "replica.alter.log.dirs.io.max.bytes.per.second", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE
     ).documented(
         "Bytes a second for moves between log directories. It can only be set while the broker runs."
