@@ -28,8 +28,8 @@ from demo_picture import Batch, Timeline, as_svg, as_text
 
 from strandline.client.sync import Admin
 from strandline.pipeline.audit.audit import Audit, run_audit
-from strandline.pipeline.audit.report import Report
-from strandline.pipeline.run.session import start_session
+from strandline.pipeline.audit.report import AuditReport
+from strandline.pipeline.runtime.session import start_session
 from strandline.testing import cluster
 from strandline.testing.clusters import Cluster
 
@@ -241,7 +241,7 @@ def figures(demo: Demo) -> None:
     )
 
 
-def audits(spark: SparkSession, bootstrap: str, ledger: Path, threads: Executor) -> list[Report]:
+def audits(spark: SparkSession, bootstrap: str, ledger: Path, threads: Executor) -> list[AuditReport]:
     """What the producer was told beside the topic that it wrote, and beside what the pipeline made of it."""
     common: dict[str, Any] = {
         "ledger": str(ledger),

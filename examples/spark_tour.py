@@ -13,7 +13,7 @@ from typing import Any
 
 from strandline.client.sync import Admin, Producer
 from strandline.spark import exactly_once
-from strandline.spark.runtime.java import use_java
+from strandline.spark.java import use_java
 from strandline.testing import running_broker
 
 ORDERS, BIG, GROUP = "tour-spark-orders", "tour-spark-big", "tour-spark-progress"

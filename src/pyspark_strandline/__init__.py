@@ -1,5 +1,5 @@
-"""What makes `format("strandline")` known to Spark: PySpark imports every top-level module whose name begins with
-`pyspark_` and registers the `DefaultSource` that it finds there. Nothing else lives here."""
+"""Makes `format("strandline")` known to Spark: PySpark imports every top-level module whose name begins with `pyspark_`
+and registers the `DefaultSource` that it finds there. Nothing else lives here."""
 
 from __future__ import annotations
 

@@ -12,8 +12,9 @@ import pytest
 from strandline.cli.main import main
 from strandline.client.sync import Admin, Producer
 from strandline.pipeline.audit.audit import Audit, AuditError, run_audit
-from strandline.pipeline.audit.report import Report
-from strandline.pipeline.run import session
+from strandline.pipeline.audit.report import AuditReport
+from strandline.pipeline.runtime import session
+from strandline.spark.runtime.pyspark_logging import silence_query_errors
 
 Row = dict[str, Any]
 
@@ -40,7 +41,7 @@ class Told:
     def write(self) -> None:
         self.ledger.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
 
-    def audited(self, spark: Any, **more: Any) -> Report:
+    def audited(self, spark: Any, **more: Any) -> AuditReport:
         self.write()
         record_id = "get_json_object(cast(value as string), '$.order')"
         settings = {"ledger": str(self.ledger), "record_id": record_id, **more}
@@ -154,7 +155,7 @@ def test_a_ledger_may_be_a_topic_or_parquet(spark: Any, told: Told, admin: Admin
         assert report.has_order == ledger.startswith("topic:")
 
 
-class Kept:
+class UnstoppedSession:
     """The tests' session, which a command does not stop."""
 
     def __init__(self, spark: Any) -> None:
@@ -169,8 +170,8 @@ class Kept:
 def test_why_an_audit_cannot_be_made_is_told_in_a_line(
     spark: Any, told: Told, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "start_session", lambda *_: Kept(spark))
-    session.leave_errors_to_us()
+    monkeypatch.setattr(session, "start_session", lambda *_: UnstoppedSession(spark))
+    silence_query_errors()
     told.write()
     broken = tmp_path / "broken.parquet"
     broken.write_text("this is no Parquet")

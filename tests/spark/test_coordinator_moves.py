@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strandline.client.sync import Admin, TransactionMember
-from strandline.spark.sink.batch_decision import Marker
+from strandline.spark.sink.batch_decision import CommitMarker
 from strandline.spark.sink.batch_transaction import BatchTransaction
 from strandline.spark.sink.commit_markers import MarkerLog
 from strandline.testing import cluster
@@ -37,9 +37,9 @@ def test_a_batch_survives_the_death_of_its_coordinator() -> None:
             for number in range(10, 20):
                 task.send("moves", b"%d" % number, partition=number % 2)
             task.flush()
-        transaction.mark(log, Marker(query_id="q", batch_id=0, rows=20))
+        transaction.mark(log, CommitMarker(query_id="q", batch_id=0, rows=20))
         transaction.commit()
         transaction.close()
-        assert log.last() == Marker(query_id="q", batch_id=0, rows=20)
+        assert log.last() == CommitMarker(query_id="q", batch_id=0, rows=20)
         log.close()
         assert sorted(int(row.value) for row in rows_of(nodes.bootstrap, "moves", 2)) == list(range(20))

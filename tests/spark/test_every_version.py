@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.run.runner import Runner
-from strandline.pipeline.run.validation import validate
+from strandline.pipeline.runtime.runner import Runner
+from strandline.pipeline.runtime.validation import validate
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
 from strandline.spark import exactly_once, write_atomically

@@ -14,7 +14,7 @@ from strandline.client.sync import Admin, Producer, TransactionOwner
 from strandline.spark import exactly_once, write_atomically
 from strandline.spark.options import OptionError
 from strandline.spark.sink import commit_markers
-from strandline.spark.sink.batch_decision import LineageError, Marker
+from strandline.spark.sink.batch_decision import CommitMarker, LineageError
 from strandline.spark.sink.batch_transaction import (
     BatchTransaction,
     TakenOverError,
@@ -23,12 +23,12 @@ from strandline.spark.sink.batch_transaction import (
 )
 from strandline.spark.sink.commit_markers import MarkerLog
 from strandline.spark.sink.exactly_once import ExactlyOnceSink
-from strandline.spark.sink.row_partitioning import PLACE, partition_counts
+from strandline.spark.sink.row_partitioning import PARTITION_COLUMN, partition_counts
 from strandline.spark.sink.task_writer import (
-    HopelessWriteError,
+    FatalWriteError,
     RepeatedWriteError,
-    Report,
     TaskFailedError,
+    TaskReport,
     check_reports,
     write_task,
 )
@@ -143,7 +143,7 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_open_behind(
     "error",
     [
         OptionError("there is no column value"),
-        HopelessWriteError("a task could not write: topic nowhere"),
+        FatalWriteError("a task could not write: topic nowhere"),
         RuntimeError("An error occurred while calling o1.collectToPython.\n: java.lang.InterruptedException"),
     ],
 )
@@ -171,12 +171,12 @@ def test_a_topic_that_rows_name_and_nobody_has_made_is_told_at_once(
     transaction = BatchTransaction(settings, topic, 60_000)
     transaction.begin()
     rows = pa.record_batch(
-        {"value": [b"v"], "topic": [f"{topic}-nowhere"], PLACE: pa.array([None], pa.int32())}
+        {"value": [b"v"], "topic": [f"{topic}-nowhere"], PARTITION_COLUMN: pa.array([None], pa.int32())}
     )
-    task = {"topic": None, "shared": frozenset[str](), "stage": 1, "attempt": 0}
+    task = {"topic": None, "counted_topics": frozenset[str](), "stage": 1, "attempt": 0}
     (table,) = write_task(iter([rows]), transaction.ticket, settings, **task)
-    with pytest.raises(HopelessWriteError, match=f"topic {topic}-nowhere .create the topic"):
-        check_reports([Report(**row) for row in table.to_pylist()], {})
+    with pytest.raises(FatalWriteError, match=f"topic {topic}-nowhere .create the topic"):
+        check_reports([TaskReport(**row) for row in table.to_pylist()], {})
     transaction.close()
 
 
@@ -303,7 +303,7 @@ def test_two_queries_of_one_sink_each_have_their_own_lineage(
 def test_a_task_that_runs_again_refuses_to_write() -> None:
     nobody: Any = None
     with pytest.raises(RepeatedWriteError, match="attempt 1"):
-        next(write_task(iter(()), nobody, {}, topic="t", shared=frozenset(), stage=1, attempt=1))
+        next(write_task(iter(()), nobody, {}, topic="t", counted_topics=frozenset(), stage=1, attempt=1))
 
 
 def test_a_task_that_cannot_write_says_why_and_lets_the_job_end(
@@ -313,10 +313,18 @@ def test_a_task_that_cannot_write_says_why_and_lets_the_job_end(
     settings = {"bootstrap.servers": bootstrap}
     transaction = BatchTransaction(settings, topic, 60_000)
     transaction.begin()
-    rows = pa.record_batch({"value": [b"small", bytes(20_000)], PLACE: pa.array([0, 0], pa.int32())})
-    shared = frozenset([topic])
+    rows = pa.record_batch(
+        {"value": [b"small", bytes(20_000)], PARTITION_COLUMN: pa.array([0, 0], pa.int32())}
+    )
+    counted_topics = frozenset([topic])
     (report,) = write_task(
-        iter([rows]), transaction.ticket, settings, topic=topic, shared=shared, stage=7, attempt=0
+        iter([rows]),
+        transaction.ticket,
+        settings,
+        topic=topic,
+        counted_topics=counted_topics,
+        stage=7,
+        attempt=0,
     )
     (found,) = report.to_pylist()
     assert (found["stage"], found["rows"]) == (7, 0)
@@ -333,10 +341,10 @@ def test_a_commit_that_is_refused_because_it_was_carried_out_is_no_other_drivers
     first, second = (BatchTransaction(settings, topic, 60_000) for _ in range(2))
     for transaction in (first, second):
         transaction.begin()
-        transaction.mark(log, Marker(query_id="q", batch_id=0, rows=0))
+        transaction.mark(log, CommitMarker(query_id="q", batch_id=0, rows=0))
         transaction.commit()
-        assert transaction.explain(refused) is None
-    assert isinstance(first.explain(refused), TakenOverError)
+        assert transaction.final_error(refused) is None
+    assert isinstance(first.final_error(refused), TakenOverError)
     for each in (first, second, log):
         each.close()
 
@@ -344,14 +352,14 @@ def test_a_commit_that_is_refused_because_it_was_carried_out_is_no_other_drivers
 def test_markers_are_not_kept_where_they_would_expire(
     bootstrap: str, topic: str, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit_markers, "TOPIC", topic)
+    monkeypatch.setattr(commit_markers, "MARKER_TOPIC", topic)
     admin.create_topic(topic, configs={"cleanup.policy": "compact,delete"})
     with pytest.raises(LineageError, match="set it to compact"):
         MarkerLog({"bootstrap.servers": bootstrap}, "sink")
     admin.delete_topics([topic])
     for _ in range(2):
         log = MarkerLog({"bootstrap.servers": bootstrap}, "sink")
-        assert log.where.topic == topic
+        assert log.partition.topic == topic
         log.close()
 
 
@@ -370,8 +378,8 @@ def test_a_marker_behind_an_open_transaction_of_another_sink_is_waited_for(
     with Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-other") as other:
         other.init_transactions()
         other.begin_transaction()
-        other.send_and_wait(log.where.topic, b"{}", b"other", partition=log.where.partition)
-        monkeypatch.setattr(commit_markers, "_PATIENCE_SECONDS", 0.5)
+        other.send_and_wait(log.partition.topic, b"{}", b"other", partition=log.partition.partition)
+        monkeypatch.setattr(commit_markers, "_READ_TIMEOUT_SECONDS", 0.5)
         with pytest.raises(KafkaTimeoutError, match="transaction is open"):
             log.last()
         other.abort_transaction()
@@ -386,17 +394,17 @@ def test_a_driver_that_died_in_its_transaction_does_not_hold_up_the_next_batches
     settings = {"bootstrap.servers": bootstrap}
     log = MarkerLog(settings, topic)
     mine, taken, again = (BatchTransaction(settings, topic, 60_000) for _ in range(3))
-    marker = Marker(query_id="q", batch_id=0, rows=5)
+    marker = CommitMarker(query_id="q", batch_id=0, rows=5)
     mine.begin()
     assert log.last(mine.ticket) is None
     mine.mark(log, marker)
     mine.commit()
     log.committed(marker, mine.ticket)
-    monkeypatch.setattr(commit_markers, "_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(commit_markers, "_READ_TIMEOUT_SECONDS", 0.2)
     with Producer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-other") as other:
         other.init_transactions()
         other.begin_transaction()
-        other.send_and_wait(log.where.topic, b"{}", b"other", partition=log.where.partition)
+        other.send_and_wait(log.partition.topic, b"{}", b"other", partition=log.partition.partition)
         taken.begin()
         assert log.last(taken.ticket) == marker
         again.begin()

@@ -22,12 +22,13 @@ VERSIONS = ("4.0.5", "4.1.4", "4.3.0")
 EVERY = (
     "test_every_version",
     "test_exactly_once",
-    "test_placing",
+    "test_row_partitioning",
     "test_reading",
     "test_records_of_every_shape",
+    "test_time_patterns",
     "test_writing",
 )
-WITH_LIMITS = ("test_in_place", "test_pipeline", "test_pipeline_retries", "test_streams")
+WITH_LIMITS = ("test_shuffle_free_write", "test_pipeline", "test_pipeline_retries", "test_streams")
 # What each test in these looks for itself, whether it can run with the version.
 WHERE_POSSIBLE = ("test_declarative", "test_pipeline_lakes")
 TOOLS = ("fastavro", "hypothesis", "pytest", "pytest-timeout", "pytest-xdist")

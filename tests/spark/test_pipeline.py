@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.plan.decoding import decoded
-from strandline.pipeline.plan.plan import Plan
-from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.plan.decoding import decode_records
+from strandline.pipeline.plan.plan import PipelinePlan
+from strandline.pipeline.runtime.runner import Runner
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.spec import ORIGIN
 from tests.spark.topics import rows_of
@@ -63,7 +63,7 @@ def put(bootstrap: str, topic: str, values: list[bytes | None]) -> None:
 
 
 def test_a_value_is_read_once_however_many_rules_and_fields_look_at_it(spark: Any, tmp_path: Path) -> None:
-    plan = Plan(spark, load(spec_file(tmp_path, SPEC, brokers="127.0.0.1:1", topic="any")))
+    plan = PipelinePlan(spark, load(spec_file(tmp_path, SPEC, brokers="127.0.0.1:1", topic="any")))
     output: Any = plan.output()
     optimizer = output.sparkSession._jsparkSession.sessionState().optimizer()
     text = optimizer.execute(output._jdf.queryExecution().analyzed()).toString()
@@ -136,7 +136,7 @@ def test_a_value_is_one_json_object_and_nothing_else(spark: Any, tmp_path: Path,
     (bad if options == "{}" else good).append(comment)
     rows = spark.createDataFrame([(each.encode(),) for each in good + bad], "_value binary")
     places = [f"CAST(null AS string) AS {name}" for name in ORIGIN if name != "_value"]
-    found = decoded(rows.selectExpr("_value", *places), spec.sources[0]).collect()
+    found = decode_records(rows.selectExpr("_value", *places), spec.sources[0]).collect()
     assert [row["_value"].decode() for row in found if row["_failure"] is None] == good
     assert {row["id"] for row in found if row["_failure"] is None} == {1}
     errors = {row["_failure"]["error"] for row in found if row["_failure"] is not None}

@@ -14,9 +14,9 @@ from fastavro.utils import generate_many
 
 from strandline.avro.schema import AvroSource
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.runtime.runner import Runner
 from strandline.pipeline.spec.reader import load
-from strandline.spark.avro_columns import AVRO_FORMAT, AVRO_OPTION, DECODED, ERROR, decoded_avro, register
+from strandline.spark.avro_columns import AVRO_FORMAT, AVRO_OPTION, DECODED, ERROR, decode_avro, register
 from tests.oracle.fetch import SPARK_AVRO_JARS
 from tests.oracle.require import require
 from tests.spark.topics import rows_of
@@ -220,7 +220,7 @@ def test_columns_are_those_of_sparks_own_decoder(
     assert len(rows) == len(values)
     assert rows == plain(theirs)
     assert records.where(f"{ERROR} IS NOT NULL").count() == 0
-    column = records.select(decoded_avro("value", AvroSource(reader=schema)).alias("found"))
+    column = records.select(decode_avro("value", AvroSource(reader=schema)).alias("found"))
     assert plain(column.select(f"found.{DECODED}.*")) == rows
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.run.runner import Runner
-from strandline.pipeline.run.stop_request import status, stop
+from strandline.pipeline.runtime.runner import Runner
+from strandline.pipeline.runtime.stop_request import status, stop
 from strandline.pipeline.spec.reader import load
 from tests.spark.topics import rows_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.runtime.runner import Runner
 from strandline.pipeline.spec.reader import load
 from tests.spark.topics import rows_of
 

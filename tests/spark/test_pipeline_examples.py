@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from strandline.pipeline.plan.table_sink import read_table
-from strandline.pipeline.run.runner import Runner
+from strandline.pipeline.runtime.runner import Runner
 from strandline.pipeline.spec.reader import load
 from tests.oracle.apache_kafka import ApacheKafka
 from tests.spark.topics import rows_of

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strandline.pipeline.run.runner import Runner
-from strandline.pipeline.run.validation import validate
+from strandline.pipeline.runtime.runner import Runner
+from strandline.pipeline.runtime.validation import validate
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
 from tests.spark.topics import rows_of

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.run.stop_request import status
+from strandline.pipeline.runtime.stop_request import status
 from strandline.pipeline.spec.reader import load
 from tests.spark.topics import rows_of
 

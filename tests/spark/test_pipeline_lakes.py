@@ -20,7 +20,7 @@ import pyspark
 import pytest
 
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.run.validation import validate
+from strandline.pipeline.runtime.validation import validate
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
 from tests.oracle.fetch import DELTA_JARS, ICEBERG_JARS

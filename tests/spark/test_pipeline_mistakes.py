@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from strandline.client.sync import Admin
-from strandline.pipeline.plan.explain import explain, in_words
-from strandline.pipeline.run.topics import create_topics
-from strandline.pipeline.run.validation import analyse, validate
+from strandline.pipeline.runtime.explain import explain, in_words
+from strandline.pipeline.runtime.topics import create_topics
+from strandline.pipeline.runtime.validation import analyse, validate
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
 from tests.unit.pipeline.specs import SPEC

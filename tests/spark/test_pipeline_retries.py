@@ -10,9 +10,9 @@ from typing import Any
 from strandline.client.admin.configs import ConfigResource
 from strandline.client.sync import Admin, Producer
 from strandline.pipeline.plan.retries import RetryReader
-from strandline.pipeline.run.runner import Runner
-from strandline.pipeline.run.topics import retry_topics
-from strandline.pipeline.run.validation import validate
+from strandline.pipeline.runtime.runner import Runner
+from strandline.pipeline.runtime.validation import validate
+from strandline.pipeline.spec.dead_letter_topics import retry_topics
 from strandline.pipeline.spec.reader import load
 from strandline.spark.options import read_options
 from tests.spark.topics import rows_of

@@ -13,17 +13,17 @@ from pyspark.sql import functions as f
 from strandline.client.admin.configs import ConfigResource
 from strandline.client.deadletter.letters import HEADERS_BYTES_MAX
 from strandline.client.sync import Admin, Producer
-from strandline.pipeline.plan.single_evaluation import JudgingSink, judged_once
+from strandline.pipeline.plan.single_evaluation import SingleEvaluationSink, evaluated_once
 from strandline.pipeline.plan.table_sink import NoTableError, TableSink, read_table
-from strandline.pipeline.plan.tables import newest
-from strandline.pipeline.run.queries import GatedSink, StopRequestedError
-from strandline.pipeline.run.runner import PipelineFailedError, Runner
-from strandline.pipeline.run.stop_request import status
-from strandline.pipeline.run.topics import create_topics
+from strandline.pipeline.plan.tables import last_row_per_key
+from strandline.pipeline.runtime.queries import GatedSink, StopRequestedError
+from strandline.pipeline.runtime.runner import PipelineFailedError, Runner
+from strandline.pipeline.runtime.stop_request import status
+from strandline.pipeline.runtime.topics import create_topics
 from strandline.pipeline.spec.reader import load
-from strandline.spark.sink.batch_decision import LineageError
+from strandline.spark.sink.batch_decision import QUERY_ID_PROPERTY, LineageError
 from strandline.spark.sink.batch_transaction import BatchTransaction
-from strandline.spark.sink.exactly_once import QUERY_ID_PROPERTY, ExactlyOnceSink
+from strandline.spark.sink.exactly_once import ExactlyOnceSink
 from tests.spark.topics import rows_of
 
 SPEC = """
@@ -183,7 +183,7 @@ def test_a_batch_whose_verdicts_spark_computes_twice_is_not_written(
     )
     stream = spark.readStream.schema("id bigint, _topic string, _partition int").json(str(tmp_path / "in"))
     rows = stream.withColumn("_headers", f.array()).join(one, f.col("id") == f.col("key"), "left")
-    rows = judged_once(
+    rows = evaluated_once(
         rows.withColumn("_failure", f.expr("CASE WHEN found IS NULL THEN 'none' END")), "joined"
     )
     both = (
@@ -193,7 +193,7 @@ def test_a_batch_whose_verdicts_spark_computes_twice_is_not_written(
     )
     written: list[Any] = []
     query = (
-        both.writeStream.foreachBatch(JudgingSink(lambda df, batch: written.extend(df.collect())))
+        both.writeStream.foreachBatch(SingleEvaluationSink(lambda df, batch: written.extend(df.collect())))
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .trigger(once=True)
         .start()
@@ -288,7 +288,7 @@ def test_the_last_row_of_a_key_is_found_by_offset_in_a_partition_and_by_time_bet
         (4, "first", "a", 0, 9, NOON),
         (4, "last", "b", 0, 1, later),
     ]
-    found = newest(spark.createDataFrame(rows, columns), ["id"]).collect()
+    found = last_row_per_key(spark.createDataFrame(rows, columns), ["id"]).collect()
     assert sorted((row["id"], row["name"]) for row in found) == [(number, "last") for number in (1, 2, 3, 4)]
 
 

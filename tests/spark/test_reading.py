@@ -11,7 +11,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaTimeoutError
 from strandline.client.sync import Admin, Producer
 from strandline.spark import range_reader
-from strandline.spark.columns import ARROW
+from strandline.spark.columns import ARROW_SCHEMA
 from strandline.spark.offsets import OffsetRange
 from strandline.spark.options import read_options
 from strandline.spark.range_reader import DataLossError, read_range
@@ -41,7 +41,7 @@ def test_a_range_is_read_whole_while_its_leader_is_killed() -> None:
         nodes.node(leader).kill()
         batches += list(found)
     table = pa.Table.from_batches(batches)
-    assert table.schema == ARROW
+    assert table.schema == ARROW_SCHEMA
     assert table["offset"].to_pylist() == list(range(7, 4990))
     assert table["value"][100].as_py() == b"%06d" % 107 * 10
 

@@ -170,11 +170,11 @@ def test_a_deleted_topic_is_an_error_unless_data_may_be_lost(
     admin.delete_topics([f"{topic}-b"])
     with pytest.raises(DataLossError, match=r"partitions are gone.*failOnDataLoss"):
         strict.latestOffset(start, ReadAllAvailable())
-    left = ClusterView.partitions_left
+    left = ClusterView.existing_partitions
     stale = [[TopicPartition(f"{topic}-a", 0), TopicPartition(f"{topic}-b", 0)]]
-    monkeypatch.setattr(cluster, "_GONE_SECONDS", 0.2)
+    monkeypatch.setattr(cluster, "_DELETED_CHECK_SECONDS", 0.2)
     # As where a topic is deleted between two questions.
-    monkeypatch.setattr(ClusterView, "partitions_left", lambda view: stale.pop() if stale else left(view))
+    monkeypatch.setattr(ClusterView, "existing_partitions", lambda view: stale.pop() if stale else left(view))
     assert lenient.latestOffset(start, ReadAllAvailable()) == {f"{topic}-a": {"0": 0}}
     assert not stale
     for reader in (strict, lenient):
@@ -280,7 +280,7 @@ def test_a_cluster_that_does_not_answer_when_its_ends_are_to_be_shown_ends_no_qu
 def test_a_group_that_cannot_be_told_holds_up_one_batch_and_not_for_long(
     topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strandline.spark.micro_batches._COMMIT_SECONDS_MAX", 0.2)
+    monkeypatch.setattr("strandline.spark.micro_batches._COMMIT_TIMEOUT_SECONDS", 0.2)
     with running_broker(offsets_topic_replication_factor="3") as alone:
         with Admin(bootstrap_servers=alone.bootstrap) as admin:
             admin.create_topic(topic, partitions=1)

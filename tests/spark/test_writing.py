@@ -11,9 +11,9 @@ import pytest
 from strandline.client.errors import RecordTooLargeError
 from strandline.client.producer.partitioners import partition_for_key
 from strandline.client.sync import Admin
-from strandline.spark.columns import WRITTEN
+from strandline.spark.columns import WRITE_COLUMNS
 from strandline.spark.options import OptionError, WriteOptions
-from strandline.spark.sink.at_least_once import tables_of, write_task
+from strandline.spark.sink.at_least_once import rows_to_tables, write_rows
 from strandline.spark.source import StrandlineSource
 from tests.oracle.fetch import SPARK_KAFKA_JARS
 from tests.oracle.require import require
@@ -139,10 +139,12 @@ def test_a_header_without_a_name_is_refused(
     bootstrap: str, topic: str, admin: Admin, headers: list[Any]
 ) -> None:
     admin.create_topic(topic, partitions=1)
-    rows = pa.record_batch({"value": pa.array([b"v"]), "headers": pa.array([headers], WRITTEN["headers"])})
+    rows = pa.record_batch(
+        {"value": pa.array([b"v"]), "headers": pa.array([headers], WRITE_COLUMNS["headers"])}
+    )
     options = WriteOptions(topic=topic, producer={"bootstrap.servers": bootstrap})
     with pytest.raises(ValueError, match="null as its name"):
-        write_task(iter([rows]), options)
+        write_rows(iter([rows]), options)
 
 
 def test_columns_that_a_user_has_in_mind_are_refused() -> None:
@@ -159,13 +161,13 @@ def test_a_task_fails_if_the_broker_refuses_one_of_its_rows(bootstrap: str, topi
     rows = pa.record_batch({"value": [b"small", bytes(20_000), b"small"]})
     options = WriteOptions(topic=topic, producer={"bootstrap.servers": bootstrap})
     with pytest.raises(RecordTooLargeError):
-        write_task(iter([rows]), options)
+        write_rows(iter([rows]), options)
 
 
 def test_rows_as_pyspark_4_0_gives_them_become_the_same_table() -> None:
     headers = [("name", bytearray(b"content")), ("empty", None)]
     rows = [("later", "k", bytearray(b"v"), headers, 3), ("later", None, None, None, None)] * 6_000
-    tables = list(tables_of(iter(rows), ("other", "key", "value", "headers", "partition")))
+    tables = list(rows_to_tables(iter(rows), ("other", "key", "value", "headers", "partition")))
     assert [table.num_rows for table in tables] == [10_000, 2_000]
     first, second = tables[0].slice(0, 2).to_pylist()
     assert first == {

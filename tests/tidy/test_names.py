@@ -15,7 +15,7 @@ SCHEMA = "Kafka's schema has the same thing under this name: the wire's form of 
 LATER = "to be renamed with its room"
 ALLOWED = {
     "AbortedTransaction": SCHEMA,
-    "Admin": f"{BLOCKING}; the third, of spark/cluster.py, is {LATER}",
+    "Admin": BLOCKING,
     "BrokerState": LATER,
     "ClassicProtocol": LATER,
     "CommittedOffset": f"public in client/admin; the one of groups/ is {LATER}",
@@ -24,13 +24,10 @@ ALLOWED = {
     "ConfigResource": SCHEMA,
     "Consumer": BLOCKING,
     "Endpoint": SCHEMA,
-    "Finding": LATER,
     "Follower": LATER,
     "KafkaError": "the client's errors derive from the errors that all packages share, and add advice; both are public",
-    "Kept": LATER,
     "Leader": LATER,
     "Listener": LATER,
-    "Marker": LATER,
     "Member": LATER,
     "Node": SCHEMA,
     "NodeEndpoint": LATER,
@@ -39,13 +36,11 @@ ALLOWED = {
     "Producer": f"{BLOCKING}; the third, of the simulator's workloads, is {LATER}",
     "ProducerEntry": SCHEMA,
     "Refused": LATER,
-    "Report": LATER,
     "TopicPartition": SCHEMA,
     "Transaction": LATER,
     "TransactionMember": BLOCKING,
     "TransactionOwner": BLOCKING,
     "Voter": SCHEMA,
-    "_Given": LATER,
     "_Region": LATER,
 }
 

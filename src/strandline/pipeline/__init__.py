@@ -14,23 +14,24 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-# By name, the module that has it: loaded when asked for, because most of them need Spark or YAML.
+# By public name, the module that has it.
 _MODULES: Final = {
-    "PipelineFailedError": "run.runner",
-    "Runner": "run.runner",
+    "PipelineFailedError": "runtime.runner",
+    "Runner": "runtime.runner",
     "Spec": "spec.spec",
     "SpecError": "spec.yaml_lines",
-    "explain": "plan.explain",
+    "explain": "runtime.explain",
     "load": "spec.reader",
     "read_table": "plan.table_sink",
-    "run": "run.runner",
-    "status": "run.stop_request",
-    "stop": "run.stop_request",
-    "validate": "run.validation",
+    "run": "runtime.runner",
+    "status": "runtime.stop_request",
+    "stop": "runtime.stop_request",
+    "validate": "runtime.validation",
 }
 
 
 def __getattr__(name: str) -> Any:
+    """Loads a public name when it is used: most of the modules need Spark or YAML."""
     if name not in _MODULES:
         raise AttributeError(name)
     from importlib import import_module

@@ -14,7 +14,7 @@ __all__ = ["exactly_once", "write_atomically"]
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded when asked for: Spark imports this package wherever it looks for data sources."""
+    """Loads a public name when it is used: Spark imports this package wherever it looks for data sources."""
     if name not in __all__:
         raise AttributeError(name)
     from importlib import import_module

@@ -2,7 +2,7 @@
 
 There are two ways, with the same result. `format("strandline-avro")`, once `register` was called, decodes where records
 are read: values are in Arrow's memory in a Python process there anyway, and Spark gets columns instead of bytes.
-`decoded_avro` decodes a column of any DataFrame, for which Spark has to send it to Python and back.
+`decode_avro` decodes a column of any DataFrame, for which Spark has to send it to Python and back.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
 AVRO_FORMAT: Final = "strandline-avro"
 AVRO_OPTION: Final = "avro"  # an AvroSource as JSON
-# Columns behind those of a record: the fields, and why there are none.
+# The columns after those of a record: the fields, and why there are none.
 DECODED: Final = "decoded"
 ERROR: Final = "decode_error"
 
 
 def register(spark: SparkSession) -> None:
+    """Makes `format("strandline-avro")` known to a session."""
     spark.dataSource.register(AvroTopicSource)
 
 
 class AvroTopicSource(StrandlineSource):
-    """`format("strandline")` with two columns more."""
+    """`format("strandline")` with two columns more: DECODED and ERROR."""
 
     @classmethod
     def name(cls) -> str:
@@ -62,54 +63,59 @@ class AvroTopicSource(StrandlineSource):
 
 
 class AvroBatchReader(BatchReader):
+    """Reads a batch and decodes its values."""
+
     def __init__(self, options: Any, avro: AvroSource) -> None:
         super().__init__(options)
         self._avro = avro
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _with_columns(super().read(partition), self._avro)
+        return _with_decoded(super().read(partition), self._avro)
 
 
 class AvroStreamReader(StreamReader):
+    """Reads micro-batches and decodes their values."""
+
     def __init__(self, options: Any, avro: AvroSource) -> None:
         super().__init__(options)
         self._avro = avro
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _with_columns(super().read(partition), self._avro)
+        return _with_decoded(super().read(partition), self._avro)
 
 
-def _with_columns(batches: Iterator[pa.RecordBatch], avro: AvroSource) -> Iterator[pa.RecordBatch]:
-    decoder = _kept(avro)
+def _with_decoded(batches: Iterator[pa.RecordBatch], avro: AvroSource) -> Iterator[pa.RecordBatch]:
+    decoder = _cached_decoder(avro)
     for batch in batches:
-        found, errors = decoder.decode(batch.column("value"))
+        decoded, errors = decoder.decode(batch.column("value"))
         names = [*batch.schema.names, DECODED, ERROR]
-        yield pa.RecordBatch.from_arrays([*batch.columns, found, errors], names=names)
+        yield pa.RecordBatch.from_arrays([*batch.columns, decoded, errors], names=names)
 
 
-def decoded_avro(column: str, avro: AvroSource) -> Column:
-    """A struct of DECODED and ERROR."""
+def decode_avro(column: str, avro: AvroSource) -> Column:
+    """Returns a column with a struct of DECODED and ERROR, decoded from a column of Avro values."""
     from pyspark.sql.pandas.functions import arrow_udf
     from pyspark.sql.types import StringType, StructField, StructType
 
     def decode(values: pa.Array) -> pa.Array:
-        return pa.StructArray.from_arrays(_kept(avro).decode(values), names=[DECODED, ERROR])
+        return pa.StructArray.from_arrays(_cached_decoder(avro).decode(values), names=[DECODED, ERROR])
 
     result = StructType([StructField(DECODED, _spark_type(avro)), StructField(ERROR, StringType())])
     make_function: Any = arrow_udf  # its stubs know functions of a fixed number of columns only
     # Otherwise Spark would put it into filters too, and decode everything twice.
     function = make_function(decode, result).asNondeterministic()
-    found: Column = function(column)
-    return found
+    decoded: Column = function(column)
+    return decoded
 
 
 def _spark_type(avro: AvroSource) -> Any:
     from pyspark.sql.pandas.types import from_arrow_type
 
-    return from_arrow_type(_kept(avro).type)
+    return from_arrow_type(_cached_decoder(avro).type)
 
 
 @cache
-def _kept(avro: AvroSource) -> Any:
-    """One decoder for all batches of a process: making its program takes longer than decoding a small batch."""
+def _cached_decoder(avro: AvroSource) -> Any:
+    """Returns the decoder of a schema, one for all batches of a process: compiling its program takes longer than
+    decoding a small batch."""
     return decoder_of(avro)

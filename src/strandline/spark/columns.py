@@ -1,4 +1,4 @@
-"""The columns of the source: those of Spark's `kafka` format, for Spark and for Arrow."""
+"""The columns of the source, for Spark and for Arrow: those of Spark's `kafka` format."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _FIELDS: Final = [
     ("timestampType", pa.int32()),
 ]
 _HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
-# Columns that are written.
-WRITTEN: Final = {
+# The columns that sinks write.
+WRITE_COLUMNS: Final = {
     "key": pa.binary(),
     "value": pa.binary(),
     "headers": _HEADERS,
     "topic": pa.string(),
     "partition": pa.int32(),
 }
-ARROW: Final = pa.schema(_FIELDS)
-ARROW_WITH_HEADERS: Final = pa.schema([*_FIELDS, ("headers", _HEADERS)])
+ARROW_SCHEMA: Final = pa.schema(_FIELDS)
+ARROW_SCHEMA_WITH_HEADERS: Final = pa.schema([*_FIELDS, ("headers", _HEADERS)])
 
 
 def spark_batch(table: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
-    """Rows as the client's columnar reader gives them, in the columns that Spark expects."""
+    """Returns rows of the client's columnar reader in the columns that Spark expects."""
     columns = [
         table["key"],
         table["value"],
@@ -48,11 +48,13 @@ def spark_batch(table: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBat
     ]
     if include_headers:
         columns.append(_headers(table["headers"]))
-    return pa.RecordBatch.from_arrays(columns, schema=ARROW_WITH_HEADERS if include_headers else ARROW)
+    return pa.RecordBatch.from_arrays(
+        columns, schema=ARROW_SCHEMA_WITH_HEADERS if include_headers else ARROW_SCHEMA
+    )
 
 
 def _headers(column: pa.ListArray) -> pa.ListArray:
-    """A record without headers has null there, as in Spark's format."""
+    """Returns the headers as Spark's format has them: null for a record without headers."""
     is_empty = pc.equal(pc.list_value_length(column), 0)
     items = column.flatten()
     plain = pa.StructArray.from_arrays(

@@ -1,8 +1,12 @@
-"""Regular expressions of Java in Python's words, for `subscribePattern`: Spark's format takes Java's.
+"""Translates Java's regular expressions into Python's, for `subscribePattern`: Spark's own format takes Java's.
 
-Most are the same in both. Names of topics are ASCII letters, digits, dots, underscores and dashes, so that Java's
-classes of characters (`\\p{Alpha}`, `\\p{Lu}`) are few here. What has no counterpart is refused: Python reads
-`[a-z&&[^x]]` as something else and says nothing.
+Java itself cannot be asked. Spark calls a Python source in Python processes of its own (plan_data_source_read and
+python_streaming_source_runner), which have no gateway to the driver's JVM: Spark gives them neither its port nor its
+secret, and the driver's Python, which has both, runs none of our code between the user's options and these processes.
+
+Most patterns are the same in both languages. Names of topics are ASCII letters, digits, dots, underscores and dashes,
+so few of Java's classes of characters (`\\p{Alpha}`, `\\p{Lu}`) matter here. A pattern without a counterpart is
+refused: Python reads `[a-z&&[^x]]` as something else and says nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ _LOWER: Final = "a-z"
 _UPPER: Final = "A-Z"
 _DIGIT: Final = "0-9"
 _PUNCTUATION: Final = "._\\-"
-# Of Java's classes: what a topic's name can have of them.
+# Java's classes of characters, as far as names of topics can have them.
 _CLASSES: Final = {
     **dict.fromkeys(("Lower", "Ll", "IsLl", "IsLowercase", "javaLowerCase"), _LOWER),
     **dict.fromkeys(("Upper", "Lu", "IsLu", "IsUppercase", "javaUpperCase"), _UPPER),
@@ -25,7 +29,7 @@ _CLASSES: Final = {
     **dict.fromkeys(("Punct", "P", "IsP", "IsPunctuation"), _PUNCTUATION),
     **dict.fromkeys(("ASCII", "Graph", "Print"), _LOWER + _UPPER + _DIGIT + _PUNCTUATION),
 }
-# What is to be looked at, from the left: a quotation, a class, an escape, a name of a group, brackets.
+# The parts that may differ, from the left: a quotation, a class, an escape, a name of a group, brackets.
 _PART: Final = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|$)"
     r"|\\(?P<which>[pP])(?:\{(?P<name>\w+)\}|(?P<letter>\w))"
@@ -38,11 +42,11 @@ _PART: Final = re.compile(
 )
 
 
-def python_pattern(text: str) -> str:
-    """The same pattern for `re`. Raises ValueError for what only Java has."""
+def to_python_pattern(text: str) -> str:
+    """Returns the same pattern for `re`. Raises ValueError where only Java has such a pattern."""
     in_class = False
 
-    def translated(part: re.Match[str]) -> str:
+    def translate(part: re.Match[str]) -> str:
         nonlocal in_class
         if part["quoted"] is not None:
             return re.escape(part["quoted"])
@@ -58,11 +62,11 @@ def python_pattern(text: str) -> str:
             in_class = _is_in_class(part["bracket"], in_class)
         return part[0]
 
-    return _PART.sub(translated, text)
+    return _PART.sub(translate, text)
 
 
 def _is_in_class(bracket: str, in_class: bool) -> bool:
-    """Behind this bracket."""
+    """True if the text after this bracket is inside a class of characters."""
     if bracket == "&&" or bracket.startswith("["):
         if in_class:
             raise ValueError("classes of characters inside one another, as Java has them, are not known here")

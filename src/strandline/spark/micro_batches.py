@@ -1,11 +1,12 @@
-"""Micro-batches of a stream: where each begins and ends, and what a consumer group is told of them.
+"""Micro-batches of a stream: decides where each begins and ends, and shows a consumer group its progress.
 
-Spark asks for offsets in one long-lived Python process of the driver; the connections are kept there. A batch ends
-where the partitions ended when it was asked for, or earlier where `maxOffsetsPerTrigger` says so. With
-`minOffsetsPerTrigger` all but the first wait for that many, but not for longer than `maxTriggerDelay`, as with Spark's
-`kafka` format. Partitions that are new begin with their first offset; those that are gone, and new ones whose first
-records are gone, are data loss. So is a log that ends before what was read of it: the topic was made again. Where that
-is allowed, the query goes on at its present end, again as with that format.
+Spark asks for offsets in one long-lived Python process of the driver, which keeps the connections. A batch ends where
+the partitions ended when Spark asked for it, or earlier where `maxOffsetsPerTrigger` says so. With
+`minOffsetsPerTrigger` all batches but the first wait for that many offsets, but not for longer than `maxTriggerDelay`,
+as with Spark's `kafka` format. New partitions begin with their first offset. Partitions that are gone, and new ones
+whose first records are gone, are data loss. So is a log that ends before the offset up to which it was read: the topic
+was deleted and created again. Where data loss is allowed, the query goes on at the present end of the log, again as
+with that format.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from strandline.client.errors import KafkaError
-from strandline.spark.offsets import Offsets, count_between, from_json, limited, to_json
+from strandline.spark.input_partitions import plan_input_partitions, read_partition
+from strandline.spark.offsets import Offsets, count_between, offsets_from_json, offsets_to_json, rate_limited
 from strandline.spark.options import OptionError, ReadOptions
-from strandline.spark.runtime.tcp_quickack import AcknowledgedOnArrival
-from strandline.spark.source import partitions_of, read_partition
+from strandline.spark.runtime.tcp_quickack import QuickAckOnArrival
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -37,7 +38,7 @@ except ImportError:  # PySpark before 4.2 asks for the latest offset and nothing
     HAS_ADMISSION_CONTROL = False
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Stands in for what PySpark 4.2 brings."""
+        """Stands in for the class of PySpark 4.2."""
 
 
 if TYPE_CHECKING:
@@ -47,24 +48,28 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# How long a batch waits for its group to be told, and for how long it is not told again where that did not work: its
-# coordinator may be away for long, as where the topic of groups is to be made and a broker is missing.
-_COMMIT_SECONDS_MAX: Final = 5.0
-_COMMIT_AGAIN_SECONDS: Final = 60.0
-# Options that PySpark before 4.2 has no place for.
-LIMITS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger")
+# How long a batch waits for the commit to its group, and for how long no other is tried after one that failed: the
+# group's coordinator may be away for long, as where the offsets topic cannot be created because a broker is missing.
+_COMMIT_TIMEOUT_SECONDS: Final = 5.0
+_COMMIT_RETRY_SECONDS: Final = 60.0
+# Options of admission control, which PySpark before 4.2 does not have.
+ADMISSION_OPTIONS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger")
 
 
-class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(QuickAckOnArrival, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans the micro-batches of a stream, and reads them in tasks."""
+
     def __init__(self, options: ReadOptions) -> None:
         if not HAS_ADMISSION_CONTROL and (options.offsets_per_trigger_max or options.offsets_per_trigger_min):
-            raise OptionError(f"{' and '.join(LIMITS)} need PySpark 4.2 or newer: remove them, or upgrade")
+            raise OptionError(
+                f"{' and '.join(ADMISSION_OPTIONS)} need PySpark 4.2 or newer: remove them, or upgrade"
+            )
         self._options = options
         self._cluster: ClusterView | None = None
         self._is_available_now = False
-        self._target: Offsets | None = None  # where a query with Trigger.AvailableNow ends, once it has begun
-        self._commit_from = 0.0  # when the group may be told again
-        self._batch_at: float | None = None  # when the last batch was let go; the first one does not wait
+        self._available_now_end: Offsets | None = None  # of Trigger.AvailableNow, once the query has begun
+        self._next_commit_at = 0.0  # no commit to the group before this time
+        self._last_batch_at: float | None = None  # when the last batch was planned; the first does not wait
 
     def _view(self) -> ClusterView:
         if self._cluster is None:
@@ -76,80 +81,84 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
     # Offsets
 
     def initialOffset(self) -> dict[str, Any]:
-        return to_json(self._view().resolve(self._options.start, "starting"))
+        return offsets_to_json(self._view().resolve(self._options.start, "starting"))
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        end = self._ends()
+        end = self._end_offsets()
         if start is None:
-            return to_json(end)  # PySpark before 4.2 does not say where the batch begins: `partitions` looks
-        begin = self._begin(from_json(start), end)
+            # PySpark before 4.2 does not say where the batch begins: `partitions` checks it.
+            return offsets_to_json(end)
+        begin = self._start_offsets(offsets_from_json(start), end)
         if isinstance(limit, ReadAllAvailable):
-            return to_json(end)
-        if self._must_wait(count_between(begin, end)):
+            return offsets_to_json(end)
+        if self._should_wait(count_between(begin, end)):
             return start
-        self._batch_at = time.monotonic()
+        self._last_batch_at = time.monotonic()
         if isinstance(limit, ReadMaxRows):
-            end = limited(begin, end, limit.max_rows)
-        return to_json(end)
+            end = rate_limited(begin, end, limit.max_rows)
+        return offsets_to_json(end)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        most, least = self._options.offsets_per_trigger_max, self._options.offsets_per_trigger_min
-        if most is not None:
-            return ReadMaxRows(most)
-        if least is not None:
-            return ReadMinRows(least)
+        rows_max, rows_min = self._options.offsets_per_trigger_max, self._options.offsets_per_trigger_min
+        if rows_max is not None:
+            return ReadMaxRows(rows_max)
+        if rows_min is not None:
+            return ReadMinRows(rows_min)
         return ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         try:
-            return to_json(self._view().latest_left())
+            return offsets_to_json(self._view().latest_existing())
         except KafkaError as error:
-            # It is only shown: what must be known is asked for when the next batch is planned.
+            # Spark only shows it: the next batch asks for the offsets that it needs.
             _log.warning("the latest offsets are not reported: %s", error)
             return None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        # Spark asks where the query begins after this: a target of now could lie before a begin at the latest offsets.
-        self._is_available_now, self._target = True, None
+        # Spark asks where the query begins after this: an end of now could lie before a start at the latest offsets.
+        self._is_available_now, self._available_now_end = True, None
 
-    def _ends(self) -> Offsets:
-        """What is left of the partitions: `_begin` finds what is missing, where it can be said what that means."""
-        if self._target is not None:
-            return dict(self._target)
-        ends = self._view().latest_left()
+    def _end_offsets(self) -> Offsets:
+        """Returns the ends of the partitions that exist. `_start_offsets` finds the missing ones, and knows what that
+        means."""
+        if self._available_now_end is not None:
+            return dict(self._available_now_end)
+        ends = self._view().latest_existing()
         if self._is_available_now:
-            self._target = dict(ends)
+            self._available_now_end = dict(ends)
         return ends
 
-    def _must_wait(self, available: int) -> bool:
-        least = self._options.offsets_per_trigger_min
-        if least is None or available >= least or self._is_available_now or self._batch_at is None:
+    def _should_wait(self, available: int) -> bool:
+        rows_min = self._options.offsets_per_trigger_min
+        if rows_min is None or available >= rows_min or self._is_available_now or self._last_batch_at is None:
             return False
-        return time.monotonic() - self._batch_at < self._options.trigger_delay_max_seconds
+        return time.monotonic() - self._last_batch_at < self._options.trigger_delay_max_seconds
 
-    def _begin(self, start: Offsets, end: Offsets) -> Offsets:
-        """Where the batch begins: `start`, and the first offsets of partitions that are new since."""
-        gone = [where for where in start if where not in end]
+    def _start_offsets(self, start: Offsets, end: Offsets) -> Offsets:
+        """Returns where the batch begins: `start`, and the first offsets of partitions that are new since."""
+        gone = [partition for partition in start if partition not in end]
         if gone:
-            self._data_lost(f"{', '.join(map(str, gone))}: partitions are gone")
-        moved_back = [where for where in start if where in end and end[where] < start[where]]
+            self._data_loss(f"{', '.join(map(str, gone))}: partitions are gone")
+        moved_back = [
+            partition for partition in start if partition in end and end[partition] < start[partition]
+        ]
         if moved_back:
-            where = moved_back[0]
-            self._data_lost(
-                f"{where}: the log ends at {end[where]}, and was read up to {start[where]} already"
+            partition = moved_back[0]
+            self._data_loss(
+                f"{partition}: the log ends at {end[partition]}, and was read up to {start[partition]} already"
             )
-        first = self._first_of_new(start, end)
-        return {**{where: min(start[where], end[where]) for where in end if where in start}, **first}
+        known = {partition: min(start[partition], end[partition]) for partition in end if partition in start}
+        return {**known, **self._new_partition_starts(start, end)}
 
-    def _first_of_new(self, start: Offsets, end: Offsets) -> Offsets:
-        new = [where for where in end if where not in start]
+    def _new_partition_starts(self, start: Offsets, end: Offsets) -> Offsets:
+        new = [partition for partition in end if partition not in start]
         first = self._view().earliest(new) if new else {}
-        late = [where for where in new if first[where] > 0]
+        late = [partition for partition in new if first[partition] > 0]
         if late:
-            self._data_lost(f"{late[0]}: a new partition begins at offset {first[late[0]]} instead of 0")
+            self._data_loss(f"{late[0]}: a new partition begins at offset {first[late[0]]} instead of 0")
         return first
 
-    def _data_lost(self, what: str) -> None:
+    def _data_loss(self, what: str) -> None:
         if self._options.fail_on_data_loss:
             from strandline.spark.range_reader import DataLossError
 
@@ -159,25 +168,28 @@ class StreamReader(AcknowledgedOnArrival, DataSourceStreamReader, SupportsTrigge
     # Batches
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        begin, until = from_json(start), from_json(end)
+        begin, until = offsets_from_json(start), offsets_from_json(end)
         if not HAS_ADMISSION_CONTROL:
-            self._begin(begin, until)
-        return partitions_of(begin | self._first_of_new(begin, until), until, self._options)
+            self._start_offsets(begin, until)
+        return plan_input_partitions(begin | self._new_partition_starts(begin, until), until, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition, self._options)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Shows the group how far the query is; Spark's checkpoint stays what counts."""
+        """Commits the end of the batch to the user's consumer group, which only shows progress; Spark's checkpoint
+        counts."""
         group = self._options.commit_group
-        if group is None or time.monotonic() < self._commit_from:
+        if group is None or time.monotonic() < self._next_commit_at:
             return
         try:
-            self._view().admin.alter_group_offsets(group, from_json(end), timeout=_COMMIT_SECONDS_MAX)
+            self._view().admin.alter_group_offsets(
+                group, offsets_from_json(end), timeout=_COMMIT_TIMEOUT_SECONDS
+            )
         except Exception as error:
             # Progress that is not shown must not end a query that makes it, nor hold it up; a later batch shows more.
             _log.warning("offsets of group %s were not committed: %s", group, error)
-            self._commit_from = time.monotonic() + _COMMIT_AGAIN_SECONDS
+            self._next_commit_at = time.monotonic() + _COMMIT_RETRY_SECONDS
 
     def stop(self) -> None:
         if self._cluster is not None:

@@ -1,8 +1,8 @@
 """The options of `format("strandline")`: names, defaults and rules of Spark's `kafka` format.
 
-Spark hands options over with names in lower case and values as text. What cannot stand is an `OptionError` whose text
-names the option and what to do. Options that neither this nor Spark's own format knows are left alone, as Spark does,
-unless they look like a slip of the pen: then the right name is in the error.
+Spark hands options over with names in lower case and values as text. A value that cannot stand is an `OptionError`
+whose text names the option and says what to do. Options that neither this nor Spark's own format knows are left alone,
+as Spark does, unless they look like a slip of the pen: then the right name is in the error.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 
 KAFKA_PREFIX: Final = "kafka."
-_STRATEGIES: Final = ("subscribe", "subscribePattern", "assign")
+_STRATEGY_OPTIONS: Final = ("subscribe", "subscribePattern", "assign")
 _READ_NAMES: Final = (
-    *_STRATEGIES,
+    *_STRATEGY_OPTIONS,
     "startingOffsets",
     "endingOffsets",
     "startingTimestamp",
@@ -43,8 +43,8 @@ _READ_NAMES: Final = (
     "fetchOffset.retryIntervalMs",
 )
 _WRITE_NAMES: Final = ("topic", "includeHeaders")
-# Names of Spark itself that look like none of ours, whatever the similarity.
-_SPARKS_OWN: Final = ("path", "checkpointlocation", "querytimeout", "outputmode", "queryname")
+# Names of Spark itself, which are no slips however similar they are to one of ours.
+_SPARK_NAMES: Final = ("path", "checkpointlocation", "querytimeout", "outputmode", "queryname")
 
 # Settings that the source decides, and what to use instead.
 _REFUSED_WHEN_READING: Final = {
@@ -68,12 +68,12 @@ _INT64_MAX: Final = (1 << 63) - 1
 
 
 class OptionError(ValueError):
-    """An option that cannot stand; the text says what to do."""
+    """An option cannot stand; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
-    """What is read: one of three is there."""
+class ConsumerStrategy:
+    """The topics or partitions that are read: one of the three fields is set."""
 
     topics: tuple[str, ...] | None = None
     pattern: str | None = None
@@ -82,7 +82,8 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Where reading begins or ends: an offset for all partitions or for each, or a time for all or for each."""
+    """The bound at which reading begins or ends: an offset for all partitions or for each, or a time for all or for
+    each."""
 
     offset: int | None = None  # EARLIEST or LATEST
     offsets: Mapping[TopicPartition, int] | None = None
@@ -92,11 +93,13 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    subscription: Subscription
+    """The options of one read."""
+
+    strategy: ConsumerStrategy
     start: Bound
     end: Bound
     consumer: Mapping[str, str] = field(repr=False)
-    when_no_later_record: str = "error"
+    timestamp_strategy: str = "error"
     offsets_per_trigger_max: int | None = None
     offsets_per_trigger_min: int | None = None
     trigger_delay_max_seconds: float = 900.0
@@ -110,76 +113,85 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
+    """The options of one write."""
+
     topic: str | None
     producer: Mapping[str, str] = field(repr=False)
 
 
-def read_options(given: Mapping[str, str], *, is_stream: bool) -> ReadOptions:
-    """The options of one read; the defaults of where to begin differ between batch and stream, as in Spark."""
-    options = _Given(given, _READ_NAMES)
-    start = _bound(options, "starting", LATEST if is_stream else EARLIEST)
-    end = _bound(options, "ending", LATEST)
-    _check_bounds(options, start, end, is_stream)
-    most, least = options.positive("maxOffsetsPerTrigger"), options.positive("minOffsetsPerTrigger")
-    if most is not None and least is not None and most < least:
+def read_options(options_by_name: Mapping[str, str], *, is_stream: bool) -> ReadOptions:
+    """Returns the options of one read; where it begins by default differs between batch and stream, as in Spark."""
+    reader = _OptionReader(options_by_name, _READ_NAMES)
+    start = _bound(reader, "starting", LATEST if is_stream else EARLIEST)
+    end = _bound(reader, "ending", LATEST)
+    _check_bounds(reader, start, end, is_stream)
+    offsets_max = reader.positive("maxOffsetsPerTrigger")
+    offsets_min = reader.positive("minOffsetsPerTrigger")
+    if offsets_max is not None and offsets_min is not None and offsets_max < offsets_min:
         raise OptionError(
-            f"maxOffsetsPerTrigger ({most}) is less than minOffsetsPerTrigger ({least}): no batch could have both"
+            f"maxOffsetsPerTrigger ({offsets_max}) is less than minOffsetsPerTrigger ({offsets_min}): no batch could "
+            "have both"
         )
-    strategy = options.text("startingOffsetsByTimestampStrategy", "error").lower()
-    if strategy not in ("error", "latest"):
-        raise OptionError(f"startingOffsetsByTimestampStrategy cannot be {strategy!r}: use error or latest")
+    timestamp_strategy = reader.text("startingOffsetsByTimestampStrategy", "error").lower()
+    if timestamp_strategy not in ("error", "latest"):
+        raise OptionError(
+            f"startingOffsetsByTimestampStrategy cannot be {timestamp_strategy!r}: use error or latest"
+        )
     return ReadOptions(
-        subscription=_subscription(options),
+        strategy=_strategy(reader),
         start=start,
         end=end,
-        consumer=options.kafka(_REFUSED_WHEN_READING),
-        when_no_later_record=strategy,
-        offsets_per_trigger_max=most,
-        offsets_per_trigger_min=least,
-        trigger_delay_max_seconds=_duration_seconds(
-            "maxTriggerDelay", options.text("maxTriggerDelay", "15m")
-        ),
-        partitions_min=options.positive("minPartitions"),
-        records_per_partition_max=options.positive("maxRecordsPerPartition"),
-        fail_on_data_loss=options.flag("failOnDataLoss", True),
-        include_headers=options.flag("includeHeaders", False),
-        commit_group=options.text("commitGroup") or None,
-        poll_timeout_seconds=(options.positive("kafkaConsumer.pollTimeoutMs") or 120_000) / 1000,
+        consumer=reader.kafka(_REFUSED_WHEN_READING),
+        timestamp_strategy=timestamp_strategy,
+        offsets_per_trigger_max=offsets_max,
+        offsets_per_trigger_min=offsets_min,
+        trigger_delay_max_seconds=_duration_seconds("maxTriggerDelay", reader.text("maxTriggerDelay", "15m")),
+        partitions_min=reader.positive("minPartitions"),
+        records_per_partition_max=reader.positive("maxRecordsPerPartition"),
+        fail_on_data_loss=reader.flag("failOnDataLoss", True),
+        include_headers=reader.flag("includeHeaders", False),
+        commit_group=reader.text("commitGroup") or None,
+        poll_timeout_seconds=(reader.positive("kafkaConsumer.pollTimeoutMs") or 120_000) / 1000,
     )
 
 
-def write_options(given: Mapping[str, str]) -> WriteOptions:
-    options = _Given(given, _WRITE_NAMES)
-    topic = options.text("topic").strip() or None
-    return WriteOptions(topic=topic, producer=options.kafka(REFUSED_WHEN_WRITING))
+def write_options(options_by_name: Mapping[str, str]) -> WriteOptions:
+    """Returns the options of one write."""
+    reader = _OptionReader(options_by_name, _WRITE_NAMES)
+    topic = reader.text("topic").strip() or None
+    return WriteOptions(topic=topic, producer=reader.kafka(REFUSED_WHEN_WRITING))
 
 
-class _Given:
-    """Options by name in lower case, as Spark gives them."""
+class _OptionReader:
+    """Reads options by name, in lower case as Spark hands them over."""
 
-    def __init__(self, given: Mapping[str, str], known: tuple[str, ...]) -> None:
-        self._given = {name.lower(): str(value) for name, value in given.items()}
+    def __init__(self, options_by_name: Mapping[str, str], known: tuple[str, ...]) -> None:
+        self._options = {name.lower(): str(value) for name, value in options_by_name.items()}
         lower = {name.lower(): name for name in known}
-        for name in self._given:
-            if name in lower or name.startswith((KAFKA_PREFIX, "spark.")) or name in _SPARKS_OWN:
+        for name in self._options:
+            if name in lower or name.startswith((KAFKA_PREFIX, "spark.")) or name in _SPARK_NAMES:
                 continue
             close = _similar(name, lower)
             if close is not None:
                 raise OptionError(f"{name} is no option of the format strandline: did you mean {close}?")
 
     def text(self, name: str, default: str = "") -> str:
-        return self._given.get(name.lower(), default)
+        """Returns the text of an option."""
+        return self._options.get(name.lower(), default)
 
     def has(self, name: str) -> bool:
-        return name.lower() in self._given
+        """True if the option is set."""
+        return name.lower() in self._options
 
     def flag(self, name: str, default: bool) -> bool:
+        """Returns the value of an option that is true or false."""
         value = self.text(name, str(default)).strip().lower()
         if value not in ("true", "false"):
             raise OptionError(f"{name} must be true or false, not {value!r}")
         return value == "true"
 
     def positive(self, name: str) -> int | None:
+        """Returns the positive number of an option; None if it is not set."""
         if not self.has(name):
             return None
         text = self.text(name).strip()
@@ -188,10 +200,10 @@ class _Given:
         return int(text)
 
     def kafka(self, refused: Mapping[str, str]) -> dict[str, str]:
-        """The settings of the client, without their prefix."""
+        """Returns the settings of the client, without their prefix."""
         settings = {
             name.removeprefix(KAFKA_PREFIX): value
-            for name, value in self._given.items()
+            for name, value in self._options.items()
             if name.startswith(KAFKA_PREFIX)
         }
         for name, instead in refused.items():
@@ -205,75 +217,75 @@ class _Given:
 
 
 def _similar(name: str, known: Mapping[str, str]) -> str | None:
-    import difflib  # Only a name that nobody knows needs it.
+    import difflib  # Only an unknown name needs it.
 
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
     return known[close[0]] if close else None
 
 
-def _subscription(options: _Given) -> Subscription:
-    named = [name for name in _STRATEGIES if options.has(name)]
+def _strategy(reader: _OptionReader) -> ConsumerStrategy:
+    named = [name for name in _STRATEGY_OPTIONS if reader.has(name)]
     if len(named) != 1:
         verb = "may be given" if named else "must be given"
         raise OptionError(
-            f"exactly one of the options {', '.join(_STRATEGIES)} {verb}, and there are {len(named)}"
+            f"exactly one of the options {', '.join(_STRATEGY_OPTIONS)} {verb}, and there are {len(named)}"
         )
     name = named[0]
-    text = options.text(name).strip()
+    text = reader.text(name).strip()
     if name == "subscribe":
         topics = tuple(sorted({topic.strip() for topic in text.split(",") if topic.strip()}))
         if not topics:
             raise OptionError(
                 f"subscribe names no topic: it is {text!r}, and should be topics with commas between"
             )
-        return Subscription(topics=topics)
+        return ConsumerStrategy(topics=topics)
     if name == "subscribePattern":
         if not text:
             raise OptionError("subscribePattern is empty: it should be a regular expression")
-        return Subscription(pattern=_pattern(text))
-    found = _json_object(name, text, '{"orders":[0,1]}')
+        return ConsumerStrategy(pattern=_pattern(text))
+    partitions_by_topic = _json_object(name, text, '{"orders":[0,1]}')
     if not all(
         isinstance(numbers, list) and all(_is_int(n) and n >= 0 for n in numbers)
-        for numbers in found.values()
+        for numbers in partitions_by_topic.values()
     ):
         raise OptionError(
             f'assign should be lists of partitions by topic, such as {{"orders":[0,1]}}, not {text}'
         )
     partitions = tuple(
-        sorted({TopicPartition(topic, n) for topic, numbers in found.items() for n in numbers})
+        sorted({TopicPartition(topic, n) for topic, numbers in partitions_by_topic.items() for n in numbers})
     )
     if not partitions:
         raise OptionError(f"assign names no partition: it is {text}")
-    return Subscription(partitions=partitions)
+    return ConsumerStrategy(partitions=partitions)
 
 
 def _pattern(text: str) -> str:
-    from strandline.spark.java_pattern import python_pattern  # Few queries have one.
+    from strandline.spark.java_pattern import to_python_pattern  # Few queries have one.
 
     try:
-        found = python_pattern(text)
-        re.compile(found)
+        pattern = to_python_pattern(text)
+        re.compile(pattern)
     except (re.error, ValueError) as error:
         raise OptionError(f"subscribePattern {text!r} is no regular expression: {error}") from error
-    return found
+    return pattern
 
 
-def _bound(options: _Given, which: str, default: int) -> Bound:
-    """In Spark's order: one time for all, times by partition, offsets."""
-    if options.has(f"{which}Timestamp"):
-        text = options.text(f"{which}Timestamp").strip()
+def _bound(reader: _OptionReader, which: str, default: int) -> Bound:
+    """Returns the bound that options set, in Spark's order: one time for all, times by partition, offsets."""
+    if reader.has(f"{which}Timestamp"):
+        text = reader.text(f"{which}Timestamp").strip()
         if not re.fullmatch(r"\d+", text):
             raise OptionError(f"{which}Timestamp should be milliseconds since 1970, not {text!r}")
         return Bound(timestamp_ms=int(text))
     name = f"{which}OffsetsByTimestamp"
-    if options.has(name):
-        found = by_partition(name, options.text(name))
-        if any(value < 0 for value in found.values()):
+    if reader.has(name):
+        timestamps = by_partition(name, reader.text(name))
+        if any(value < 0 for value in timestamps.values()):
             raise OptionError(f"{name} should be milliseconds since 1970, and one is negative")
-        return Bound(timestamps_ms=found)
+        return Bound(timestamps_ms=timestamps)
     name = f"{which}Offsets"
-    text = options.text(name).strip()
-    if not options.has(name):
+    text = reader.text(name).strip()
+    if not reader.has(name):
         return Bound(offset=default)
     if text.lower() in ("earliest", "latest"):
         return Bound(offset=EARLIEST if text.lower() == "earliest" else LATEST)
@@ -283,10 +295,10 @@ def _bound(options: _Given, which: str, default: int) -> Bound:
     return Bound(offsets=offsets)
 
 
-def _check_bounds(options: _Given, start: Bound, end: Bound, is_stream: bool) -> None:
+def _check_bounds(reader: _OptionReader, start: Bound, end: Bound, is_stream: bool) -> None:
     if is_stream:
         for name in ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"):
-            if options.has(name):
+            if reader.has(name):
                 raise OptionError(
                     f"{name} has no meaning in a stream: remove it, or read a batch with spark.read"
                 )
@@ -298,9 +310,9 @@ def _check_bounds(options: _Given, start: Bound, end: Bound, is_stream: bool) ->
 
 
 def by_partition(name: str, text: str) -> dict[TopicPartition, int]:
-    """Numbers by topic and partition, from Spark's JSON: {"orders":{"0":23,"1":-2}}."""
+    """Returns numbers by topic and partition, from Spark's JSON: {"orders":{"0":23,"1":-2}}."""
     example = '{"orders":{"0":23,"1":-2}}'
-    found: dict[TopicPartition, int] = {}
+    parsed: dict[TopicPartition, int] = {}
     for topic, numbers in _json_object(name, text, example).items():
         if not isinstance(numbers, dict):
             raise OptionError(f"{name} should be like {example}, and {topic} has {numbers!r}")
@@ -309,18 +321,18 @@ def by_partition(name: str, text: str) -> dict[TopicPartition, int]:
                 raise OptionError(
                     f"{name} should be like {example}, and {topic} has {partition!r}: {value!r}"
                 )
-            found[TopicPartition(topic, int(partition))] = value
-    return found
+            parsed[TopicPartition(topic, int(partition))] = value
+    return parsed
 
 
 def _json_object(name: str, text: str, example: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as error:
         raise OptionError(f"{name} should be like {example}, and {text!r} is no JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise OptionError(f"{name} should be like {example}, not {text!r}")
-    return found
+    return value
 
 
 def _is_int(value: Any) -> bool:
@@ -328,10 +340,10 @@ def _is_int(value: Any) -> bool:
 
 
 def _duration_seconds(name: str, text: str) -> float:
-    """Spark's time strings: a number and a unit, milliseconds where there is none."""
-    found = _DURATION.fullmatch(text.lower())
-    if found is None:
+    """Returns the seconds of one of Spark's time strings: a number and a unit, milliseconds where there is none."""
+    match = _DURATION.fullmatch(text.lower())
+    if match is None:
         raise OptionError(f"{name} should be like 15m or 30s, not {text!r}")
-    unit = found[2] or "ms"
+    unit = match[2] or "ms"
     short = "ms" if unit == "ms" or unit.startswith("milli") else unit[0]
-    return int(found[1]) * _UNIT_SECONDS[short]
+    return int(match[1]) * _UNIT_SECONDS[short]

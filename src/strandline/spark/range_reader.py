@@ -1,8 +1,8 @@
-"""Reads a range of one partition's offsets as Arrow record batches; this is what a task does.
+"""Reads a range of one partition's offsets as Arrow record batches; tasks run this.
 
-Leaders that change, brokers that restart: the consumer goes on by itself, for as long as `kafkaConsumer.pollTimeoutMs`
-without a single record allows. Offsets that the log has no more are data loss: an error, or skipped where
-`failOnDataLoss` is false.
+The consumer copes with leaders that change and brokers that restart by itself, for as long as
+`kafkaConsumer.pollTimeoutMs` without a single record allows. Offsets that the log no longer has are data loss: an
+error, or skipped where `failOnDataLoss` is false.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ import pyarrow as pa
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import KafkaTimeoutError, OffsetOutOfRangeError, UnknownTopicError
 from strandline.client.sync.consumer import Consumer, PendingTable
-from strandline.spark.cluster import PATIENCE, Admin, admin_settings, consumer_settings
+from strandline.spark.cluster import RUNNING_QUERY_SETTINGS, SourceAdmin, admin_settings, consumer_settings
 from strandline.spark.columns import spark_batch
 from strandline.spark.offsets import OffsetRange
 from strandline.spark.options import ReadOptions
-from strandline.spark.runtime.client_cache import Kept
-from strandline.spark.runtime.worker_setup import get_ready
+from strandline.spark.runtime.client_cache import ClientCache
+from strandline.spark.runtime.worker_setup import set_up_worker
 
 _log = logging.getLogger(__name__)
 
-# About what goes to Spark's JVM at once, decompressed. Larger tables are slower: each is new memory on both sides.
+# About how much goes to Spark's JVM at once, decompressed. Larger tables are slower: each is new memory on both sides.
 _TABLE_BYTES: Final = 4 * 1024 * 1024
-# Of the first table nothing is known but how large it is compressed.
+# The first poll takes less: only the compressed size of its records is known.
 _FIRST_BYTES: Final = 512 * 1024
 _POLL_SECONDS: Final = 1.0
-# For how long a log must end before the range does until that is believed: a new leader learns of its end late.
+# How long a log must end before the range does until that counts as loss: a new leader learns of its end late.
 _LOSS_SECONDS: Final = 10.0
 
 
 class DataLossError(RuntimeError):
-    """Records that were to be read are not there any more."""
+    """The log no longer has records that were to be read."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -45,56 +45,60 @@ class DataLossError(RuntimeError):
         )
 
 
-def read_range(wanted: OffsetRange, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    get_ready()
-    with _CONSUMERS.use(consumer_settings({**PATIENCE, **options.consumer})) as consumer:
-        yield from _RangeReader(consumer, wanted, options).batches()
+def read_range(offset_range: OffsetRange, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """Yields the records of a range in the columns that Spark expects."""
+    set_up_worker()
+    with _CONSUMERS.use(consumer_settings({**RUNNING_QUERY_SETTINGS, **options.consumer})) as consumer:
+        yield from _RangeReader(consumer, offset_range, options).batches()
 
 
-_CONSUMERS: Final = Kept(Consumer, lambda consumer: consumer.unsubscribe())
+_CONSUMERS: Final = ClientCache(Consumer, lambda consumer: consumer.unsubscribe())
 
 
 class _RangeReader:
-    def __init__(self, consumer: Consumer, wanted: OffsetRange, options: ReadOptions) -> None:
+    """Reads one range with a consumer that other tasks may have used before."""
+
+    def __init__(self, consumer: Consumer, offset_range: OffsetRange, options: ReadOptions) -> None:
         self._consumer = consumer
-        self._wanted = wanted
+        self._offset_range = offset_range
         self._options = options
-        self._where = TopicPartition(wanted.topic, wanted.partition)
-        self._position = wanted.start
+        self._partition = TopicPartition(offset_range.topic, offset_range.partition)
+        self._position = offset_range.start
         self._progress_at = time.monotonic()
-        self._row_bytes = 0.0  # of the last table
+        self._row_bytes = 0.0  # on average, in the last table
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        consumer, wanted = self._consumer, self._wanted
-        consumer.assign([self._where])
-        consumer.fetch_until(self._where, wanted.end)
-        consumer.seek(self._where, wanted.start)
-        following: PendingTable | None = None
+        """Yields the records of the range; the next table is decoded while Spark takes the last one."""
+        consumer, offset_range = self._consumer, self._offset_range
+        consumer.assign([self._partition])
+        consumer.fetch_until(self._partition, offset_range.end)
+        consumer.seek(self._partition, offset_range.start)
+        next_table: PendingTable | None = None
         try:
-            while self._position < wanted.end:
+            while self._position < offset_range.end:
                 try:
-                    table = (following or self._begin()).result()
+                    table = (next_table or self._begin_poll()).result()
                 except OffsetOutOfRangeError as error:
-                    following = None
-                    self._skip(f"offset {self._position}: {error.message}")
+                    next_table = None
+                    self._skip_lost(f"offset {self._position}: {error.message}")
                     continue
-                following = None
-                self._took(table, consumer.position(self._where))
-                if self._position < wanted.end and table.num_rows:
-                    following = self._begin()  # decoded while Spark is given this one
-                table = _before(table, wanted.end)
+                next_table = None
+                self._note_progress(table, consumer.position(self._partition))
+                if self._position < offset_range.end and table.num_rows:
+                    next_table = self._begin_poll()  # decoded while Spark takes this table
+                table = _rows_before(table, offset_range.end)
                 if table.num_rows:
                     yield spark_batch(table, include_headers=self._options.include_headers)
-                    # What Spark did with it meanwhile is no time that the brokers took.
+                    # The time that Spark took for the table is not the brokers'.
                     self._progress_at = time.monotonic()
         finally:
-            if following is not None:
-                following.abandon()
+            if next_table is not None:
+                next_table.abandon()
 
-    def _begin(self) -> PendingTable:
+    def _begin_poll(self) -> PendingTable:
         return self._consumer.begin_poll_table(_POLL_SECONDS, **self._limits(), with_timestamp_type=True)
 
-    def _took(self, table: pa.RecordBatch, position: int) -> None:
+    def _note_progress(self, table: pa.RecordBatch, position: int) -> None:
         if position > self._position:
             self._position, self._progress_at = position, time.monotonic()
         elif not table.num_rows:
@@ -103,55 +107,59 @@ class _RangeReader:
             self._row_bytes = table.nbytes / table.num_rows
 
     def _limits(self) -> dict[str, int]:
-        """How much to take at once: whole batches, up to a table's size or the end of the range."""
-        rows = self._wanted.end - self._position
+        """Returns how much to take at once: whole batches, up to a table's size or the end of the range."""
+        rows = self._offset_range.end - self._position
         if not self._row_bytes:
             return {"max_rows": rows, "max_bytes": _FIRST_BYTES}
         return {"max_rows": min(rows, max(1, int(_TABLE_BYTES / self._row_bytes))), "max_bytes": _TABLE_BYTES}
 
     def _check_progress(self) -> None:
-        """Nothing came: the log may have become shorter than the range, or no broker can give it now."""
+        """Finds out why no record came: the log may have become shorter than the range, or no broker can serve it
+        now."""
         idle = time.monotonic() - self._progress_at
         patience = self._options.poll_timeout_seconds
         if idle < min(_LOSS_SECONDS, patience):
             return
         if self._is_gone():
-            self._skip("there is no such partition any more", is_gone=True)
+            self._skip_lost("there is no such partition any more", is_gone=True)
             return
-        end = self._consumer.end_offsets([self._where])[self._where]
-        if end < self._wanted.end and self._position >= end:
-            self._skip(f"the log ends at offset {end}")
+        end = self._consumer.end_offsets([self._partition])[self._partition]
+        if end < self._offset_range.end and self._position >= end:
+            self._skip_lost(f"the log ends at offset {end}")
         elif idle >= patience:
             raise KafkaTimeoutError(
                 None,
-                f"no record of {self._where} at offset {self._position} in {patience:.0f} s",
+                f"no record of {self._partition} at offset {self._position} in {patience:.0f} s",
                 advice="see whether its leader is there; kafkaConsumer.pollTimeoutMs says how long to wait",
             )
 
     def _is_gone(self) -> bool:
-        with Admin(admin_settings(self._options.consumer)) as admin:
+        with SourceAdmin(admin_settings(self._options.consumer)) as admin:
             try:
-                found = admin.describe_topics([self._where.topic])[self._where.topic]
+                topic = admin.describe_topics([self._partition.topic])[self._partition.topic]
             except UnknownTopicError:
                 return True
-        return all(each.partition != self._where.partition for each in found.partitions)
+        return all(each.partition != self._partition.partition for each in topic.partitions)
 
-    def _skip(self, why: str, *, is_gone: bool = False) -> None:
-        """Goes on behind what is lost, if that is allowed."""
-        wanted = self._wanted
-        lost = f"records of {self._where} from offset {self._position} up to {wanted.end} are not in the log ({why})"
+    def _skip_lost(self, why: str, *, is_gone: bool = False) -> None:
+        """Goes on after the lost records, if that is allowed."""
+        offset_range = self._offset_range
+        missing = f"records of {self._partition} from offset {self._position} up to {offset_range.end}"
+        lost = f"{missing} are not in the log ({why})"
         if self._options.fail_on_data_loss:
             raise DataLossError(lost)
-        first = wanted.end if is_gone else self._consumer.beginning_offsets([self._where])[self._where]
-        self._position = first if self._position < first < wanted.end else wanted.end
+        first = offset_range.end
+        if not is_gone:
+            first = self._consumer.beginning_offsets([self._partition])[self._partition]
+        self._position = first if self._position < first < offset_range.end else offset_range.end
         self._progress_at = time.monotonic()
         _log.warning("%s; going on at offset %d because failOnDataLoss is false", lost, self._position)
-        if self._position < wanted.end:
-            self._consumer.seek(self._where, self._position)
+        if self._position < offset_range.end:
+            self._consumer.seek(self._partition, self._position)
 
 
-def _before(table: pa.RecordBatch, end: int) -> pa.RecordBatch:
-    """The rows before an offset; offsets grow from row to row."""
+def _rows_before(table: pa.RecordBatch, end: int) -> pa.RecordBatch:
+    """Returns the rows before an offset; offsets grow from row to row."""
     rows = table.num_rows
     if not rows or table["offset"][rows - 1].as_py() < end:
         return table

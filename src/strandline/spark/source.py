@@ -1,7 +1,7 @@
-"""`format("strandline")`: what Spark calls, for batches and streams, reading and writing.
+"""`format("strandline")`: the data source that Spark calls, for batches and streams, reading and writing.
 
-Spark makes these objects in one Python process and uses copies of them in others, so they hold options and nothing
-that is open; `stream` keeps connections only in the process in which Spark asks for offsets.
+Spark creates these objects in one Python process and uses copies of them in others, so they hold options and nothing
+that is open. Only the reader of a stream keeps connections, in the process in which Spark asks for offsets.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from strandline.spark.offsets import OffsetRange, ranges_between, split
+from strandline.spark.input_partitions import plan_input_partitions, read_partition
 from strandline.spark.options import OptionError, ReadOptions, WriteOptions, read_options, write_options
-from strandline.spark.runtime.tcp_quickack import AcknowledgedOnArrival
+from strandline.spark.runtime.tcp_quickack import QuickAckOnArrival
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,33 +21,24 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class RangePartition(InputPartition):
-    """A range of offsets for one task."""
-
-    def __init__(self, wanted: OffsetRange) -> None:
-        super().__init__((wanted.topic, wanted.partition, wanted.start, wanted.end))
-
-    @property
-    def wanted(self) -> OffsetRange:
-        topic, partition, start, end = self.value
-        return OffsetRange(topic=topic, partition=partition, start=start, end=end)
-
-
 class StrandlineSource(DataSource):
+    """The data source `strandline`."""
+
     @classmethod
     def name(cls) -> str:
         return "strandline"
 
     def schema(self) -> str:
+        """Returns the columns of the source, as Spark asks before it asks for a reader."""
         from strandline.spark.columns import HEADERS_SCHEMA, SCHEMA
 
         include = str(self.options.get("includeHeaders", "false")).strip().lower() == "true"
         return HEADERS_SCHEMA if include else SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from strandline.spark.runtime.worker_setup import leave_modules_alone
+        from strandline.spark.runtime.worker_setup import freeze_loaded_modules
 
-        leave_modules_alone()
+        freeze_loaded_modules()
         self._check_schema(schema)
         return BatchReader(read_options(self.options, is_stream=False))
 
@@ -58,26 +49,27 @@ class StrandlineSource(DataSource):
         return StreamReader(read_options(self.options, is_stream=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from strandline.spark.runtime.worker_setup import leave_modules_alone
+        from strandline.spark.runtime.worker_setup import freeze_loaded_modules
         from strandline.spark.sink.at_least_once import BatchWriter
 
-        leave_modules_alone()
+        freeze_loaded_modules()
         return BatchWriter(self._write_options(schema, overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from strandline.spark.runtime.worker_setup import leave_modules_alone
+        from strandline.spark.runtime.worker_setup import freeze_loaded_modules
         from strandline.spark.sink.at_least_once import StreamWriter
 
-        leave_modules_alone()
+        freeze_loaded_modules()
         # Spark says "overwrite" for the output mode complete. Its own format appends the whole result each time, too.
         writer: DataSourceStreamWriter = StreamWriter(self._write_options(schema, False), schema.names)
         return writer
 
     def _check_schema(self, schema: StructType) -> None:
-        """A user may give one with `.schema(…)`, and Spark would complain of each task's rows instead."""
+        """Raises OptionError if the user gave another schema with `.schema(…)`; Spark would complain of each task's
+        rows."""
         own = StrandlineSource.schema(self)
-        given = ",".join(f"{field.name}{field.dataType.simpleString()}" for field in schema.fields)
-        if not given.startswith(own.replace(" ", "")):  # Those of `strandline-avro` follow.
+        columns = ",".join(f"{field.name}{field.dataType.simpleString()}" for field in schema.fields)
+        if not columns.startswith(own.replace(" ", "")):  # Those of `strandline-avro` follow.
             raise OptionError(
                 f"the columns are always {own}: leave .schema(…) out, and cast or decode them in the DataFrame"
             )
@@ -92,7 +84,9 @@ class StrandlineSource(DataSource):
         return options
 
 
-class BatchReader(AcknowledgedOnArrival, DataSourceReader):
+class BatchReader(QuickAckOnArrival, DataSourceReader):
+    """Reads the offsets between two positions once, for `spark.read`."""
+
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
 
@@ -102,30 +96,12 @@ class BatchReader(AcknowledgedOnArrival, DataSourceReader):
         with ClusterView(self._options) as cluster:
             start = cluster.resolve(self._options.start, "starting")
             end = cluster.resolve(self._options.end, "ending")
-        for where in sorted(end):
-            if where in start and start[where] > end[where] and self._options.end.offset is None:
+        for partition in sorted(end):
+            if partition in start and start[partition] > end[partition] and self._options.end.offset is None:
                 raise OptionError(
-                    f"{where}: the starting offset {start[where]} is behind the ending offset {end[where]}"
+                    f"{partition}: the starting offset {start[partition]} is behind the ending offset {end[partition]}"
                 )
-        return partitions_of(start, end, self._options)
+        return plan_input_partitions(start, end, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition, self._options)
-
-
-def partitions_of(start: dict, end: dict, options: ReadOptions) -> list[InputPartition]:  # type: ignore[type-arg]
-    ranges = split(
-        ranges_between(start, end),
-        partitions_min=options.partitions_min,
-        records_max=options.records_per_partition_max,
-    )
-    return [RangePartition(each) for each in ranges]
-
-
-def read_partition(partition: InputPartition, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """The rows of a task. Spark makes an empty partition of its own where there is nothing to read."""
-    if not isinstance(partition, RangePartition):
-        return iter(())
-    from strandline.spark.range_reader import read_range
-
-    return read_range(partition.wanted, options)

@@ -20,7 +20,7 @@ from strandline.cli.main import main
 from strandline.cli.serving import read_settings
 from strandline.client.errors import ConnectionFailedError
 from strandline.node import launcher
-from strandline.pipeline.run import validation
+from strandline.pipeline.runtime import validation
 from strandline.spark.runtime import java
 from strandline.testing.clusters import Cluster
 from tests.unit.pipeline.specs import SPEC

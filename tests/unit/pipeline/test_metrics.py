@@ -7,8 +7,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from strandline.pipeline.run.metrics import Metrics, serving
-from strandline.pipeline.run.progress import QueryTotals
+from strandline.pipeline.runtime.metrics import Metrics, serving
+from strandline.pipeline.runtime.progress import QueryTotals
 
 
 def test_totals_are_served_as_prometheus_reads_them() -> None:

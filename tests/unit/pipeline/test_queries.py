@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from strandline.pipeline.run.progress import QueryProgress
-from strandline.pipeline.run.queries import RunningQuery
+from strandline.pipeline.runtime.progress import QueryProgress
+from strandline.pipeline.runtime.queries import RunningQuery
 
 
 class Failed:

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from strandline.pipeline.run.session import NoMasterError, check_master, start_session
+from strandline.pipeline.runtime.session import NoMasterError, check_master, start_session
 
 
 def free_port() -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from strandline.pipeline.run.state import AlreadyRunningError, NotLocalError, StateDirectory
-from strandline.pipeline.run.stop_request import status, stop
+from strandline.pipeline.runtime.state import AlreadyRunningError, NotLocalError, StateDirectory
+from strandline.pipeline.runtime.stop_request import status, stop
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.spec import Spec
 from tests.unit.pipeline.specs import SPEC

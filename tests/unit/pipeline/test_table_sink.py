@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from strandline.pipeline.plan.table_sink import TableSink, is_written, why_no_table
-from strandline.pipeline.run.validation import validate
+from strandline.pipeline.plan.table_sink import TableSink, is_batch_written, why_no_table
+from strandline.pipeline.runtime.validation import validate
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
 from strandline.spark.sink.batch_decision import LineageError
@@ -32,7 +32,7 @@ OLDER = {"version": "q-4", "query": "q", "batch": 4}  # written by a version tha
 def test_the_next_batch_is_written_and_the_current_one_is_there(
     current: dict[str, Any], query_id: str, batch_id: int, fingerprint: str | None, expected: bool
 ) -> None:
-    assert is_written(current, query_id, batch_id, fingerprint, "table") is expected
+    assert is_batch_written(current, query_id, batch_id, fingerprint, "table") is expected
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_table_that_does_not_belong_to_the_checkpoint_is_refused(
     current: dict[str, Any], batch_id: int, fingerprint: str, words: str
 ) -> None:
     with pytest.raises(LineageError, match=words):
-        is_written(current, "q", batch_id, fingerprint, "table")
+        is_batch_written(current, "q", batch_id, fingerprint, "table")
 
 
 def test_only_versions_of_the_table_are_removed(tmp_path: Path) -> None:

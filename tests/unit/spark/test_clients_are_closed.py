@@ -57,8 +57,8 @@ def client(monkeypatch: pytest.MonkeyPatch) -> type[Client]:
         opened: ClassVar[list[str]] = []
         closed: ClassVar[list[str]] = []
 
-    for module in (cluster, commit_markers):
-        monkeypatch.setattr(module, "Admin", type("Admin", (Fresh,), {}))
+    for module, admin in ((cluster, "SourceAdmin"), (commit_markers, "Admin")):
+        monkeypatch.setattr(module, admin, type("Admin", (Fresh,), {}))
         monkeypatch.setattr(module, "Consumer", type("Consumer", (Fresh,), {}))
     return Fresh
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from strandline.spark.java_pattern import python_pattern
+from strandline.spark.java_pattern import to_python_pattern
 
 NAMES = ("orders", "Orders.v2", "orders-2026_eu", "a+b")
 
@@ -29,7 +29,7 @@ NAMES = ("orders", "Orders.v2", "orders-2026_eu", "a+b")
     ],
 )
 def test_a_pattern_matches_what_it_matches_in_java(pattern: str, matched: list[str]) -> None:
-    assert [name for name in NAMES if re.search(python_pattern(pattern), name)] == matched
+    assert [name for name in NAMES if re.search(to_python_pattern(pattern), name)] == matched
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_a_pattern_matches_what_it_matches_in_java(pattern: str, matched: list[s
 )
 def test_what_only_java_has_is_refused(pattern: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        python_pattern(pattern)
+        to_python_pattern(pattern)

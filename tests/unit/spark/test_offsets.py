@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.base.ids import TopicPartition
-from strandline.spark.offsets import OffsetRange, from_json, limited, ranges_between, split, to_json
+from strandline.spark.offsets import (
+    OffsetRange,
+    offsets_from_json,
+    offsets_to_json,
+    ranges_between,
+    rate_limited,
+    split_ranges,
+)
 
 sizes = st.lists(st.integers(0, 1000), max_size=8)
 
@@ -21,8 +28,8 @@ def ranges(counts: list[int]) -> list[OffsetRange]:
 
 def test_a_position_is_json_that_spark_would_write() -> None:
     position = {TopicPartition("b", 1): 4, TopicPartition("a", 10): 3}
-    assert to_json(position) == {"a": {"10": 3}, "b": {"1": 4}}
-    assert from_json(to_json(position)) == position
+    assert offsets_to_json(position) == {"a": {"10": 3}, "b": {"1": 4}}
+    assert offsets_from_json(offsets_to_json(position)) == position
 
 
 def test_partitions_that_have_nothing_new_are_left_out() -> None:
@@ -34,7 +41,7 @@ def test_partitions_that_have_nothing_new_are_left_out() -> None:
 @given(sizes, st.integers(1, 40), st.one_of(st.none(), st.integers(1, 300)))
 def test_pieces_cover_every_offset_once(counts: list[int], least: int, most: int | None) -> None:
     whole = ranges(counts)
-    pieces = split(whole, partitions_min=least, records_max=most)
+    pieces = split_ranges(whole, partitions_min=least, records_max=most)
     offsets = [(each.partition, at) for each in pieces for at in range(each.start, each.end)]
     assert offsets == [(each.partition, at) for each in whole for at in range(each.start, each.end)]
     assert len(pieces) >= min(least, sum(counts))
@@ -45,7 +52,7 @@ def test_pieces_cover_every_offset_once(counts: list[int], least: int, most: int
 def test_a_limit_gives_each_partition_its_share_and_never_too_much(counts: list[int], most: int) -> None:
     start = {TopicPartition("t", number): 7 for number in range(len(counts))}
     end = {TopicPartition("t", number): 7 + count for number, count in enumerate(counts)}
-    found = limited(start, end, most)
+    found = rate_limited(start, end, most)
     shares = [found[where] - start[where] for where in start]
     waiting = sum(1 for count in counts if count)
     assert all(0 <= share <= count for share, count in zip(shares, counts, strict=True))

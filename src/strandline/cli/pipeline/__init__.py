@@ -1,7 +1,7 @@
 """`strandline pipeline`: pipelines on Spark, as files. Each action is a module of this package and a line of ACTIONS.
 
-Such a module offers `add_parser(actions, formatter)`, which gives its parser, and `call(options)`, which gives the exit
-status. It imports what it needs when it is called: every command of `strandline` loads these modules.
+Such a module offers `add_parser(actions, formatter)`, which returns its parser, and `call(options)`, which returns the
+exit status. It imports its dependencies when it is called: every command of `strandline` loads these modules.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ACTIONS: Final[dict[str, Any]] = {
 def add_commands(
     commands: Any, formatter: type[argparse.HelpFormatter]
 ) -> dict[str, argparse.ArgumentParser]:
-    """Adds `pipeline` to the commands; its parsers by name, for the reference page."""
+    """Adds `pipeline` to the commands, and returns its parsers by name, for the reference page."""
     group = commands.add_parser("pipeline", help="run pipelines on Spark", formatter_class=formatter)
     actions = group.add_subparsers(dest="action", required=True, metavar="ACTION")
     parsers = {f"pipeline {name}": module.add_parser(actions, formatter) for name, module in ACTIONS.items()}
@@ -33,6 +33,7 @@ def add_commands(
 
 
 def pipeline(options: argparse.Namespace) -> int:
+    """Runs an action of `pipeline` and returns the exit status."""
     from strandline.client.errors import KafkaError
     from strandline.spark.runtime.java import NoJavaError
 
@@ -52,15 +53,15 @@ def pipeline(options: argparse.Namespace) -> int:
 
         return fail(f"{error.name} is not installed: pip install 'strandline[spark]'")
     except (KafkaError, OSError, NoJavaError) as error:
-        # What brokers refuse, a directory that cannot be made, no Java: a sentence says it, and no action needs more.
+        # Brokers refuse something, a directory cannot be created, or there is no Java: one sentence says it all.
         print(f"strandline: {error}", file=sys.stderr)
         return 1
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
-        from strandline.pipeline.run.runner import root_reason_of
+        from strandline.pipeline.plan.spark_errors import root_reason_of
 
-        # As of a master that is none: what Spark says, without the stack of its JVM.
+        # Such as of a wrong master: Spark's sentence, without the stack of its JVM.
         print(f"strandline: Spark says: {root_reason_of(error)}", file=sys.stderr)
         return 1
     return status

@@ -1,4 +1,4 @@
-"""`strandline pipeline audit`: whether the log holds what producers were told."""
+"""`strandline pipeline audit`: checks that the log holds the acknowledged records."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _CANNOT = 2
 
 
 def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "audit",
         help="compare a ledger of acknowledged records with what topics hold",
@@ -70,9 +71,10 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
+    """Runs the action and returns the exit status."""
     from strandline.pipeline.audit.audit import Audit, run_audit
-    from strandline.pipeline.run.runner import root_reason_of
-    from strandline.pipeline.run.session import start_session
+    from strandline.pipeline.plan.spark_errors import root_reason_of
+    from strandline.pipeline.runtime.session import start_session
 
     audit = Audit(
         ledger=options.ledger,
@@ -103,7 +105,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _why_no_spark(master: str, settings: list[str]) -> str | None:
-    """What is wrong with where and how Spark is to run, found before it begins."""
+    """Returns what is wrong with where and how Spark is to run, before it starts; None if nothing is."""
     from strandline.pipeline.spec.spark_settings import why_no_master, why_no_setting
 
     why = why_no_master(master)

@@ -1,4 +1,4 @@
-"""`strandline pipeline explain`: what a spec comes to."""
+"""`strandline pipeline explain`: explains a spec."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 
 def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "explain",
         help="say what a spec comes to",
@@ -22,9 +23,10 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.plan.explain import explain, in_words
-    from strandline.pipeline.run.session import session_of
-    from strandline.pipeline.run.validation import analyse
+    """Runs the action and returns the exit status."""
+    from strandline.pipeline.runtime.explain import explain, in_words
+    from strandline.pipeline.runtime.session import session_of
+    from strandline.pipeline.runtime.validation import analyse
     from strandline.pipeline.spec.reader import load
     from strandline.pipeline.spec.yaml_lines import SpecError
 

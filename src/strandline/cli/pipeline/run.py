@@ -15,6 +15,7 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "run",
         help="run a spec",
@@ -34,14 +35,15 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.run.metrics import Metrics, serving
-    from strandline.pipeline.run.reporting import line_of
-    from strandline.pipeline.run.runner import PipelineFailedError, Runner
-    from strandline.pipeline.run.state import AlreadyRunningError, NotLocalError
+    """Runs the action and returns the exit status."""
+    from strandline.pipeline.runtime.metrics import Metrics, serving
+    from strandline.pipeline.runtime.reporting import line_of
+    from strandline.pipeline.runtime.runner import PipelineFailedError, Runner
+    from strandline.pipeline.runtime.state import AlreadyRunningError, NotLocalError
     from strandline.pipeline.spec.reader import load
     from strandline.pipeline.spec.yaml_lines import SpecError
 
-    def tell(event: dict[str, Any]) -> None:
+    def publish(event: dict[str, Any]) -> None:
         metrics.update(runner.totals())
         if event["event"] == "started":
             # PySpark has its own handler of SIGINT since the session began.
@@ -53,12 +55,12 @@ def call(options: argparse.Namespace) -> int:
 
     try:
         spec = load(options.spec)
-        runner = Runner(spec, on_event=tell)
+        runner = Runner(spec, on_event=publish)
         metrics = Metrics(spec.name)
         with ExitStack() as stack:
             if options.metrics_port is not None:
                 try:
-                    found = stack.enter_context(serving(metrics, options.metrics_port))
+                    metrics_port = stack.enter_context(serving(metrics, options.metrics_port))
                 except OSError as error:
                     print(
                         f"strandline: --metrics-port {options.metrics_port}: {error.strerror}; choose another, or 0 "
@@ -66,7 +68,7 @@ def call(options: argparse.Namespace) -> int:
                         file=sys.stderr,
                     )
                     return 1
-                print(f"metrics are at port {found}, /metrics", file=sys.stderr)
+                print(f"metrics are at port {metrics_port}, /metrics", file=sys.stderr)
             runner.run()
     except (SpecError, PipelineFailedError, AlreadyRunningError, NotLocalError) as error:
         print(error if isinstance(error, SpecError) else f"strandline: {error}", file=sys.stderr)

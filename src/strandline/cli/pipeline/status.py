@@ -1,4 +1,4 @@
-"""`strandline pipeline status`: how far a pipeline is, from the state in its checkpoint."""
+"""`strandline pipeline status`: shows how far a pipeline is, from the state in its checkpoint."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 
 def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "status",
         help="say how far a pipeline is",
@@ -22,25 +23,26 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.run.reporting import summary
-    from strandline.pipeline.run.state import NotLocalError
-    from strandline.pipeline.run.stop_request import status
+    """Runs the action and returns the exit status."""
+    from strandline.pipeline.runtime.reporting import summary
+    from strandline.pipeline.runtime.state import NotLocalError
+    from strandline.pipeline.runtime.stop_request import status
     from strandline.pipeline.spec.reader import load
     from strandline.pipeline.spec.yaml_lines import SpecError
 
     try:
-        found = status(load(options.spec))
+        state = status(load(options.spec))
     except (SpecError, NotLocalError) as error:
         print(error, file=sys.stderr)
         return 1
     if options.json:
-        print(json.dumps(found))
+        print(json.dumps(state))
     else:
-        print(f"pipeline {found['pipeline']}: {found['state']}")
-        if "updated_at" in found:
-            print(f"  process {found['pid']}, since {found['began_at']}, last event {found['updated_at']}")
-        if "error" in found:
-            print(f"  {found['error']}")
-        for line in summary(found.get("queries", {})):
+        print(f"pipeline {state['pipeline']}: {state['state']}")
+        if "updated_at" in state:
+            print(f"  process {state['pid']}, since {state['began_at']}, last event {state['updated_at']}")
+        if "error" in state:
+            print(f"  {state['error']}")
+        for line in summary(state.get("queries", {})):
             print(line)
-    return 0 if found["state"] in ("running", "stopping", "stopped", "finished") else 1
+    return 0 if state["state"] in ("running", "stopping", "stopped", "finished") else 1

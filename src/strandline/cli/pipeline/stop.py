@@ -11,6 +11,7 @@ from strandline.cli.arguments import seconds
 
 
 def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "stop",
         help="end a running pipeline",
@@ -27,8 +28,9 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.run.state import NotLocalError
-    from strandline.pipeline.run.stop_request import stop
+    """Runs the action and returns the exit status."""
+    from strandline.pipeline.runtime.state import NotLocalError
+    from strandline.pipeline.runtime.stop_request import stop
     from strandline.pipeline.spec.reader import load
     from strandline.pipeline.spec.yaml_lines import SpecError
 

@@ -1,4 +1,4 @@
-"""`strandline pipeline validate`: everything that is wrong with a spec, with its lines."""
+"""`strandline pipeline validate`: lists the mistakes in a spec, with their lines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 
 def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+    """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "validate",
         help="look for mistakes in a spec",
@@ -24,7 +25,8 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.pipeline.run.validation import validate
+    """Runs the action and returns the exit status."""
+    from strandline.pipeline.runtime.validation import validate
     from strandline.pipeline.spec.reader import load
     from strandline.pipeline.spec.yaml_lines import SpecError
 
@@ -32,8 +34,8 @@ def call(options: argparse.Namespace) -> int:
         validate(load(options.spec), with_brokers=not options.no_brokers, with_spark=not options.no_spark)
     except SpecError as error:
         if options.json:
-            found = [{"line": each.line, "text": each.text} for each in error.mistakes]
-            print(json.dumps({"spec": options.spec, "mistakes": found}))
+            mistakes = [{"line": each.line, "text": each.text} for each in error.mistakes]
+            print(json.dumps({"spec": options.spec, "mistakes": mistakes}))
         else:
             print(error, file=sys.stderr)
         return 1

@@ -1,1 +1,1 @@
-"""The audit: a ledger of acknowledged records against the log."""
+"""The audit: compares a ledger of acknowledged records with the log."""

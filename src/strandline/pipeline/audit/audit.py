@@ -1,15 +1,17 @@
-"""Compares a ledger of what producers were told with what the log holds, as one Spark job.
+"""Compares a ledger of acknowledged records with the log, as one Spark job.
 
-A ledger has a row for each acknowledged record: `id`, which no two records share, and where it is: `topic`,
-`partition` and `offset`; if order matters also `key` and `sequence`, which grows from record to record of a key. It is
-a topic of JSON values, or files of JSON lines or Parquet. The id of a record in the log is an SQL expression over its
-columns.
+A ledger has a row for each acknowledged record: `id`, which no two records share, and where it is: `topic`, `partition`
+and `offset`; if order matters also `key` and `sequence`, which grows from record to record of a key. It is a topic of
+JSON values, or files of JSON lines or Parquet. The id of a record in the log is an SQL expression over its columns.
 
 Where the ledger's own topics are audited, a record must be where the producer was told. Where other topics are, such as
 those that a pipeline writes, an id must be somewhere in them.
 
 Memory is bounded whatever the size: both sides are shuffled by id and merged sorted, then again by key for the order,
-and what reaches the driver is counts by partition with a few samples of each.
+and only counts by partition, with a few samples of each, reach the driver.
+
+The columns `told` (acknowledged) and `seen` (in the log) are also keys of the samples in the audit's JSON, so they keep
+their names.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from strandline.pipeline.audit.report import Finding, Report
+from strandline.pipeline.audit.report import AuditFinding, AuditReport
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -37,8 +39,8 @@ class AuditError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """`topics` is what is audited; none stands for those that the ledger names. `with_order` has the order checked if
-    the ledger has sequences."""
+    """The arguments of an audit. `topics` are the audited topics; none stands for those that the ledger names.
+    `with_order` has the order checked if the ledger has sequences."""
 
     ledger: str
     bootstrap_servers: str
@@ -50,7 +52,8 @@ class Audit:
     client: Mapping[str, str] = field(default_factory=dict)
 
 
-def run_audit(spark: SparkSession, audit: Audit) -> Report:
+def run_audit(spark: SparkSession, audit: Audit) -> AuditReport:
+    """Returns the report of an audit; raises AuditError."""
     from pyspark.sql import functions as f
 
     if audit.samples < 0:
@@ -64,8 +67,10 @@ def run_audit(spark: SparkSession, audit: Audit) -> Report:
         checked = _with_order(checked)
     else:
         checked = checked.withColumn("reordered", f.lit(False))
-    findings = [Finding(**row.asDict(recursive=True)) for row in _summed(checked, audit.samples).collect()]
-    report = Report.of(findings, topics=topics, samples_max=audit.samples, has_order=has_order)
+    findings = [
+        AuditFinding(**row.asDict(recursive=True)) for row in _summed(checked, audit.samples).collect()
+    ]
+    report = AuditReport.of(findings, topics=topics, samples_max=audit.samples, has_order=has_order)
     if not report.acknowledged:
         raise AuditError(
             f"the ledger {audit.ledger} has no record that was acknowledged: nothing can be held or broken"
@@ -87,29 +92,29 @@ def _ledger(spark: SparkSession, audit: Audit) -> DataFrame:
     return spark.read.schema(LEDGER_SCHEMA).json(where)
 
 
-def _completed(given: DataFrame) -> DataFrame:
-    """The ledger's columns, in their types; null where Parquet files do not have them."""
+def _completed(rows: DataFrame) -> DataFrame:
+    """Returns the ledger's columns, in their types; null where Parquet files do not have them."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 
-    wanted: Any = StructType.fromDDL(LEDGER_SCHEMA)
-    if "id" not in given.columns:
-        raise AuditError(f"the ledger has no column id: its columns are {', '.join(given.columns)}")
-    return given.select(
+    schema: Any = StructType.fromDDL(LEDGER_SCHEMA)
+    if "id" not in rows.columns:
+        raise AuditError(f"the ledger has no column id: its columns are {', '.join(rows.columns)}")
+    return rows.select(
         *(
-            (f.col(each.name) if each.name in given.columns else f.lit(None))
+            (f.col(each.name) if each.name in rows.columns else f.lit(None))
             .cast(each.dataType)
             .alias(each.name)
-            for each in wanted.fields
+            for each in schema.fields
         )
     )
 
 
 def _topics_of(ledger: DataFrame) -> tuple[str, ...]:
-    found = tuple(sorted(row.topic for row in ledger.select("topic").distinct().collect() if row.topic))
-    if not found:
+    topics = tuple(sorted(row.topic for row in ledger.select("topic").distinct().collect() if row.topic))
+    if not topics:
         raise AuditError("the ledger names no topic: say which with --topic, or see whether it is empty")
-    return found
+    return topics
 
 
 def _log(spark: SparkSession, audit: Audit, topics: tuple[str, ...]) -> DataFrame:
@@ -131,11 +136,11 @@ def _read(spark: SparkSession, audit: Audit, topics: tuple[str, ...]) -> DataFra
     )
 
 
-# What becomes of an id
+# The ids
 
 
 def _checked(ledger: DataFrame, log: DataFrame, *, is_elsewhere: bool) -> DataFrame:
-    """A row for each id: how often it was acknowledged and found, where, and what is wrong with it."""
+    """Returns a row for each id: how often it was acknowledged and found, where, and what is wrong with it."""
     from pyspark.sql import functions as f
 
     nowhere = f.lit(None).cast("struct<topic: string, partition: int, offset: bigint>")
@@ -182,7 +187,7 @@ def _checked(ledger: DataFrame, log: DataFrame, *, is_elsewhere: bool) -> DataFr
 
 
 def _with_order(checked: DataFrame) -> DataFrame:
-    """Marks what stands in the log behind a later record of its key."""
+    """Marks records that stand in the log after a later record of their key."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
@@ -193,7 +198,7 @@ def _with_order(checked: DataFrame) -> DataFrame:
 
 
 def _summed(checked: DataFrame, samples: int) -> DataFrame:
-    """Counts by partition and by what is wrong, each with samples: the only rows that reach the driver."""
+    """Returns counts by partition and by what is wrong, each with samples: the only rows that reach the driver."""
     from pyspark.sql import functions as f
 
     place = f.coalesce("place", "told_place")

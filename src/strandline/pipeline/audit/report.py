@@ -1,4 +1,4 @@
-"""What an audit found, as values and as text. Everything but `unexpected` breaks a promise."""
+"""The result of an audit, as values and as text. Everything but `unexpected` breaks a promise."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MEANINGS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """Ids of one partition with whom the same is wrong, or nothing."""
+class AuditFinding:
+    """The ids of one partition that have the same mistake, or none."""
 
     topic: str | None
     partition: int | None
@@ -37,23 +37,27 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class AuditReport:
+    """The result of an audit."""
+
     topics: tuple[str, ...]
     acknowledged: int
     read: int
     counts: dict[str, int]
-    partitions: dict[str, dict[str, int]]  # of what is wrong, by partition
+    partitions: dict[str, dict[str, int]]  # counts of what is wrong, by partition
     samples: dict[str, list[dict[str, Any]]]
     has_order: bool
 
     @property
     def held(self) -> bool:
+        """True if no promise is broken."""
         return not any(self.counts[name] for name in BROKEN)
 
     @classmethod
     def of(
-        cls, findings: Iterable[Finding], *, topics: tuple[str, ...], samples_max: int, has_order: bool
-    ) -> Report:
+        cls, findings: Iterable[AuditFinding], *, topics: tuple[str, ...], samples_max: int, has_order: bool
+    ) -> AuditReport:
+        """Returns the report of these findings."""
         counts = dict.fromkeys(MEANINGS, 0)
         partitions: dict[str, dict[str, int]] = {}
         samples: dict[str, list[dict[str, Any]]] = {}
@@ -61,7 +65,7 @@ class Report:
         for finding in findings:
             acknowledged += finding.told
             read += finding.seen
-            for name, count in _verdicts(finding):
+            for name, count in _broken_counts(finding):
                 counts[name] += count
                 where = partitions.setdefault(f"{finding.topic}-{finding.partition}", {})
                 where[name] = where.get(name, 0) + count
@@ -73,11 +77,12 @@ class Report:
             read=read,
             counts=counts,
             partitions=dict(sorted(partitions.items())),
-            samples={name: sorted(found, key=_order)[:samples_max] for name, found in samples.items()},
+            samples={name: sorted(rows, key=_order)[:samples_max] for name, rows in samples.items()},
             has_order=has_order,
         )
 
     def as_json(self) -> dict[str, Any]:
+        """Returns the report as values that JSON has."""
         return {
             "held": self.held,
             "topics": list(self.topics),
@@ -90,24 +95,25 @@ class Report:
         }
 
     def as_text(self) -> str:
+        """Returns the report as text."""
         lines = [f"{self.acknowledged:,} acknowledged, {self.read:,} read from {', '.join(self.topics)}"]
         for name, meaning in MEANINGS.items():
             if name == "reordered" and not self.has_order:
                 lines.append("  reordered    not checked")
                 continue
             lines.append(f"  {name:<11} {self.counts[name]:>12,}  {meaning}")
-        for where, found in self.partitions.items():
-            lines.append(f"{where}: " + ", ".join(f"{count:,} {name}" for name, count in found.items()))
+        for where, counts in self.partitions.items():
+            lines.append(f"{where}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
         for name, samples in self.samples.items():
             lines += [f"{name}, such as:", *(f"  {_described(each)}" for each in samples)]
         lines.append("VERDICT: held" if self.held else "VERDICT: BROKEN")
         return "\n".join(lines)
 
 
-def _verdicts(finding: Finding) -> Iterable[tuple[str, int]]:
-    """What is wrong, and with how many records: of a duplicated id those beyond the first."""
+def _broken_counts(finding: AuditFinding) -> Iterable[tuple[str, int]]:
+    """Yields what is wrong, and with how many records: of a duplicated id those beyond the first."""
     if finding.unnamed:
-        # The log may hold records that the id's expression makes nothing of: nobody was told of them.
+        # The log may hold records for which the id's expression is null: they were not acknowledged.
         yield from ((name, count) for name, count in _unnamed(finding) if count)
         return
     if finding.duplicated:
@@ -117,7 +123,7 @@ def _verdicts(finding: Finding) -> Iterable[tuple[str, int]]:
             yield name, finding.ids
 
 
-def _unnamed(finding: Finding) -> Iterable[tuple[str, int]]:
+def _unnamed(finding: AuditFinding) -> Iterable[tuple[str, int]]:
     yield "unnamed", finding.told
     yield "unexpected", finding.seen
 

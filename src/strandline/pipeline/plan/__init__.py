@@ -1,1 +1,1 @@
-"""The plan: from the values of a spec to DataFrames."""
+"""The plan of a pipeline: DataFrames from the values of a spec."""

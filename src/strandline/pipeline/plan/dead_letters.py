@@ -1,8 +1,8 @@
-"""Dead letters as rows: a record that could not be decoded, or that a rule refuses, with why and where it came from.
-One that is to be tried again is the same, in another topic and with the time when it is due.
+"""Dead letters as rows: a record that could not be decoded, or that a rule refuses, with why and where it came from. A
+record that is to be tried again is the same, in another topic and with the time when it is due.
 
-Key, value and the record's own headers stay as they were; ours have the names that the client's dead letters have, and
-`dlq.stage`. So `strandline dlq redrive` puts them back.
+Key, value and the record's own headers stay as they were; the pipeline's headers have the names that the client's dead
+letters have, and `dlq.stage`. So `strandline dlq redrive` puts them back.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.client.deadletter import letters as dlq
 from strandline.client.deadletter.letters import RetryPolicy
-from strandline.pipeline.plan.retries import attempts
+from strandline.pipeline.plan.retries import failed_attempts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# Null, or why the row is a dead letter.
+# The column that is null, or says why the row is a dead letter.
 FAILURE: Final = "_failure"
 FAILURE_TYPE: Final = "struct<stage: string, error: string, is_retried: boolean>"
 STAGE: Final = "dlq.stage"
@@ -25,17 +25,21 @@ _ERROR_CHARACTERS_MAX: Final = dlq.ERROR_BYTES_MAX // 4  # of up to four bytes e
 
 
 def failure(stage: str, error: str | Column, *, is_retried: bool = False) -> Column:
+    """Returns the value of the column FAILURE: the stage that refused a row, and why."""
     from pyspark.sql import functions as f
 
     text = f.lit(error) if isinstance(error, str) else error
     return f.struct(f.lit(stage).alias("stage"), text.alias("error"), f.lit(is_retried).alias("is_retried"))
 
 
-def letters(rows: DataFrame, topic: str | None, pipeline: str, retry: RetryPolicy | None) -> DataFrame:
-    """Rows of a stage that have a failure, as they are written. `topic` is None where each source topic has its own."""
+def dead_letter_records(
+    rows: DataFrame, topic: str | None, pipeline: str, retry: RetryPolicy | None
+) -> DataFrame:
+    """Returns the rows of a stage that have a failure, as they are written. `topic` is None where each source topic has
+    its own."""
     from pyspark.sql import functions as f
 
-    attempt = f.lit(1) if retry is None else attempts(f.col("_headers")) + 1
+    attempt = f.lit(1) if retry is None else failed_attempts(f.col("_headers")) + 1
     dead = f.concat(f.col("_topic"), f.lit(".dlq")) if topic is None else f.lit(topic)
     again = retry_at = f.lit(None)
     if retry is not None:

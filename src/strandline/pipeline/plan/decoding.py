@@ -12,10 +12,10 @@ from strandline.pipeline.plan.files import FIELDS
 from strandline.pipeline.spec.spec import ORIGIN, Source
 from strandline.pipeline.spec.stages import CORRUPT
 from strandline.pipeline.spec.types import quoted
-from strandline.spark.avro_columns import DECODED, ERROR, decoded_avro
+from strandline.spark.avro_columns import DECODED, ERROR, decode_avro
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 AVRO_DECODED: Final = "_decoded"
 AVRO_ERROR: Final = "_decode_error"
@@ -25,7 +25,8 @@ _END: Final = "end_of_the_record"
 _NO_AVRO: Final = "the value is no Avro of the schema: "
 
 
-def decoded(records: DataFrame, source: Source) -> DataFrame:
+def decode_records(records: DataFrame, source: Source) -> DataFrame:
+    """Returns the rows of a source, from its records."""
     from pyspark.sql import functions as f
 
     if source.tombstones == "drop":
@@ -35,17 +36,17 @@ def decoded(records: DataFrame, source: Source) -> DataFrame:
         failures.append(_failed(f.col("_value").isNull(), "the value is null: a tombstone"))
     match source.decode.format:
         case "json":
-            # Read once: behind a generator. Spark would put what it finds into each filter that looks at it, and each
-            # rule and required field would have the value read again.
+            # A generator lies in between so that the value is read once. Spark would put the expression into each
+            # filter that uses it, and each rule and required field would have the value read again.
             records = records.select("*", f.inline(f.array(_from_json(source))))
             records = records.withColumn("_decoded", f.get(_VALUES, f.lit(0)))
             columns = _fields(source, "_decoded")
-            there = f.col("_value").isNotNull()
-            is_one = (f.size(_VALUES) == 1) & f.col(_END).isNotNull()
-            # What is no object at all, such as null, gives none.
-            is_one = is_one & f.col(CORRUPT).isNull() & f.col("_decoded").isNotNull()
-            broken = ~f.coalesce(is_one, f.lit(False))
-            failures.append(_failed(there & broken, "the value is no JSON object that fits the schema"))
+            has_value = f.col("_value").isNotNull()
+            is_single = (f.size(_VALUES) == 1) & f.col(_END).isNotNull()
+            # A value that is no object at all, such as null, gives none.
+            is_single = is_single & f.col(CORRUPT).isNull() & f.col("_decoded").isNotNull()
+            broken = ~f.coalesce(is_single, f.lit(False))
+            failures.append(_failed(has_value & broken, "the value is no JSON object that fits the schema"))
             failures += _missing(source, "_decoded")
         case "avro":
             records, columns = _from_avro(records, source)
@@ -64,27 +65,13 @@ def decoded(records: DataFrame, source: Source) -> DataFrame:
             )
         case _:
             columns = [f.col("_key").alias("key"), f.col("_value").alias("value")]
-    found = f.coalesce(*failures) if failures else f.lit(None).cast(FAILURE_TYPE)
-    return records.select(*columns, *ORIGIN, found.alias(FAILURE))
-
-
-def check_options(session: SparkSession, source: Source) -> None:
-    """Raises what Spark says of a decoder's options, which it would say only when it decodes the first value. A
-    constant it decodes when it plans the query, and no job runs."""
-    from pyspark.sql import functions as f
-
-    decode = {"json": f.from_json, "csv": f.from_csv}.get(source.decode.format)
-    # Lines of JSON are read as text first, which is what the source's own options are for.
-    own = source.options if source.decode.format == "csv" else {}
-    options = {**own, **source.decode.options}
-    if decode is not None and options:
-        rows = session.range(1).select(decode(f.lit(""), "number int", options))
-        rows._jdf.queryExecution().optimizedPlan()
+    failure_column = f.coalesce(*failures) if failures else f.lit(None).cast(FAILURE_TYPE)
+    return records.select(*columns, *ORIGIN, failure_column.alias(FAILURE))
 
 
 def _from_json(source: Source) -> Column:
-    """The list of the objects in a value, and a sign behind it. Spark reads the first value of a text and leaves what
-    follows unread, unless the value is inside another. The new line ends a comment, where those are allowed."""
+    """Returns the list of the objects in a value, and a sign after it. Spark reads the first value of a text and leaves
+    the rest unread, unless the value is inside another. The new line ends a comment, where those are allowed."""
     from pyspark.sql import functions as f
 
     fields = [f"{quoted(each.name)} {each.type}" for each in source.decode.columns]
@@ -94,22 +81,22 @@ def _from_json(source: Source) -> Column:
         "columnNameOfCorruptRecord": CORRUPT,
     }
     schema = f"{_VALUES} array<struct<{', '.join(fields)}>>, {_END} boolean, `{CORRUPT}` string"
-    before, behind = f'{{"{_VALUES}":[', f'\n],"{_END}":true}}'
-    text = f.concat(f.lit(before), f.col("_value").cast("string"), f.lit(behind))
+    before, after = f'{{"{_VALUES}":[', f'\n],"{_END}":true}}'
+    text = f.concat(f.lit(before), f.col("_value").cast("string"), f.lit(after))
     return f.from_json(text, schema, options)
 
 
 def _from_avro(records: DataFrame, source: Source) -> tuple[DataFrame, list[Column]]:
-    """Of a stream the source has decoded the values already."""
+    """Decodes Avro values; of a stream the source has decoded them already."""
     assert source.decode.avro is not None
     if AVRO_DECODED not in records.columns:
-        found = records.withColumn("_found", decoded_avro("_value", source.decode.avro))
-        records = found.select(*ORIGIN, *avro_columns("_found."))
+        rows = records.withColumn("_found", decode_avro("_value", source.decode.avro))
+        records = rows.select(*ORIGIN, *avro_columns("_found."))
     return records, _fields(source, AVRO_DECODED)
 
 
 def avro_columns(prefix: str = "") -> list[Column]:
-    """What a decoder has found, under the names that it has here."""
+    """Returns the columns of the Avro decoder, under the names that they have here."""
     from pyspark.sql import functions as f
 
     names = {DECODED: AVRO_DECODED, ERROR: AVRO_ERROR}
@@ -123,15 +110,15 @@ def _fields(source: Source, struct: str) -> list[Column]:
 
 
 def _missing(source: Source, struct: str) -> list[Column]:
-    """What fails where a field is null that must not be."""
+    """Returns the failures where a field is null that must not be."""
     from pyspark.sql import functions as f
 
-    found = []
+    failures = []
     for each in source.decode.columns:
         if each.required:
             absent = f.col("_value").isNotNull() & f.col(f"{struct}.{quoted(each.name)}").isNull()
-            found.append(_failed(absent, f"the field {each.name} is missing or null"))
-    return found
+            failures.append(_failed(absent, f"the field {each.name} is missing or null"))
+    return failures
 
 
 def _failed(when: Column, error: str | Column) -> Column:

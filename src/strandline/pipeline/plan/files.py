@@ -1,8 +1,8 @@
 """Files as a source, for a backfill: lines of text, which are decoded as a record's value is, CSV, or Parquet.
 
 Rows have the columns of ORIGIN, as records of topics have; those of CSV and Parquet have their fields already, in a
-struct. What such a row was before is shown in a dead letter as far as it is known: CSV's line if it could not be read,
-otherwise the row as CSV, or as JSON for Parquet.
+struct. A dead letter shows such a row as far as it is known: CSV's line if it could not be read, otherwise the row as
+CSV, or as JSON for Parquet.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _ORIGIN: Final = (
 
 
 def file_rows(session: SparkSession, spec: Spec, source: Source) -> DataFrame:
+    """Returns the rows of a source that reads files."""
     assert source.files is not None
     path = spec.located(source.files)
     reader = session.readStream.options(**source.options)
@@ -41,7 +42,7 @@ def file_rows(session: SparkSession, spec: Spec, source: Source) -> DataFrame:
                 **source.decode.options,
                 "mode": "PERMISSIVE",
                 "columnNameOfCorruptRecord": CORRUPT,
-                # Otherwise a line is only looked at as far as somebody uses its columns.
+                # Otherwise Spark parses a line only as far as somebody uses its columns.
                 "columnPruning": "false",
             }
             reader = reader.options(**options).schema(", ".join([*fields, f"`{CORRUPT}` string"]))
@@ -52,7 +53,7 @@ def file_rows(session: SparkSession, spec: Spec, source: Source) -> DataFrame:
         case "parquet":
             schema: Any = ", ".join(
                 f"{quoted(each.name)} {each.type}" for each in source.decode.columns
-            ) or _found_schema(session, spec, source, path)
+            ) or _inferred_schema(session, spec, source, path)
             rows = reader.options(**source.decode.options).schema(schema).parquet(path)
             own = _struct(rows.columns)
             return rows.selectExpr(
@@ -66,7 +67,7 @@ def _struct(names: list[str]) -> str:
     return f"struct({', '.join(map(quoted, names))})"
 
 
-def _found_schema(session: SparkSession, spec: Spec, source: Source, path: str) -> Any:
+def _inferred_schema(session: SparkSession, spec: Spec, source: Source, path: str) -> Any:
     try:
         return session.read.options(**source.options).parquet(path).schema
     except Exception as error:

@@ -1,6 +1,6 @@
-"""Makes a spec's stages into DataFrames. What Spark says against a text of the spec becomes a mistake with its line.
+"""Builds DataFrames from a spec's stages. An error of Spark about a text of the spec becomes a mistake with its line.
 
-A stage that several sinks use is computed for each of them, as Spark does it; a source's records are counted once.
+Spark computes a stage that several sinks use for each of them; a source's records are counted once.
 """
 
 from __future__ import annotations
@@ -13,35 +13,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from strandline.pipeline.plan.dead_letters import FAILURE, OUTPUT, failure, letters
-from strandline.pipeline.plan.decoding import avro_columns, check_options, decoded
+from strandline.pipeline.plan.dead_letters import FAILURE, OUTPUT, dead_letter_records, failure
+from strandline.pipeline.plan.decoder_options import check_options, time_pattern_mistakes
+from strandline.pipeline.plan.decoding import avro_columns, decode_records
 from strandline.pipeline.plan.files import file_rows
 from strandline.pipeline.plan.retries import (
     DELAYS_OPTION,
     RETRY_FORMAT,
     RetrySource,
-    as_first_read,
-    first_attempts,
+    as_source_records,
     retry_options,
+    without_attempt_header,
 )
 from strandline.pipeline.plan.retry_paths import retry_mistakes, stages_read
 from strandline.pipeline.plan.single_evaluation import (
-    APART,
-    is_computed_alike,
-    judged_apart,
-    judged_once,
-    verdict_mistakes,
-    why_it_changes,
+    EVALUATED_TWICE,
+    evaluated_once,
+    is_deterministic,
+    stage_planned_twice,
+    varying_rule_mistakes,
+    why_result_varies,
 )
 from strandline.pipeline.plan.sql_texts import condition, query, record_bytes
-from strandline.pipeline.plan.tables import newest, table_records
-from strandline.pipeline.run.session import leave_errors_to_us
-from strandline.pipeline.run.topics import delays_ms
+from strandline.pipeline.plan.tables import last_row_per_key, table_records
+from strandline.pipeline.spec.dead_letter_topics import retry_delays_ms
 from strandline.pipeline.spec.spec import ORIGIN, TOPIC_SINK, Finish, Rule, Sink, Source, Spec, Transform
 from strandline.pipeline.spec.types import quoted
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError, Text, nearest
 from strandline.spark.avro_columns import AVRO_OPTION, AvroTopicSource
-from strandline.spark.micro_batches import HAS_ADMISSION_CONTROL, LIMITS
+from strandline.spark.micro_batches import ADMISSION_OPTIONS, HAS_ADMISSION_CONTROL
+from strandline.spark.runtime.pyspark_logging import silence_query_errors
 from strandline.spark.source import StrandlineSource
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ _ORIGIN_COLUMNS: Final = (
 
 
 class _AvroSource(AvroTopicSource):
-    """Under a name of the pipeline's own: Spark refuses one in a new session that the active session has."""
+    """The Avro source under a name of the pipeline's own: Spark refuses a name in a new session that the active session
+    has."""
 
     @classmethod
     def name(cls) -> str:
@@ -71,34 +73,35 @@ class _AvroSource(AvroTopicSource):
 
 
 class _TopicSource(StrandlineSource):
-    """Registered, though Spark finds the format by itself: it would start a daemon of Python processes for what it has
-    found, and a second one for functions, each of which loads all that tasks need."""
+    """The topic source, registered though Spark finds the format by itself: it would start a daemon of Python processes
+    for the format that it has found, and a second one for functions, each of which loads all that tasks need."""
 
     @classmethod
     def name(cls) -> str:
         return "strandline-pipeline"
 
 
-class Plan:
+class PipelinePlan:
     """The stages of a spec in a session of their own, so that names of views meet nobody else's."""
 
     def __init__(self, spark: SparkSession, spec: Spec, *, commit_group: str | None = None) -> None:
-        leave_errors_to_us()
+        silence_query_errors()
         self._spec = spec
         self._session = spark.newSession()
         self._commit_group = commit_group
-        self._letters: list[DataFrame] = []
+        self._dead_letters: list[DataFrame] = []
         self._reads: dict[str, frozenset[str]] = {}
-        self._changing: dict[
-            str, str
-        ] = {}  # by stage, why its rules may judge otherwise when they are asked again
+        self._varying: dict[str, str] = {}  # by stage, why its rules may judge otherwise in another query
         self.stages: dict[str, DataFrame] = {}
-        self.has_changing_rules = False  # in the sense of `verdicts`
+        self.has_nondeterministic_rules = False  # in the sense of `single_evaluation`
+        mistakes = time_pattern_mistakes(self._session, spec)
+        if mistakes:
+            raise SpecError(mistakes)
         for source in spec.sources:
             self._add(source.name, self._source(source))
         for transform in spec.transforms:
             self._add(transform.name, self._transform(transform))
-        mistakes = retry_mistakes(spec, self._reads) + verdict_mistakes(spec, self._reads, self._changing)
+        mistakes = retry_mistakes(spec, self._reads) + varying_rule_mistakes(spec, self._reads, self._varying)
         if mistakes:
             raise SpecError(mistakes)
 
@@ -110,27 +113,27 @@ class Plan:
 
     def _source(self, source: Source) -> DataFrame:
         where = f"sources.{source.name}"
-        with self._blaming(Text("", source.line), f"{where}.decode"):
+        with self._mistakes_at(Text("", source.line), f"{where}.decode"):
             check_options(self._session, source)
-            rows = decoded(self._records(source), source)
+            rows = decode_records(self._records(source), source)
             if self._spec.is_retried(source):
-                rows = rows.unionByName(decoded(self._retried(source), source))
+                rows = rows.unionByName(decode_records(self._retried(source), source))
         if source.is_table:
             return rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
-        return self._finished(rows, source.finish, where)
+        return self._with_finish(rows, source.finish, where)
 
     def _records(self, source: Source) -> DataFrame:
-        """The columns of ORIGIN, and perhaps more for `decoded`."""
+        """Returns the columns of ORIGIN, and perhaps more for `decode_records`."""
         if source.files is not None:
             records = file_rows(self._session, self._spec, source)
         elif source.is_table:
             records = table_records(self._session, self._options(source)).where("key IS NOT NULL")
-            records = newest(records.selectExpr(*_ORIGIN_COLUMNS), ("_topic", "_key"))
-            return records.where("_value IS NOT NULL")  # a key whose last record is a tombstone is gone
+            records = last_row_per_key(records.selectExpr(*_ORIGIN_COLUMNS), ("_topic", "_key"))
+            return records.where("_value IS NOT NULL")  # A tombstone as the last record deletes the key.
         else:
             records = self._stream(source, self._options(source))
             if self._spec.is_retried(source):
-                records = first_attempts(records)
+                records = without_attempt_header(records)
         return _counted(records, source.name)
 
     def _options(self, source: Source) -> dict[str, str]:
@@ -146,30 +149,30 @@ class Plan:
         return options
 
     def _retried(self, source: Source) -> DataFrame:
-        """The columns of ORIGIN of records that are due again."""
+        """Returns the columns of ORIGIN of records that are due again."""
         policy = self._spec.retry
         assert policy is not None, "somebody has asked whether it is retried"
         self._session.dataSource.register(RetrySource)
-        delays = delays_ms(policy, source.topics)
+        delays = retry_delays_ms(policy, source.topics)
         options = {
             **retry_options(self._options(source)),
             "subscribe": ",".join(delays),
             DELAYS_OPTION: json.dumps(delays),
         }
         rows = self._session.readStream.format(RETRY_FORMAT).options(**options).load()
-        return _counted(as_first_read(rows, policy, source.topics), f"{source.name} again")
+        return _counted(as_source_records(rows, policy, source.topics), f"{source.name} again")
 
     def _stream(self, source: Source, options: dict[str, str]) -> DataFrame:
         from pyspark.sql import functions as f
 
-        if not HAS_ADMISSION_CONTROL and any(name in options for name in LIMITS):
+        if not HAS_ADMISSION_CONTROL and any(name in options for name in ADMISSION_OPTIONS):
             text = f"sources.{source.name}: max-records-per-batch needs PySpark 4.2 or newer: remove it, or upgrade"
             raise self._error(source.line, text)
         if source.decode.avro is None:
             self._session.dataSource.register(_TopicSource)
             rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()
             return rows.selectExpr(*_ORIGIN_COLUMNS)
-        # Where records are read they are in Python already: decoding them there spares Spark the way to it and back.
+        # Where records are read they are in Python already: decoding them there spares Spark the way and back.
         self._session.dataSource.register(_AvroSource)
         options = {**options, AVRO_OPTION: source.decode.avro.to_json()}
         rows = self._session.readStream.format(_AvroSource.name()).options(**options).load()
@@ -177,27 +180,27 @@ class Plan:
 
     def _transform(self, transform: Transform) -> DataFrame:
         if transform.sql is not None:
-            with self._blaming(transform.sql, f"transforms.{transform.name}"):
+            with self._mistakes_at(transform.sql, f"transforms.{transform.name}"):
                 rows = query(self._session, str(transform.sql))
             self._reads[transform.name] = stages_read(rows)
         else:
             rows = self._called(transform)
             self._reads[transform.name] = frozenset(map(str, transform.inputs))
-        return self._finished(rows, transform.finish, f"transforms.{transform.name}")
+        return self._with_finish(rows, transform.finish, f"transforms.{transform.name}")
 
     def _called(self, transform: Transform) -> DataFrame:
         assert transform.function is not None
         from pyspark.sql import DataFrame
 
         function = load_function(self._spec, transform.function)
-        with self._blaming(transform.function, f"transforms.{transform.name}"):
+        with self._mistakes_at(transform.function, f"transforms.{transform.name}"):
             rows = function(*(self.stages[name] for name in transform.inputs))  # type: ignore[operator]
         if not isinstance(rows, DataFrame):
             text = f"{transform.function} must return a DataFrame, and returned {type(rows).__name__}"
             raise self._error(transform.function.line, text)
         return rows
 
-    def _finished(self, rows: DataFrame, finish: Finish, where: str) -> DataFrame:
+    def _with_finish(self, rows: DataFrame, finish: Finish, where: str) -> DataFrame:
         from pyspark.sql import functions as f
 
         if finish.rules:
@@ -207,58 +210,60 @@ class Plan:
                 raise self._error(finish.rules[0].check.line, text)
             failures = [f.col(FAILURE)] if FAILURE in rows.columns else []
             for rule in finish.rules:
-                with self._blaming(rule.check, f"{where}.rules.{rule.name}"):
+                with self._mistakes_at(rule.check, f"{where}.rules.{rule.name}"):
                     failures.append(_failure_of(rule, condition(rows, rule.check)))
             rows = rows.withColumn(FAILURE, f.coalesce(*failures))
-            why = why_it_changes(rows, finish)
+            why = why_result_varies(rows, finish)
             stage = where.partition(".")[2]
             if why is not None:
-                self._changing[stage] = why
-            if not is_computed_alike(rows):
-                rows = judged_once(rows, stage)
-                self.has_changing_rules = True
+                self._varying[stage] = why
+            if not is_deterministic(rows):
+                rows = evaluated_once(rows, stage)
+                self.has_nondeterministic_rules = True
         if FAILURE in rows.columns:
-            self._letters.append(letters(rows, self._spec.dead_letters, self._spec.name, self._spec.retry))
+            self._dead_letters.append(
+                dead_letter_records(rows, self._spec.dead_letters, self._spec.name, self._spec.retry)
+            )
             rows = rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
         if finish.watermark is not None:
             column, delay = finish.watermark
-            with self._blaming(column, f"{where}.watermark"):
+            with self._mistakes_at(column, f"{where}.watermark"):
                 rows = rows.withWatermark(str(column), delay)
         if finish.dedupe:
-            with self._blaming(finish.dedupe[0], f"{where}.dedupe"):
+            with self._mistakes_at(finish.dedupe[0], f"{where}.dedupe"):
                 rows = rows.dropDuplicatesWithinWatermark([str(name) for name in finish.dedupe])
         return rows
 
     # Sinks
 
     def output(self) -> DataFrame | None:
-        """Everything that goes into topics, dead letters too; None if nothing does."""
+        """Returns everything that goes into topics, dead letters too; None if nothing does."""
         outputs = [self.records(sink) for sink in self._spec.sinks if sink.kind == TOPIC_SINK]
-        outputs += self._letters
+        outputs += self._dead_letters
         if not outputs:
             return None
         whole = outputs[0]
         for each in outputs[1:]:
             whole = whole.unionByName(each)
-        apart = judged_apart(whole) if self.has_changing_rules else None
-        if apart is not None:
+        twice = stage_planned_twice(whole) if self.has_nondeterministic_rules else None
+        if twice is not None:
             finishes = {each.name: each.finish for each in self._spec.sources}
             finishes |= {each.name: each.finish for each in self._spec.transforms}
-            raise self._error(finishes[apart].rules[0].check.line, APART.format(stage=apart))
+            raise self._error(finishes[twice].rules[0].check.line, EVALUATED_TWICE.format(stage=twice))
         return whole
 
     def records(self, sink: Sink) -> DataFrame:
-        """A stage's rows as records of the sink's topic."""
+        """Returns a stage's rows as records of the sink's topic."""
         from pyspark.sql import functions as f
 
         rows = self.stages[sink.stage]
         own = [name for name in rows.columns if not name.startswith("_")]
         key = value = None
         if sink.key is not None:
-            with self._blaming(sink.key, f"sink {sink.target}: key"):
+            with self._mistakes_at(sink.key, f"sink {sink.target}: key"):
                 key = record_bytes(rows, sink.key)
         if sink.value is not None:
-            with self._blaming(sink.value, f"sink {sink.target}: value"):
+            with self._mistakes_at(sink.value, f"sink {sink.target}: value"):
                 value = record_bytes(rows, sink.value)
         columns = {
             "topic": f.lit(sink.target),
@@ -271,15 +276,16 @@ class Plan:
     # Mistakes
 
     def check_condition(self, rows: DataFrame, text: Text, where: str) -> None:
-        with self._blaming(text, where):
+        """Raises SpecError unless a text is a condition on these rows."""
+        with self._mistakes_at(text, where):
             condition(rows, text)
 
     def _error(self, line: int, text: str) -> SpecError:
         return SpecError([Mistake(file=self._spec.file, line=line, text=text)])
 
     @contextmanager
-    def _blaming(self, text: Text, where: str) -> Iterator[None]:
-        """What is raised inside is the fault of this text."""
+    def _mistakes_at(self, text: Text, where: str) -> Iterator[None]:
+        """Turns an error inside into a mistake of this text, with its line."""
         try:
             yield
         except SpecError:
@@ -289,10 +295,10 @@ class Plan:
             SystemExit,
         ) as error:  # A function of the user's may end everything, and say nothing.
             message = str(error).strip()
-            found = _LINE.search(message)
-            line = text.line + (int(found[1]) - 1 if found else 0)
+            line_match = _LINE.search(message)
+            line = text.line + (int(line_match[1]) - 1 if line_match else 0)
             reason = _SQLSTATE.sub("", message.splitlines()[0]) if message else ""
-            if not reason or isinstance(error, KeyError | SystemExit):  # what these say is no sentence
+            if not reason or isinstance(error, KeyError | SystemExit):  # their text is no sentence
                 reason = f"{type(error).__name__} {reason}".strip()
             table = _NO_TABLE.search(message)
             if table is not None:
@@ -307,7 +313,7 @@ def _counted(records: DataFrame, name: str) -> DataFrame:
 
 
 def _failure_of(rule: Rule, check: Column) -> Column:
-    """Null where the check is true; a check that is null has failed."""
+    """Returns null where the check is true; a check that is null has failed."""
     from pyspark.sql import functions as f
 
     text = f"rule {rule.name} is not met: {' '.join(rule.check.split())}"
@@ -316,16 +322,17 @@ def _failure_of(rule: Rule, check: Column) -> Column:
 
 
 def load_function(spec: Spec, reference: Text) -> object:
-    """`module:function`, from beside the spec or from anywhere that Python looks. Raises SpecError."""
+    """Returns the function of `module:function`, from beside the spec or from anywhere that Python looks. Raises
+    SpecError."""
     module, _, name = reference.partition(":")
     if str(spec.directory) not in sys.path:
         sys.path.insert(0, str(spec.directory))
     try:
-        found = getattr(importlib.import_module(module), name)
+        function = getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:
         text = f"{reference} cannot be imported: {type(error).__name__}: {error}"
         raise SpecError([Mistake(file=spec.file, line=reference.line, text=text)]) from error
-    if not callable(found):
+    if not callable(function):
         text = f"{reference} is no function"
         raise SpecError([Mistake(file=spec.file, line=reference.line, text=text)])
-    return found
+    return function

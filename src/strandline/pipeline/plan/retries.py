@@ -1,8 +1,8 @@
-"""Retry topics as a source: a record is read again when its time has come, under the place where it was read first.
+"""Retry topics as a source: a record is read again when it is due, under the place where it was read first.
 
 A retry topic has one delay, so its records are due in the order in which they lie there: a batch ends before the first
-that is not due. Nobody waits for that one, and it is not passed over. Spark's own offsets say where to go on.
-A record's timestamp is when it was written, so brokers can say from which offset on records are younger than the delay.
+that is not due. Nobody waits for that one, and it is not passed over. Spark's own offsets say where to go on. A
+record's timestamp is when it was written, so brokers can say from which offset on records are younger than the delay.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from strandline.client.deadletter import letters as dlq
 from strandline.client.deadletter.letters import RetryPolicy
 from strandline.spark.micro_batches import StreamReader
-from strandline.spark.offsets import Offsets, from_json, to_json
+from strandline.spark.offsets import Offsets, offsets_from_json, offsets_to_json
 from strandline.spark.options import ReadOptions, read_options
 from strandline.spark.source import StrandlineSource
 
@@ -31,7 +31,7 @@ _ATTEMPT: Final = dlq.ATTEMPT.decode()
 
 
 class RetrySource(StrandlineSource):
-    """`format("strandline")` that gives records when they are due."""
+    """`format("strandline")` that reads records when they are due."""
 
     @classmethod
     def name(cls) -> str:
@@ -44,41 +44,45 @@ class RetrySource(StrandlineSource):
 
 
 class RetryReader(StreamReader):
+    """Plans micro-batches of the records that are due."""
+
     def __init__(self, options: ReadOptions, delays_ms: dict[str, int]) -> None:
         super().__init__(options)
         self._delays_ms = delays_ms
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        due = self._due(from_json(super().latestOffset(start, limit)))
+        due = self._due_ends(offsets_from_json(super().latestOffset(start, limit)))
         # A clock that is set back makes nothing unread that was read.
-        before = {} if start is None else from_json(start)
-        return to_json({where: max(offset, before.get(where, offset)) for where, offset in due.items()})
+        before = {} if start is None else offsets_from_json(start)
+        return offsets_to_json(
+            {partition: max(offset, before.get(partition, offset)) for partition, offset in due.items()}
+        )
 
-    def _due(self, ends: Offsets) -> Offsets:
-        """Up to where records are due that lie before these ends."""
+    def _due_ends(self, ends: Offsets) -> Offsets:
+        """Returns the ends up to which records are due, of those before these ends."""
         now_ms = time.time_ns() // 1_000_000
-        young = {where: now_ms - self._delays_ms[where.topic] + 1 for where in ends}
-        first = self._view().consumer.offsets_for_times(young)
-        found = {}
-        for where, end in ends.items():
-            at = first[where]
-            found[where] = end if at is None else min(end, at.offset)
-        return found
+        not_due_from_ms = {partition: now_ms - self._delays_ms[partition.topic] + 1 for partition in ends}
+        first = self._view().consumer.offsets_for_times(not_due_from_ms)
+        due = {}
+        for partition, end in ends.items():
+            at = first[partition]
+            due[partition] = end if at is None else min(end, at.offset)
+        return due
 
 
 def retry_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Those of the source that hold for its retry topics, too. These are read from their beginning wherever the source
-    begins, and nobody waits for more of their records: each is due at its own time."""
-    kept = {
+    """Returns those of the source's options that hold for its retry topics too. Retry topics are read from their
+    beginning wherever the source begins, and no batch waits for more of their records: each is due at its own time."""
+    inherited = {
         name: value
         for name, value in options.items()
         if not name.lower().startswith("starting") and name.lower() not in _NOT_FOR_RETRIES
     }
-    return {**kept, "startingOffsets": "earliest"}
+    return {**inherited, "startingOffsets": "earliest"}
 
 
-def attempts(headers: Column) -> Column:
-    """How many attempts at a record have failed, by its headers."""
+def failed_attempts(headers: Column) -> Column:
+    """Returns how many attempts at a record have failed, by its headers."""
     from pyspark.sql import functions as f
 
     mine = f.filter(headers, lambda each: each["key"] == _ATTEMPT)
@@ -86,14 +90,14 @@ def attempts(headers: Column) -> Column:
     return f.coalesce(text.try_cast("int"), f.lit(0))
 
 
-def first_attempts(records: DataFrame) -> DataFrame:
-    """Records of a topic, not of a retry topic: what a header says of attempts was said about something else."""
+def without_attempt_header(records: DataFrame) -> DataFrame:
+    """Returns records of a topic without the header of attempts: only in a retry topic does it count."""
     return records.withColumn("_headers", _other_headers("_headers"))
 
 
-def as_first_read(rows: DataFrame, policy: RetryPolicy, topics: tuple[str, ...]) -> DataFrame:
-    """Rows of retry topics with the columns of ORIGIN: the places of the records that they were, and the number of
-    failed attempts among the headers. Topic and number are those of the topic's name: headers can be anything."""
+def as_source_records(rows: DataFrame, policy: RetryPolicy, topics: tuple[str, ...]) -> DataFrame:
+    """Returns rows of retry topics with the columns of ORIGIN: the places of the records that they were, and the number
+    of failed attempts among the headers. Topic and number come from the topic's name: headers can be anything."""
     from pyspark.sql import functions as f
 
     numbered = {

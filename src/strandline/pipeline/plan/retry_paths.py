@@ -1,8 +1,8 @@
-"""Whether records can be tried again behind a transform: they come back through their source, so all that lies between
-the source and the rule which refused them sees them once more.
+"""Checks that records can be tried again after a transform: they come back through their source, so every stage between
+the source and the rule that refused them sees them once more.
 
-1. A dedupe on the way would drop them as repetitions, and nobody would have them.
-2. Whoever else takes rows from the way has them already, and would have them twice.
+1. A dedupe on the path would drop them as repetitions, and nobody would have them.
+2. Another stage or sink that takes rows from the path has them already, and would have them twice.
 3. A topic that two sources read would bring them back to both.
 """
 
@@ -21,7 +21,7 @@ Reads = Mapping[str, frozenset[str]]  # by transform, the stages that it names
 
 
 def stages_read(rows: DataFrame) -> frozenset[str]:
-    """The stages that a text of SQL names, as Spark has understood it: each is a view."""
+    """Returns the stages that a text of SQL names, as Spark has understood it: each is a view."""
     return frozenset(_views(rows._jdf.queryExecution().analyzed()))
 
 
@@ -35,12 +35,13 @@ def _views(node: Any) -> Iterator[str]:
 
 
 def retry_mistakes(spec: Spec, reads: Reads) -> list[Mistake]:
-    found = list(_shared_topics(spec))
+    """Returns the mistakes of rules that cannot be tried again."""
+    mistakes = list(_shared_topics(spec))
     for transform in spec.transforms:
         for rule in transform.finish.rules:
             if rule.is_retried:
-                found += _on_the_way(spec, reads, transform, rule)
-    return found
+                mistakes += _path_mistakes(spec, reads, transform, rule)
+    return mistakes
 
 
 def _shared_topics(spec: Spec) -> Iterator[Mistake]:
@@ -56,15 +57,15 @@ def _shared_topics(spec: Spec) -> Iterator[Mistake]:
                 yield Mistake(file=spec.file, line=source.line, text=text)
 
 
-def _on_the_way(spec: Spec, reads: Reads, transform: Transform, rule: Rule) -> Iterator[Mistake]:
+def _path_mistakes(spec: Spec, reads: Reads, transform: Transform, rule: Rule) -> Iterator[Mistake]:
     def mistake(why: str) -> Mistake:
         text = f"transforms.{transform.name}: rule {rule.name} cannot be tried again: {why}"
         return Mistake(file=spec.file, line=rule.check.line, text=text)
 
-    way = _way(spec, reads, transform)
+    path = _path(spec, reads, transform)
     deduped = {each.name for each in spec.sources if each.finish.dedupe}
     deduped |= {each.name for each in spec.transforms if each.finish.dedupe}
-    for stage in way:
+    for stage in path:
         if stage in deduped:
             yield mistake(
                 f"{stage} drops repetitions before it, and would drop the record when it comes again. Move watermark "
@@ -73,11 +74,11 @@ def _on_the_way(spec: Spec, reads: Reads, transform: Transform, rule: Rule) -> I
     others = [
         (stage, f"transform {each.name}")
         for each in spec.transforms
-        if each.name != transform.name and each.name not in way
-        for stage in way
+        if each.name != transform.name and each.name not in path
+        for stage in path
         if stage in reads[each.name]
     ]
-    others += [(sink.stage, f"{sink.kind} {sink.target}") for sink in spec.sinks if sink.stage in way]
+    others += [(sink.stage, f"{sink.kind} {sink.target}") for sink in spec.sinks if sink.stage in path]
     for stage, other in others:
         yield mistake(
             f"the record goes through {stage} once more, and {other}, which takes from {stage} too, would have it "
@@ -85,14 +86,15 @@ def _on_the_way(spec: Spec, reads: Reads, transform: Transform, rule: Rule) -> I
         )
 
 
-def _way(spec: Spec, reads: Reads, transform: Transform) -> list[str]:
-    """The stages through which records come to a transform that can be tried again, in the order of the spec."""
-    wanted = set(reads[transform.name])
+def _path(spec: Spec, reads: Reads, transform: Transform) -> list[str]:
+    """Returns the stages through which records come to a transform that can be tried again, in the order of the
+    spec."""
+    upstream = set(reads[transform.name])
     for each in reversed(spec.transforms):
-        if each.name in wanted:
-            wanted |= reads[each.name]
+        if each.name in upstream:
+            upstream |= reads[each.name]
     carrying = [source.name for source in spec.sources if spec.is_retried(source)]
     for each in spec.transforms:
         if reads[each.name] & set(carrying):
             carrying.append(each.name)
-    return [stage for stage in carrying if stage in wanted]
+    return [stage for stage in carrying if stage in upstream]

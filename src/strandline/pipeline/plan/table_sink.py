@@ -1,9 +1,9 @@
-"""Keeps a table of the last row per key from a stream of changes: what a topic of changes (CDC) says is there now.
+"""Keeps a table of the last row per key from a stream of changes (CDC).
 
 The table is a directory of versions in Parquet and a file `current.json` that names one. A batch merges its changes
 into the current version, writes the next one beside it, and then replaces that file: readers see the one or the other.
 The file also names the query and the batch, so that a batch which Spark repeats is skipped. Rules:
-1. Of the query that wrote last the batch behind the current one is written; of another query any, of a new table the
+1. Of the query that wrote last the batch after the current one is written; of another query any, of a new table the
    first one.
 2. The current batch itself is skipped if it is the same by its fingerprint.
 3. Everything else is refused: one of checkpoint and table is older than the other, and changes would be lost.
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from strandline.pipeline.plan.tables import newest
+from strandline.pipeline.plan.tables import last_row_per_key
 from strandline.spark.sink.batch_decision import LineageError, fingerprint_of, query_id_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class NoTableError(RuntimeError):
 
 
 class TableSink:
-    """What `foreachBatch` calls. `deleted` is an expression that is true for a change that removes its key."""
+    """The function that `foreachBatch` calls. `deleted` is an expression that is true for a change that removes its
+    key."""
 
     def __init__(self, directory: str, keys: Sequence[str], deleted: str | None) -> None:
         self._directory = _local(directory)
@@ -50,19 +51,21 @@ class TableSink:
         refusal = why_no_table(self._directory)
         if refusal is not None:
             raise NoTableError(refusal)
-        if is_written(current, query_id, batch_id, fingerprint, self._directory):
-            # A query that keeps state must have run every batch, or Spark does not go on behind it.
+        if is_batch_written(current, query_id, batch_id, fingerprint, self._directory):
+            # A query that keeps state must have run every batch, or Spark does not go on after it.
             df.write.format("noop").mode("overwrite").save()
             return
         version = f"{query_id}-{batch_id}"
         # Used twice below: computed twice it would be counted twice, and could differ where tables are joined.
         changes = self._last_changes(df).persist()
         try:
-            table = changes.where(f"NOT coalesce({self._deleted}, false)").select(*self._own(changes))
+            table = changes.where(f"NOT coalesce({self._deleted}, false)").select(
+                *self._table_columns(changes)
+            )
             if current:
                 old = df.sparkSession.read.parquet(str(self._directory / current["version"]))
-                kept = old.join(changes.select(*self._keys), self._keys, "left_anti")
-                table = kept.unionByName(table, allowMissingColumns=True)
+                unchanged = old.join(changes.select(*self._keys), self._keys, "left_anti")
+                table = unchanged.unionByName(table, allowMissingColumns=True)
             table.write.mode("overwrite").parquet(str(self._directory / version))
         finally:
             changes.unpersist()
@@ -73,14 +76,15 @@ class TableSink:
 
     def _last_changes(self, df: DataFrame) -> DataFrame:
         changes = df.where(" AND ".join(f"`{key}` IS NOT NULL" for key in self._keys))
-        return newest(changes, self._keys)
+        return last_row_per_key(changes, self._keys)
 
-    def _own(self, rows: DataFrame) -> list[str]:
-        """What the table has of the rows: without its keys the next batch could not be merged into it."""
+    def _table_columns(self, rows: DataFrame) -> list[str]:
+        """Returns the columns that the table has of the rows: without its keys the next batch could not be merged into
+        it."""
         return [f"`{name}`" for name in rows.columns if name in self._keys or not name.startswith("_")]
 
     def _switch(self, current: dict[str, Any], before: str | None) -> None:
-        """The version before stays for those who are reading it; older ones go."""
+        """Makes a version the current one. The version before stays for its readers; older ones go."""
         new = self._directory / _NEW
         new.write_text(json.dumps(current))
         os.replace(new, self._directory / _CURRENT)
@@ -89,14 +93,15 @@ class TableSink:
                 shutil.rmtree(path)
 
 
-def is_written(
+def is_batch_written(
     current: Mapping[str, Any],
     query_id: str | None,
     batch_id: int,
     fingerprint: str | None,
     directory: str | Path,
 ) -> bool:
-    """By what the table's file says; without a fingerprint a batch is known by its number alone."""
+    """True if the table's file says that the batch is in the table; raises LineageError. Without a fingerprint a batch
+    is known by its number alone."""
     if current and current["query"] != query_id:
         return False
     last = current.get("batch", -1)
@@ -116,13 +121,14 @@ def is_written(
 
 
 def why_no_table(directory: str | Path) -> str | None:
-    """Why a table cannot be kept in this directory: somebody else has something there."""
+    """Returns why a table cannot be kept in this directory, because somebody else has something there; None if it
+    can."""
     path = _local(str(directory))
     if not path.exists() or (path / _CURRENT).exists():
         return None
     if not path.is_dir():
         return f"{path} is no directory"
-    # A run that was killed in its first batch leaves a version, and perhaps what was to become the file that names it.
+    # A run that was killed in its first batch leaves a version, and perhaps the new file that would have named it.
     others = sorted(
         each.name for each in path.iterdir() if each.name != _NEW and not _VERSION.fullmatch(each.name)
     )
@@ -134,7 +140,7 @@ def why_no_table(directory: str | Path) -> str | None:
 
 
 def read_table(spark: SparkSession, directory: str | Path) -> DataFrame:
-    """The current version of a table that a pipeline keeps."""
+    """Returns the current version of a table that a pipeline keeps."""
     path = _local(str(directory))
     current = _current(path)
     if not current:
@@ -144,10 +150,10 @@ def read_table(spark: SparkSession, directory: str | Path) -> DataFrame:
 
 def _current(directory: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads((directory / _CURRENT).read_text())
+        current: dict[str, Any] = json.loads((directory / _CURRENT).read_text())
     except FileNotFoundError:
         return {}
-    return found
+    return current
 
 
 def _local(directory: str) -> Path:

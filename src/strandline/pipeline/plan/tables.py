@@ -1,4 +1,4 @@
-"""A topic as a table: the last record of each key, read anew for every batch.
+"""A topic as a table: the last record of each key, read again for every batch.
 
 Spark plans a batch read of a Python source once for each DataFrame: a stream joined with it would see the topic as it
 was when the query began. So tasks find out themselves where partitions begin and end, each time that they run.
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# What a row must carry beside its own columns, for the order of a key's rows.
-PLACE: Final = ("_topic", "_partition", "_offset", "_timestamp")
+# The columns that a row must have beside its own, for the order of a key's rows.
+POSITION_COLUMNS: Final = ("_topic", "_partition", "_offset", "_timestamp")
 
 
 def table_records(session: SparkSession, options: Mapping[str, str]) -> DataFrame:
-    """Every record that is in the topics when a task runs."""
+    """Returns every record that is in the topics when a task runs."""
     tasks = session.sparkContext.defaultParallelism
     return session.range(0, tasks, 1, tasks).mapInArrow(_reader(dict(options), tasks), HEADERS_SCHEMA)
 
 
-def newest(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The last row of each key, by the columns of PLACE.
+def last_row_per_key(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Returns the last row of each key, by POSITION_COLUMNS.
 
     Offsets say which is the last within a partition. A key moves to another one when its topic gets more partitions,
     and between partitions only timestamps can say it. Rows of files, which have no offsets, come before all others.
@@ -38,9 +38,9 @@ def newest(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
 
     def last(of: DataFrame, columns: Sequence[str], order: Column) -> DataFrame:
         others = [name for name in rows.columns if name not in columns]
-        found = of.groupBy(*columns).agg(f.max_by(f.struct(*others), order).alias("row"))
+        rows_by_key = of.groupBy(*columns).agg(f.max_by(f.struct(*others), order).alias("row"))
         # The columns themselves: Spark knows then how rows are spread and sorted, and does neither again.
-        return found.select(*columns, "row.*")
+        return rows_by_key.select(*columns, "row.*")
 
     by_partition = list(dict.fromkeys((*keys, "_topic", "_partition")))
     ends = last(rows.repartition(*keys), by_partition, f.struct("_offset"))
@@ -54,18 +54,23 @@ def _reader(
     def read(shares: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from strandline.spark.range_reader import read_range
 
-        wanted = read_options(options, is_stream=False)
+        parsed_options = read_options(options, is_stream=False)
         for share in shares:
             for number in share.column("id").to_pylist():
-                with ClusterView(wanted) as cluster:
-                    mine = [where for at, where in enumerate(cluster.partitions()) if at % tasks == number]
+                with ClusterView(parsed_options) as cluster:
+                    mine = [
+                        partition for at, partition in enumerate(cluster.partitions()) if at % tasks == number
+                    ]
                     start, end = cluster.earliest(mine), cluster.latest(mine)
-                for where in mine:
+                for partition in mine:
                     yield from read_range(
                         OffsetRange(
-                            topic=where.topic, partition=where.partition, start=start[where], end=end[where]
+                            topic=partition.topic,
+                            partition=partition.partition,
+                            start=start[partition],
+                            end=end[partition],
                         ),
-                        wanted,
+                        parsed_options,
                     )
 
     return read

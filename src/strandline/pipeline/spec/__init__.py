@@ -1,1 +1,1 @@
-"""The spec of a pipeline: read from YAML, checked, held as values."""
+"""The spec of a pipeline: read from YAML, checked, and held as values."""

@@ -43,8 +43,8 @@ _SPARK_TYPES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """A schema and where it stands. `shift` is the lines before the text in which the node was counted."""
+class _LocatedSchema:
+    """A schema and where it stands. `shift` is the number of lines before the text in which the node was counted."""
 
     file: str
     root: yaml.Node
@@ -53,32 +53,33 @@ class _Given:
     text: str
 
     def line_at(self, way: JsonPath) -> int:
+        """Returns the line of the node at the end of a way through the schema."""
         return self.shift + line_of(_node_at(self.root, way))
 
 
 def read_avro(section: Section) -> tuple[AvroSource | None, tuple[Column, ...]]:
-    """The schemas of a `decode` section, and the columns that they give."""
+    """Returns the schemas of a `decode` section, and the columns that they give."""
     reader = _schema(section, "schema", is_required=True)
     writer = _schema(section, "writer-schema", is_required=False)
-    framed: list[tuple[int, _Given]] | None = None
+    by_id: list[tuple[int, _LocatedSchema]] | None = None
     if section.choice("framing", FRAMINGS, "none") == "registry":
-        framed = _framed(section)
+        by_id = _registry_schemas(section)
         if writer is not None:
             section.wrong("writer-schema", "has no place beside framing: registry: use writer-schemas")
     if reader is None:
         return None, ()
-    for each in (writer, *(given for _, given in framed or ())):
+    for each in (writer, *(schema for _, schema in by_id or ())):
         if each is not None:
             _check_resolution(section, each, reader)
-    found = AvroSource(
+    avro = AvroSource(
         reader=reader.text,
         writer=None if writer is None else writer.text,
-        framed=None if framed is None else tuple((number, given.text) for number, given in framed),
+        framed=None if by_id is None else tuple((schema_id, schema.text) for schema_id, schema in by_id),
     )
-    return found, _columns(reader.schema)
+    return avro, _columns(reader.schema)
 
 
-def _schema(section: Section, key: str, *, is_required: bool) -> _Given | None:
+def _schema(section: Section, key: str, *, is_required: bool) -> _LocatedSchema | None:
     node, file = section.node(key), section.text(f"{key}-file")
     if node is not None and file is not None:
         section.wrong(key, f"is there, and {key}-file too: one of them is enough")
@@ -95,26 +96,26 @@ def _schema(section: Section, key: str, *, is_required: bool) -> _Given | None:
     return _read(section, node, spec, 0)
 
 
-def _framed(section: Section) -> list[tuple[int, _Given]]:
+def _registry_schemas(section: Section) -> list[tuple[int, _LocatedSchema]]:
     pairs = section.pairs("writer-schemas")
     if not pairs:
         section.wrong(
             "framing", "registry needs writer-schemas: the schemas by their numbers, such as {7: order.avsc}"
         )
-    found = []
-    for number, file in pairs.items():
-        if natural(number) is None:
+    schemas = []
+    for schema_id, file in pairs.items():
+        if natural(schema_id) is None:
             section.mistakes.add(
-                file.line, f"{section.where}.writer-schemas: {number!r} is no number of a schema"
+                file.line, f"{section.where}.writer-schemas: {schema_id!r} is no number of a schema"
             )
             continue
-        given = _from_file(section, file)
-        if given is not None:
-            found.append((int(number), given))
-    return found
+        schema = _from_file(section, file)
+        if schema is not None:
+            schemas.append((int(schema_id), schema))
+    return schemas
 
 
-def _from_file(section: Section, file: Text) -> _Given | None:
+def _from_file(section: Section, file: Text) -> _LocatedSchema | None:
     path = Path(section.mistakes.file).parent / file
     try:
         text = path.read_text()
@@ -124,20 +125,20 @@ def _from_file(section: Section, file: Text) -> _Given | None:
     return _from_text(section, text, str(path), 0)
 
 
-def _from_text(section: Section, text: str, file: str, shift: int) -> _Given | None:
-    """JSON is YAML but for tabs, which JSON has between tokens only."""
+def _from_text(section: Section, text: str, file: str, shift: int) -> _LocatedSchema | None:
+    """Reads a schema from JSON, which is YAML but for tabs; JSON has tabs between tokens only."""
     mistakes = Mistakes(file)
     root = parse(text.replace("\t", " "), mistakes)
-    for each in mistakes.found:
+    for each in mistakes.noted:
         _add(section, file, each.line + shift, each.text)
     return None if root is None else _read(section, root, file, shift)
 
 
-def _read(section: Section, root: yaml.Node, file: str, shift: int) -> _Given | None:
+def _read(section: Section, root: yaml.Node, file: str, shift: int) -> _LocatedSchema | None:
     loader = yaml.SafeLoader("")
     try:
         plain: Any = loader.construct_document(root)
-        return _Given(
+        return _LocatedSchema(
             file=file,
             root=root,
             shift=shift,
@@ -156,11 +157,11 @@ def _read(section: Section, root: yaml.Node, file: str, shift: int) -> _Given | 
 def _add(section: Section, file: str, line: int, text: str) -> None:
     other = Mistakes(file)
     other.add(line, text)
-    section.mistakes.found += other.found
+    section.mistakes.noted += other.noted
 
 
 def _node_at(node: yaml.Node, way: JsonPath) -> yaml.Node:
-    """The deepest node on the way that is there."""
+    """Returns the deepest node on the way that is there."""
     for step in way:
         inside: Sequence[yaml.Node] = ()
         if isinstance(node, yaml.MappingNode):
@@ -173,7 +174,7 @@ def _node_at(node: yaml.Node, way: JsonPath) -> yaml.Node:
     return node
 
 
-def _check_resolution(section: Section, writer: _Given, reader: _Given) -> None:
+def _check_resolution(section: Section, writer: _LocatedSchema, reader: _LocatedSchema) -> None:
     from strandline.avro.program import CannotResolveError, compile_program
 
     try:
@@ -189,19 +190,19 @@ def _columns(schema: RecordType) -> tuple[Column, ...]:
     )
 
 
-def _spark_type(of: AvroType) -> str:
-    match of:
+def _spark_type(avro_type: AvroType) -> str:
+    match avro_type:
         case PrimitiveType(logical="decimal"):
-            return f"decimal({of.precision},{of.scale})"
+            return f"decimal({avro_type.precision},{avro_type.scale})"
         case PrimitiveType():
-            return _SPARK_TYPES.get(of.logical or "", _SPARK_TYPES.get(of.kind, of.kind))
+            return _SPARK_TYPES.get(avro_type.logical or "", _SPARK_TYPES.get(avro_type.kind, avro_type.kind))
         case EnumType():
             return "string"
         case UnionType():
-            return _spark_type(of.inner)
+            return _spark_type(avro_type.inner)
         case ArrayType():
-            return f"array<{_spark_type(of.items)}>"
+            return f"array<{_spark_type(avro_type.items)}>"
         case MapType():
-            return f"map<string,{_spark_type(of.values)}>"
+            return f"map<string,{_spark_type(avro_type.values)}>"
         case RecordType():
-            return f"struct<{','.join(f'{each.name}:{_spark_type(each.type)}' for each in of.fields)}>"
+            return f"struct<{','.join(f'{each.name}:{_spark_type(each.type)}' for each in avro_type.fields)}>"

@@ -18,9 +18,9 @@ _INTERVAL_MS_MAX: Final = 36_500 * _UNIT_MS["day"]
 
 
 def interval_ms(text: str) -> int | None:
-    """How many milliseconds a text stands for; None if it is none that Spark can count."""
-    found = _INTERVAL.fullmatch(text)
-    if found is None:
+    """Returns how many milliseconds a text stands for; None if Spark cannot count it."""
+    match = _INTERVAL.fullmatch(text)
+    if match is None:
         return None
-    milliseconds = int(found[1]) * _UNIT_MS[found[2]]
+    milliseconds = int(match[1]) * _UNIT_MS[match[2]]
     return milliseconds if milliseconds <= _INTERVAL_MS_MAX else None

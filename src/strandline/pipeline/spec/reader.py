@@ -1,4 +1,4 @@
-"""Reads a spec from YAML: keys, types, and references between stages. Needs neither Spark nor brokers."""
+"""Reads a spec from YAML: keys, types, and references between stages. It needs neither Spark nor brokers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from strandline.client.config.shared_keys import SECURITY_PREFIXES
 from strandline.client.deadletter.letters import REQUEST_BYTES_MAX
 from strandline.client.errors import ConfigError
 from strandline.config.java import INT_MAX
+from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_topics
 from strandline.pipeline.spec.intervals import interval_ms
 from strandline.pipeline.spec.retry import read_retry
-from strandline.pipeline.spec.spark_settings import is_legacy_time_parser, read_spark
+from strandline.pipeline.spec.spark_settings import read_spark
 from strandline.pipeline.spec.spec import (
     TABLE_SINK,
     TOPIC_SINK,
@@ -31,11 +32,11 @@ from strandline.pipeline.spec.spec import (
 )
 from strandline.pipeline.spec.stages import check_topic_name, read_source, read_transform
 from strandline.pipeline.spec.yaml_lines import Mistakes, Section, SpecError, Text, nearest, parse, substitute
-from strandline.spark.sink.commit_markers import TOPIC as MARKERS_TOPIC
-from strandline.spark.sink.settings import check_in_transaction, why_sink_owns
+from strandline.spark.sink.commit_markers import MARKER_TOPIC
+from strandline.spark.sink.settings import check_transactional, why_sink_refuses
 
-# Settings of clients that a spec says in another place.
-_ELSEWHERE: Final = {
+# Settings of clients that have another place in a spec.
+_SET_ELSEWHERE: Final = {
     "bootstrap.servers": "say brokers: in the spec",
     "transactional.id": "each pipeline's checkpoint has its own",
     "transaction.timeout.ms": "it is ten minutes; make batches smaller with max-records-per-batch",
@@ -48,24 +49,25 @@ _DIRECTORY_SINKS: Final = (TABLE_SINK, "parquet", "delta")
 
 
 def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Spec:
-    """The spec in this file. `${NAME}` and `${NAME:-otherwise}` are taken from the environment. Raises SpecError."""
+    """Returns the spec in a file. `${NAME}` and `${NAME:-otherwise}` are taken from the environment. Raises
+    SpecError."""
     mistakes = Mistakes(str(path))
     try:
         text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
         mistakes.add(1, f"the file cannot be read: {error}")
-        raise SpecError(mistakes.found) from error
+        raise SpecError(mistakes.noted) from error
     root = parse(text, mistakes)
     if root is None:
-        if not mistakes.found:
+        if not mistakes.noted:
             mistakes.add(1, "there is nothing in the file")
-        raise SpecError(mistakes.found)
+        raise SpecError(mistakes.noted)
     substitute(root, os.environ if environment is None else environment, mistakes)
     spec = _read(Section(root, "", mistakes), str(path))
     mistakes.check()
     assert spec is not None, "without a mistake there is a spec"
     _check_directories(spec, mistakes)
-    _check_letters(spec, mistakes)
+    _check_dead_letter_topics(spec, mistakes)
     mistakes.check()
     return spec
 
@@ -86,18 +88,18 @@ def _read(root: Section, file: str) -> Spec | None:
         # A dead letter is as large as its record, however large its topic lets that be.
         producer = {
             "max.request.size": str(REQUEST_BYTES_MAX),
-            **_settings(root, "producer", shared, check_in_transaction),
+            **_settings(root, "producer", shared, check_transactional),
         }
     checkpoint = root.text("checkpoint", required=True)
     why = None if checkpoint is None else _why_no_checkpoint(file, checkpoint)
     if why is not None:
         root.wrong("checkpoint", why)
     master, settings = read_spark(root)
-    sources = _sources(root, is_legacy_time_parser(settings))
+    sources = _sources(root)
     stages = {source.name for source in sources}
     transforms = _transforms(root, stages)
     sinks = [_sink(section, stages) for section in root.sections("sinks")]
-    if "sinks" not in root or (not sinks and not root.mistakes.found):
+    if "sinks" not in root or (not sinks and not root.mistakes.noted):
         root.wrong("sinks", "are missing: without one nothing would be written")
     dead_letters = root.text("dead-letters")
     if dead_letters is not None:
@@ -138,16 +140,16 @@ def _read(root: Section, file: str) -> Spec | None:
 
 
 def _settings(
-    root: Section, name: str, given: Mapping[str, str], config: Callable[[Mapping[str, str]], Any]
+    root: Section, name: str, fixed: Mapping[str, str], config: Callable[[Mapping[str, str]], Any]
 ) -> dict[str, str]:
-    """Settings of the client by Kafka's names, and those `given` elsewhere; checked as the client does it."""
+    """Returns settings of the client by Kafka's names, and the `fixed` ones; the client's own checks judge them."""
     pairs = root.pairs(name)
     for setting, text in pairs.items():
-        instead = _ELSEWHERE.get(setting) or (why_sink_owns(setting, text) if name == "producer" else None)
-        if instead is not None:
-            root.mistakes.add(text.line, f"{name}.{setting} cannot be set: {instead}")
-            return dict(given)
-    settings = {**{setting: str(text) for setting, text in pairs.items()}, **given}
+        why = _SET_ELSEWHERE.get(setting) or (why_sink_refuses(setting, text) if name == "producer" else None)
+        if why is not None:
+            root.mistakes.add(text.line, f"{name}.{setting} cannot be set: {why}")
+            return dict(fixed)
+    settings = {**{setting: str(text) for setting, text in pairs.items()}, **fixed}
     try:
         config(settings)
     except ConfigError as error:
@@ -160,14 +162,14 @@ def _plain(text: Text | None) -> str | None:
     return None if text is None else str(text)
 
 
-def _why_no_checkpoint(file: str, given: str) -> str | None:
-    """A pipeline keeps its lock in it, which is one of this machine's files."""
-    path = local_path(given)
+def _why_no_checkpoint(file: str, checkpoint: str) -> str | None:
+    """Returns why a directory cannot be the checkpoint: the pipeline's lock must be a file of this machine."""
+    path = local_path(checkpoint)
     if path is None:
-        return f"must be a directory of this machine, and {given} is not: the pipeline's lock and state are in it"
+        return f"must be a directory of this machine, and {checkpoint} is not: the pipeline's lock and state are in it"
     path = Path(file).resolve().parent / path
     taken = next((each for each in (path, *path.parents) if each.is_file()), None)
-    return None if taken is None else f"cannot be {given}: {taken.name} is a file, and no directory"
+    return None if taken is None else f"cannot be {checkpoint}: {taken.name} is a file, and no directory"
 
 
 def _trigger(root: Section) -> Trigger:
@@ -186,29 +188,28 @@ def _trigger(root: Section) -> Trigger:
     return Trigger(every=every[1])
 
 
-def _sources(root: Section, has_legacy_times: bool) -> list[Source]:
+def _sources(root: Section) -> list[Source]:
     section = root.section("sources")
     if section is None:
         root.wrong("sources", "are missing: without one nothing would be read")
         return []
-    found: list[Source] = []
+    sources: list[Source] = []
     for name in section.names:
         inner = section.section(name)
         _check_name(section, name, set())
-        if name.lower() in {each.name.lower() for each in found}:
+        if name.lower() in {each.name.lower() for each in sources}:
             text = (
                 f"sources.{name}: there is a source of that name already, and Spark does not tell them apart"
             )
             section.mistakes.add(section.line_at(name), text)
         if inner is not None:
-            line = section.line_at(name)
-            found.append(read_source(name, line, inner, has_legacy_times=has_legacy_times))
-    return found
+            sources.append(read_source(name, section.line_at(name), inner))
+    return sources
 
 
 def _transforms(root: Section, stages: set[str]) -> list[Transform]:
-    """Adds their names to `stages`."""
-    found = []
+    """Returns the transforms, and adds their names to `stages`."""
+    transforms = []
     for section in root.sections("transforms"):
         transform = read_transform(section)
         if transform is None:
@@ -217,8 +218,8 @@ def _transforms(root: Section, stages: set[str]) -> list[Transform]:
         for stage in transform.inputs:
             _check_stage(section, stage, stages)
         stages.add(transform.name)
-        found.append(transform)
-    return found
+        transforms.append(transform)
+    return transforms
 
 
 def _check_name(section: Section, name: str, taken: set[str]) -> None:
@@ -238,7 +239,8 @@ def _check_stage(section: Section, stage: Text, stages: set[str]) -> None:
 def _check_written_topics(
     root: Section, sources: Sequence[Source], sinks: Sequence[Sink | None], dead_letters: Text | None
 ) -> None:
-    """None of them is somebody's own, and none is read by the pipeline itself: what it wrote it would read for ever."""
+    """Notes topics that brokers or sinks own, and topics that the pipeline reads: it would read its own output for
+    ever."""
     read = {topic: source.name for source in sources if not source.is_table for topic in source.topics}
     written = [
         (sink.target, sink.line, "the sink") for sink in sinks if sink is not None and sink.kind == TOPIC_SINK
@@ -246,7 +248,7 @@ def _check_written_topics(
     if dead_letters is not None:
         written.append((dead_letters, dead_letters.line, "dead-letters"))
     for topic, line, who in written:
-        if topic in INTERNAL_TOPICS or topic == MARKERS_TOPIC:
+        if topic in INTERNAL_TOPICS or topic == MARKER_TOPIC:
             root.mistakes.add(
                 line, f"{who}: {topic} has what brokers or sinks keep for themselves: choose another topic"
             )
@@ -255,20 +257,14 @@ def _check_written_topics(
             root.mistakes.add(line, f"{text}, and write it again, without end: choose another topic")
 
 
-def _check_letters(spec: Spec, mistakes: Mistakes) -> None:
-    """Topics of dead letters and of records to try again have nothing else in them: `dlq redrive` takes each record for
-    a letter, and the pipeline reads what is in a retry topic as a record of its source."""
-    letters = {spec.dead_letters}
-    retries: set[str] = set()
-    for source in spec.sources:
-        for topic in source.topics:
-            if not source.is_table and source.can_fail(spec.transforms):
-                letters.add(spec.letters_topic(topic))
-            if spec.retry is not None and spec.is_retried(source):
-                retries.update(spec.retry.retry_topics(topic))
+def _check_dead_letter_topics(spec: Spec, mistakes: Mistakes) -> None:
+    """Notes other uses of the topics of dead letters and retries: `dlq redrive` takes each record for a dead letter,
+    and the pipeline reads a retry topic's records as records of its source."""
+    dead_letters = {spec.dead_letters, *dead_letter_topics(spec)}
+    retries = retry_topics(spec)
     for sink in spec.sinks:
-        if sink.kind == TOPIC_SINK and sink.target in letters | retries:
-            what = "dead letters" if sink.target in letters else "records to try again"
+        if sink.kind == TOPIC_SINK and (sink.target in dead_letters or sink.target in retries):
+            what = "dead letters" if sink.target in dead_letters else "records to try again"
             text = f"the sink: {sink.target} is where the pipeline puts {what}, and nothing else may be in it"
             mistakes.add(sink.line, f"{text}: choose another topic")
     for source in spec.sources:
@@ -279,7 +275,7 @@ def _check_letters(spec: Spec, mistakes: Mistakes) -> None:
 
 
 def _check_directories(spec: Spec, mistakes: Mistakes) -> None:
-    """Each of them is one writer's own, who deletes in it and takes what it finds for its own."""
+    """Notes directories with two writers: each deletes in its own, and takes every file there for its own."""
     taken = [("checkpoint", spec.checkpoint)]
     for sink in spec.sinks:
         if sink.kind not in _DIRECTORY_SINKS:
@@ -296,7 +292,7 @@ def _check_directories(spec: Spec, mistakes: Mistakes) -> None:
 
 
 def _parts(location: str) -> tuple[str, ...]:
-    """Of a URL or path, for comparing: what lies in another has its parts, and more."""
+    """Returns the parts of a URL or path, for comparing: the parts of a path inside another begin with the other's."""
     path = local_path(location)
     if path is not None:
         return ("", *path.resolve().parts)

@@ -17,6 +17,7 @@ _ATTEMPTS_MAX: Final = 10  # each is a topic for each source topic
 def read_retry(
     root: Section, name: str | None, sources: Sequence[Source], transforms: Sequence[Transform]
 ) -> RetryPolicy | None:
+    """Returns the retry policy of a spec; None without one. Notes rules and policies that do not fit together."""
     finishes = [*(source.finish for source in sources), *(transform.finish for transform in transforms)]
     rules = [rule for finish in finishes for rule in finish.rules if rule.is_retried]
     section = root.section("retry")

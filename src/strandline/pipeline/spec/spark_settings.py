@@ -1,13 +1,12 @@
 """Reads `spark` of a spec: the master, and settings as far as their values can be judged without Spark.
 
-Spark has more than a thousand settings, and packages bring their own. Judged are those that people set most, and whose
-bad values end the JVM or the session with an error that names neither file nor line, or are taken and do nothing.
+Spark has more than a thousand settings, and packages bring their own. The checks cover those that people set most, and
+whose bad values end the JVM or the session with an error that names neither file nor line, or do nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from glob import glob
 from pathlib import Path
 from typing import Final
@@ -26,7 +25,7 @@ _BYTES: Final = re.compile(r"([0-9]+)(b|kb?|mb?|gb?|tb?|pb?)?", re.IGNORECASE)
 _UNIT_BYTES: Final = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 _DRIVER_MEMORY: Final = "spark.driver.memory"
 _EXECUTOR_MEMORY: Final = "spark.executor.memory"
-# What Spark keeps for itself, one and a half times: UnifiedMemoryManager begins with no less.
+# One and a half times the memory that Spark reserves: UnifiedMemoryManager begins with no less.
 _HEAP_BYTES_MIN: Final = 450 << 20
 _SIZES: Final = (
     _EXECUTOR_MEMORY,
@@ -51,18 +50,18 @@ _FLAGS: Final = ("spark.speculation",)
 # Lists of files, of which Spark only logs that one is missing; what needed it fails later.
 _FILES: Final = ("spark.files", "spark.jars")
 _FLAG_SUFFIX: Final = ".enabled"
-# What a spec says in another place.
-_ELSEWHERE: Final = {
+# Settings that have another place in a spec.
+_SET_ELSEWHERE: Final = {
     "spark.master": "say master: in spark",
     "spark.app.name": "say pipeline: NAME in the spec",
     "spark.submit.deployMode": "the driver is the process that runs the pipeline",
 }
-TIME_PARSER: Final = "spark.sql.legacy.timeParserPolicy"
+_TIME_PARSER: Final = "spark.sql.legacy.timeParserPolicy"
 _PARSERS: Final = ("EXCEPTION", "CORRECTED", "LEGACY")
 
 
 def read_spark(root: Section) -> tuple[str, dict[str, str]]:
-    """The master and the settings."""
+    """Returns the master and the settings."""
     section = root.section("spark")
     if section is None:
         return DEFAULT_MASTER, {}
@@ -80,7 +79,7 @@ def read_spark(root: Section) -> tuple[str, dict[str, str]]:
 
 
 def why_no_master(text: str) -> str | None:
-    """What is wrong with the URL of a master; None if it can be one."""
+    """Returns what is wrong with the URL of a master; None if it can be one."""
     is_one = bool(_LOCAL.fullmatch(text) or _LOCAL_CLUSTER.fullmatch(text)) or text == "yarn"
     if text.startswith("k8s://"):
         is_one = text != "k8s://" and " " not in text
@@ -91,11 +90,11 @@ def why_no_master(text: str) -> str | None:
 
 
 def why_no_setting(name: str, text: str) -> str | None:
-    """What is wrong with a setting of Spark; None if nothing is that can be known here."""
+    """Returns what is wrong with a setting of Spark; None if nothing is that can be known here."""
     if not name.startswith("spark.") or name == "spark.":
         return "is no setting of Spark: their names begin with spark., and Hadoop's with spark.hadoop."
-    if name in _ELSEWHERE:
-        return f"cannot be set here: {_ELSEWHERE[name]}"
+    if name in _SET_ELSEWHERE:
+        return f"cannot be set here: {_SET_ELSEWHERE[name]}"
     value = text.strip()
     if name == _DRIVER_MEMORY:
         return _why_no_heap_of_java(value)
@@ -107,13 +106,13 @@ def why_no_setting(name: str, text: str) -> str | None:
         return f"must be true or false, not {text!r}"
     if name in _FILES:
         return _why_no_files(value)
-    if name == TIME_PARSER and value.upper() not in _PARSERS:
+    if name == _TIME_PARSER and value.upper() not in _PARSERS:
         return f"cannot be {text!r}{nearest(value, _PARSERS)}"
     return None
 
 
 def _why_no_files(value: str) -> str | None:
-    """Those of this machine are looked for, from the working directory as Spark does it; patterns are allowed."""
+    """Looks for the files of this machine, from the working directory as Spark does it; patterns are allowed."""
     for each in filter(None, map(str.strip, value.split(","))):
         scheme, colon, rest = each.partition(":")
         if colon and scheme != "file":
@@ -125,7 +124,8 @@ def _why_no_files(value: str) -> str | None:
 
 
 def _why_no_heap_of_java(value: str) -> str | None:
-    """The driver's is given to Java as it is, which knows fewer units than Spark, and takes a number for bytes."""
+    """Judges the driver's memory, which Spark hands to Java unchanged: Java knows fewer units, and takes a number for
+    bytes."""
     if not re.fullmatch(r"[0-9]+[kmgt]", value, re.IGNORECASE):
         return f"must be a size such as 2g or 800m, not {value!r}"
     return _why_too_small(value)
@@ -138,14 +138,9 @@ def _why_no_size(name: str, value: str) -> str | None:
 
 
 def _why_too_small(value: str) -> str | None:
-    found = _BYTES.fullmatch(value)
-    assert found is not None, "looked at before"
-    unit = (found[2] or "m")[0].lower()  # without one Spark takes megabytes
-    if int(found[1]) * _UNIT_BYTES[unit] >= _HEAP_BYTES_MIN:
+    match = _BYTES.fullmatch(value)
+    assert match is not None, "looked at before"
+    unit = (match[2] or "m")[0].lower()  # without one Spark takes megabytes
+    if int(match[1]) * _UNIT_BYTES[unit] >= _HEAP_BYTES_MIN:
         return None
     return f"must be at least {_HEAP_BYTES_MIN >> 20}m, not {value!r}: Spark does not begin with less"
-
-
-def is_legacy_time_parser(settings: Mapping[str, str]) -> bool:
-    """Whether patterns of times are those of Java's old SimpleDateFormat."""
-    return settings.get(TIME_PARSER, "").strip().upper() == "LEGACY"

@@ -1,8 +1,8 @@
-"""A pipeline's spec as values: what `reading` makes of the YAML file, checked as far as that goes without Spark.
+"""A pipeline's spec as values: the reader makes them from the YAML file, checked as far as that goes without Spark.
 
 Stages have names and form a line: sources, then transforms in the order of the file, each of which sees those before
-it. Sinks take from stages. Texts that Spark will judge (SQL, expressions) keep the line of the file on which they
-begin.
+it. Sinks take from stages. Texts that Spark will judge (SQL, expressions, patterns) keep the line of the file on which
+they begin.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from strandline.client.deadletter.letters import RetryPolicy
 from strandline.pipeline.spec.types import Column
 from strandline.pipeline.spec.yaml_lines import Text
 
-# What every row of a source carries beside its own columns: where it came from, and as what.
+# The columns that every row of a source has beside its own: where it came from, and as what.
 ORIGIN: Final = ("_topic", "_partition", "_offset", "_timestamp", "_key", "_value", "_headers")
 TOPIC_SINK: Final = "topic"
 TABLE_SINK: Final = "table"
@@ -26,18 +26,19 @@ TABLE_SINK: Final = "table"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decode:
-    """`json` or `avro` with a schema, `text`, or `raw` (key and value as they are); of files also `csv` and `parquet`,
-    which may be without columns: then those that the files have."""
+    """How values are decoded: `json` or `avro` with a schema, `text`, or `raw` (key and value as they are); of files
+    also `csv` and `parquet`, which may be without columns: then the files' own count."""
 
     format: str
     columns: tuple[Column, ...]
-    options: Mapping[str, str]
+    options: Mapping[str, Text]
     avro: AvroSource | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """With `is_retried` a record that it refuses is tried again later, as often as the spec's `retry` says."""
+    """A condition on rows. With `is_retried` a record that it refuses is tried again later, as often as the spec's
+    `retry` says."""
 
     name: str
     check: Text
@@ -46,7 +47,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
-    """What is done with a stage's rows at its end, in this order."""
+    """The steps at the end of a stage, in this order."""
 
     rules: tuple[Rule, ...] = ()
     watermark: tuple[Text, str] | None = None  # a column, and how late its rows may be
@@ -55,7 +56,8 @@ class Finish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Topics, or files for a backfill. `is_table`: the last record of each key, read whole for every batch."""
+    """Topics, or files for a backfill. With `is_table` it is the last record of each key, read whole for every
+    batch."""
 
     name: str
     line: int
@@ -68,7 +70,7 @@ class Source:
     finish: Finish
 
     def can_fail(self, transforms: Sequence[Transform]) -> bool:
-        """Whether a record of it can become a dead letter. A rule behind a transform may refuse any."""
+        """True if a record of it can become a dead letter. A rule after a transform may refuse any."""
         can_decode_all = self.decode.format in ("raw", "parquet")
         return (
             not can_decode_all
@@ -80,7 +82,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transform:
-    """Either `sql`, or `function` over the DataFrames of `inputs`."""
+    """A stage over stages before it: either `sql`, or `function` over the DataFrames of `inputs`."""
 
     name: str
     line: int
@@ -92,8 +94,9 @@ class Transform:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """`kind` is topic, table, parquet, console, delta or iceberg; `target` the topic, directory or table. `key` and
-    `value` are expressions for a topic; `columns` those by which a table has one row, or Parquet has directories."""
+    """The destination of a stage's rows. `kind` is topic, table, parquet, console, delta or iceberg; `target` the
+    topic, directory or table. `key` and `value` are expressions for a topic; `columns` those by which a table has one
+    row, or Parquet has directories."""
 
     line: int
     stage: Text
@@ -109,7 +112,8 @@ class Sink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """`every` is an interval of Spark, such as `5 seconds`; None: everything that is there now, in batches or once."""
+    """When batches begin. `every` is an interval of Spark, such as `5 seconds`; None takes everything that is there
+    now, in batches or once."""
 
     every: str | None = None
     is_once: bool = False
@@ -117,6 +121,8 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
+    """A whole pipeline."""
+
     file: str
     name: str
     brokers_line: int
@@ -136,19 +142,20 @@ class Spec:
 
     @property
     def brokers(self) -> str:
+        """The bootstrap servers."""
         return self.client["bootstrap.servers"]
 
     @property
     def directory(self) -> Path:
-        """That of the file: Python functions and relative paths are looked for there."""
+        """The directory of the file, in which Python functions and relative paths are looked for."""
         return Path(self.file).resolve().parent
 
     def located(self, path: str) -> str:
-        """A path or URL of the spec, which is relative to its file."""
+        """Returns a path or URL of the spec, which is relative to its file."""
         return path if urlsplit(path).scheme else str(self.directory / path)
 
     def is_retried(self, source: Source) -> bool:
-        """Whether records of a source can come back through retry topics. A rule behind a transform may refuse any."""
+        """True if records of a source can come back through retry topics. A rule after a transform may refuse any."""
         finishes = [source.finish, *(transform.finish for transform in self.transforms)]
         return (
             self.retry is not None
@@ -157,12 +164,13 @@ class Spec:
             and any(rule.is_retried for finish in finishes for rule in finish.rules)
         )
 
-    def letters_topic(self, topic: str) -> str:
+    def dead_letter_topic(self, topic: str) -> str:
+        """Returns the topic of the dead letters of a source topic."""
         return self.dead_letters or f"{topic}.dlq"
 
 
 def local_path(location: str) -> Path | None:
-    """Where a path or URL is on this machine; None if it is elsewhere."""
+    """Returns where a path or URL is on this machine; None if it is elsewhere."""
     url = urlsplit(location)
     if url.scheme not in ("", "file"):
         return None

@@ -1,4 +1,4 @@
-"""Reads sources and transforms of a spec: what they take, how they decode, what they check."""
+"""Reads sources and transforms of a spec: their input, their decoding and their rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from strandline.config.java import INT_MAX
 from strandline.pipeline.spec.avro_schemas import read_avro
 from strandline.pipeline.spec.intervals import interval_ms
 from strandline.pipeline.spec.spec import ORIGIN, Decode, Finish, Rule, Source, Transform
-from strandline.pipeline.spec.time_patterns import PATTERN_OPTIONS, why_no_pattern
 from strandline.pipeline.spec.types import Column, TypeTextError, column, why_not_in
 from strandline.pipeline.spec.yaml_lines import Section, Text, nearest
 from strandline.spark.options import OptionError, read_options
@@ -22,11 +21,11 @@ from strandline.spark.options import OptionError, read_options
 FORMATS: Final = ("json", "avro", "text", "raw")
 FILE_FORMATS: Final = ("json", "text", "raw", "csv", "parquet")
 TOMBSTONES: Final = ("dead-letter", "drop", "keep")
-# The column in which Spark notes what it could not read.
+# The column in which Spark notes text that it could not read.
 CORRUPT: Final = "_corrupt"
 _FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-# Options of the source format that a spec says in another place, by their names in lower case.
-_ELSEWHERE: Final = {
+# Options of the source format that have another place in a spec, by their names in lower case.
+_SET_ELSEWHERE: Final = {
     "subscribe": "say topic: in the source",
     "subscribepattern": "say topic: in the source, with a list of topics",
     "assign": "say topic: in the source; all its partitions are read",
@@ -34,16 +33,18 @@ _ELSEWHERE: Final = {
     "commitgroup": "say commit-group: in the pipeline",
     "kafka.bootstrap.servers": "say brokers: in the pipeline",
 }
-# Options of Spark's decoders that are the pipeline's own, by their names in lower case.
-_DECODES_ITSELF: Final = {
+# Options of decoders that are patterns of times, by their names in lower case.
+PATTERN_OPTIONS: Final = ("timestampformat", "timestampntzformat", "dateformat")
+# Options of Spark's decoders that the pipeline sets itself, by their names in lower case.
+_PIPELINE_OPTIONS: Final = {
     "mode": "a value that cannot be read is a dead letter, and nothing else can be chosen",
     "columnnameofcorruptrecord": "a value that cannot be read is a dead letter, which has it whole",
     "columnpruning": "every column of a line is looked at, so that a bad one makes a dead letter",
 }
-# Those of Spark's readers of JSON, CSV and files. A name that is none of them is left to Spark, which passes over what
-# it does not know, unless it is this similar to one: then it is a slip.
+# Options of Spark's readers of JSON, CSV and files. Spark ignores a name that it does not know, and so does the spec,
+# unless the name is this similar to a known one: then it is a slip.
 _SIMILAR: Final = 0.85
-_SPARKS_OPTIONS: Final = {
+_SPARK_OPTIONS: Final = {
     name.lower(): name
     for name in (
         *("primitivesAsString", "prefersDecimal", "allowComments", "allowUnquotedFieldNames"),
@@ -65,8 +66,8 @@ _TEXT_COLUMNS: Final = (Column(name="value", type="string", required=False),)
 _RAW_COLUMNS: Final = tuple(Column(name=name, type="binary", required=False) for name in ("key", "value"))
 
 
-def read_source(name: str, line: int, section: Section, *, has_legacy_times: bool = False) -> Source:
-    """`has_legacy_times`: patterns of times are of Spark's old parser, and nothing is known of them here."""
+def read_source(name: str, line: int, section: Section) -> Source:
+    """Returns a source, and notes the mistakes in it."""
     topics = []
     for each in section.texts("topic"):
         check_topic_name(section, "topic", each)
@@ -83,8 +84,8 @@ def read_source(name: str, line: int, section: Section, *, has_legacy_times: boo
             tombstones = section.choice("tombstones", TOMBSTONES, "dead-letter")
             options = _options(section, topics)
     else:
-        options = _file_options(section, has_legacy_times)
-    decode = _decode(section, FORMATS if files is None else FILE_FORMATS, has_legacy_times)
+        options = _file_options(section)
+    decode = _decode(section, FORMATS if files is None else FILE_FORMATS)
     finish = _finish(section, decode.columns or None)
     if is_table and (finish.rules or finish.watermark or finish.dedupe):
         section.mistakes.add(
@@ -106,62 +107,62 @@ def read_source(name: str, line: int, section: Section, *, has_legacy_times: boo
 
 
 def _options(section: Section, topics: Sequence[str]) -> dict[str, str]:
-    """Those of the source format, from our keys and as they are."""
+    """Returns options of the source format, from the spec's keys and from `options` as they are."""
     options = {"startingOffsets": section.choice("start", ("earliest", "latest"), "earliest")}
-    most = section.positive("max-records-per-batch")
-    if most is not None:
-        options["maxOffsetsPerTrigger"] = str(most)
+    records_max = section.positive("max-records-per-batch")
+    if records_max is not None:
+        options["maxOffsetsPerTrigger"] = str(records_max)
     for key, value in section.pairs("options").items():
-        instead = _ELSEWHERE.get(key.lower())
-        if instead is not None:
-            section.mistakes.add(value.line, f"{section.where}.options.{key} cannot be said here: {instead}")
+        why = _SET_ELSEWHERE.get(key.lower())
+        if why is not None:
+            section.mistakes.add(value.line, f"{section.where}.options.{key} cannot be said here: {why}")
         options[key] = str(value)
     try:
-        read = read_options(
+        parsed = read_options(
             {**options, "subscribe": ",".join(topics) or "any", "kafka.bootstrap.servers": "any:1"},
             is_stream=True,
         )
-        ClientConfig.consumer(read.consumer)
+        ClientConfig.consumer(parsed.consumer)
     except (OptionError, ConfigError) as error:
         section.wrong("options", f"cannot stand: {error}")
     return options
 
 
 def check_topic_name(section: Section, key: str, name: Text) -> None:
+    """Notes a name that no topic can have."""
     why = invalid_topic_name(name)
     if why is not None:
         section.mistakes.add(name.line, f"{section.named(key)}: {why}")
 
 
-def _file_options(section: Section, has_legacy_times: bool) -> dict[str, str]:
-    """Those of Spark's file source, from our keys and as they are."""
-    most = section.positive("max-files-per-batch", INT_MAX)
-    options = {} if most is None else {"maxFilesPerTrigger": str(most)}
-    return options | _decode_options(section, has_legacy_times)
+def _file_options(section: Section) -> dict[str, str]:
+    """Returns options of Spark's file source, from the spec's keys and from `options` as they are."""
+    files_max = section.positive("max-files-per-batch", INT_MAX)
+    options = {} if files_max is None else {"maxFilesPerTrigger": str(files_max)}
+    return {**options, **_decode_options(section)}
 
 
-def _decode_options(section: Section, has_legacy_times: bool) -> dict[str, str]:
-    """Those of Spark's decoders, whose names it does not tell apart by case."""
+def _decode_options(section: Section) -> dict[str, Text]:
+    """Returns options of Spark's decoders, which take their names in any case."""
     options = section.pairs("options")
-    named: dict[str, str] = {}
+    seen_names: dict[str, str] = {}
     for key, value in options.items():
-        why = _DECODES_ITSELF.get(key.lower())
+        why = _PIPELINE_OPTIONS.get(key.lower())
         text = f"cannot be set: {why}" if why is not None else None
-        if key.lower() in named:
-            text = f"is {named[key.lower()]} once more: Spark does not tell them apart"
-        elif text is None and key.lower() not in _SPARKS_OPTIONS:
-            close = difflib.get_close_matches(key.lower(), _SPARKS_OPTIONS, n=1, cutoff=_SIMILAR)
-            text = f"is no option of Spark: did you mean {_SPARKS_OPTIONS[close[0]]}?" if close else None
-        elif key.lower() in PATTERN_OPTIONS and not has_legacy_times:
-            why = why_no_pattern(value)
-            text = None if why is None else f"cannot be {str(value)!r}: it {why}"
+        if key.lower() in seen_names:
+            text = f"is {seen_names[key.lower()]} once more: Spark does not tell them apart"
+        elif text is None and key.lower() not in _SPARK_OPTIONS:
+            close = difflib.get_close_matches(key.lower(), _SPARK_OPTIONS, n=1, cutoff=_SIMILAR)
+            text = f"is no option of Spark: did you mean {_SPARK_OPTIONS[close[0]]}?" if close else None
+        elif key.lower() in PATTERN_OPTIONS and not value.strip():
+            text = f"cannot be {str(value)!r}: it is empty"
         if text is not None:
             section.mistakes.add(value.line, f"{section.named('options')}.{key} {text}")
-        named[key.lower()] = key
-    return {key: str(value) for key, value in options.items()}
+        seen_names[key.lower()] = key
+    return options
 
 
-def _decode(section: Section, formats: Sequence[str], has_legacy_times: bool) -> Decode:
+def _decode(section: Section, formats: Sequence[str]) -> Decode:
     inner = section.section("decode")
     if inner is None:
         section.wrong("decode", f"is missing: say how values are read, with a format of {', '.join(formats)}")
@@ -174,11 +175,11 @@ def _decode(section: Section, formats: Sequence[str], has_legacy_times: bool) ->
             f"cannot be {name!r}{reason if name in (*FORMATS, *FILE_FORMATS) else nearest(name, formats)}",
         )
     columns = _RAW_COLUMNS if name == "raw" else _TEXT_COLUMNS
-    options: dict[str, str] = {}
+    options: dict[str, Text] = {}
     avro = None
     if name in ("json", "csv", "parquet"):
         columns = _columns(inner, str(name))
-        options = _decode_options(inner, has_legacy_times)
+        options = _decode_options(inner)
     elif name == "avro":
         avro, columns = read_avro(inner)
         _check_names(inner, [(each.name, inner.line_at("schema")) for each in columns])
@@ -228,6 +229,7 @@ def _check_names(section: Section, lines: Iterable[tuple[str, int]]) -> None:
 
 
 def read_transform(section: Section) -> Transform | None:
+    """Returns a transform, and notes the mistakes in it; None if it has no name."""
     name = section.text("name", required=True)
     sql = section.text("sql")
     function = section.text("python")
@@ -250,7 +252,8 @@ def read_transform(section: Section) -> Transform | None:
 
 
 def _finish(section: Section, columns: Sequence[Column] | None) -> Finish:
-    """`columns` are what is known of the stage's columns without Spark; None: nothing is."""
+    """Reads rules, watermark and dedupe. `columns` are the stage's columns as far as they are known without Spark; None
+    where they are not."""
     rules: list[Rule] = []
     for inner in section.sections("rules"):
         name, check = inner.text("name", required=True), inner.text("check", required=True)
@@ -285,10 +288,10 @@ def _check_column(
 ) -> None:
     if columns is None or name in ORIGIN:
         return
-    found = {each.name: each.type for each in columns}
-    if name not in found:
-        text = f"{section.where}.{what}: there is no column {name!r}{nearest(name, found)}"
+    types_by_name = {each.name: each.type for each in columns}
+    if name not in types_by_name:
+        text = f"{section.where}.{what}: there is no column {name!r}{nearest(name, types_by_name)}"
         section.mistakes.add(name.line, text)
-    elif types is not None and found[name] not in types:
-        text = f"{section.where}.{what}: the column {name} must be a {types[0]}, and is {found[name]}"
+    elif types is not None and types_by_name[name] not in types:
+        text = f"{section.where}.{what}: the column {name} must be a {types[0]}, and is {types_by_name[name]}"
         section.mistakes.add(name.line, text)

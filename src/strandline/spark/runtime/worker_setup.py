@@ -1,10 +1,10 @@
-"""What a Python process of Spark does once, so that each of its tasks is quick.
+"""Prepares a Python process of Spark once, so that each of its tasks is quick.
 
-Spark's Python processes run one task after the other, and collect garbage after each: that walks every object of
-every module that is loaded, 40 ms with what PySpark itself loads and 85 ms with the compiler of the kernels, for each
+Spark's Python processes run one task after the other, and collect garbage after each: that walks every object of every
+module that is loaded, 40 ms with the modules of PySpark itself and 85 ms with the compiler of the kernels, for each
 task. So before its first task a process loads all that tasks need, and has the collector leave it alone from then on.
 
-Tables of some megabytes come and go. Left alone glibc gives the memory of each back to the system, which clears it
+Tables of some megabytes come and go. By default glibc gives the memory of each back to the system, which clears it
 before the next one can have it: a tenth of the CPU time of reading a topic.
 """
 
@@ -15,24 +15,24 @@ import gc
 from functools import cache
 from typing import Final
 
-# Of malloc.h: how much may be free before some is given back, and from which size on memory is the system's own. The
-# second is the most that glibc takes.
+# Options of malloc.h: how much may be free before some is given back, and from which size on memory comes from the
+# system directly. The second value is the largest that glibc takes.
 _TRIM_THRESHOLD: Final = (-1, 64 * 1024 * 1024)
 _MMAP_THRESHOLD: Final = (-3, 32 * 1024 * 1024)
 
 
 @cache
-def get_ready() -> None:
-    """Called at the start of each task; does nothing but the first time in a process."""
+def set_up_worker() -> None:
+    """Prepares the process for tasks. Each task calls it, and all calls but the first do nothing."""
     from strandline.client.columnar.warming import warm_up
 
-    keep_memory()
+    keep_freed_memory()
     warm_up()
-    leave_modules_alone()
+    freeze_loaded_modules()
 
 
-def keep_memory() -> bool:
-    """Whether the system's malloc takes these settings: glibc's does, others have none."""
+def keep_freed_memory() -> bool:
+    """Has malloc keep the memory of freed tables; true if it takes these settings, which only glibc has."""
     try:
         set_option = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
@@ -41,7 +41,8 @@ def keep_memory() -> bool:
 
 
 @cache
-def leave_modules_alone() -> None:
-    """For processes that plan and do not touch records: they need no kernels."""
+def freeze_loaded_modules() -> None:
+    """Has the garbage collector leave loaded modules alone. Processes that plan call only this: they need no
+    kernels."""
     gc.collect()
     gc.freeze()

@@ -1,1 +1,1 @@
-"""Sinks: exactly once by transactions of micro-batches, and at least once."""
+"""Sinks: exactly once by a transaction per micro-batch, and at least once."""

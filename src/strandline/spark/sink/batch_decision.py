@@ -1,8 +1,8 @@
-"""Whether a micro-batch is to be written: a decision over its number and the marker that was committed last.
+"""Decides whether a micro-batch is written, from its number and the commit marker of the last one.
 
-A marker is a record that is committed in the same transaction as a batch's rows; it says which query wrote which batch.
-Rules:
-1. The batch behind the marked one is written.
+A commit marker is a record that is committed in the same transaction as a batch's rows; it says which query wrote which
+batch. Rules:
+1. The batch after the marked one is written.
 2. The marked batch itself is skipped: its rows were committed together with the marker, and only Spark's own note of it
    was lost. It must be the same by its fingerprint: under an older checkpoint Spark plans another of this number.
 3. Everything else is refused. Skipping or writing it could lose or repeat rows, and only a person knows which.
@@ -25,67 +25,73 @@ QUERY_ID_PROPERTY: Final = "sql.streaming.queryId"
 
 
 class LineageError(RuntimeError):
-    """The checkpoint and the marker do not belong together; the text says what to do."""
+    """The checkpoint and the commit marker do not belong together; the text says what to do."""
 
 
 class Decision(Enum):
+    """The two things that can be done with a batch."""
+
     WRITE = auto()
     SKIP = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marker:
+class CommitMarker:
+    """The record that says which query wrote which batch."""
+
     query_id: str
     batch_id: int
     rows: int
-    fingerprint: str | None = None  # None where it could not be found out
+    fingerprint: str | None = None  # None where Spark did not show it
 
     def to_bytes(self) -> bytes:
-        found = {"query": self.query_id, "batch": self.batch_id, "rows": self.rows}
+        """Returns the value of the marker's record."""
+        fields = {"query": self.query_id, "batch": self.batch_id, "rows": self.rows}
         if self.fingerprint is not None:
-            found["fingerprint"] = self.fingerprint
-        return json.dumps(found).encode()
+            fields["fingerprint"] = self.fingerprint
+        return json.dumps(fields).encode()
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Marker:
-        found = json.loads(data)
+    def from_bytes(cls, data: bytes) -> CommitMarker:
+        """Returns the marker in a record's value."""
+        fields = json.loads(data)
         return cls(
-            query_id=found["query"],
-            batch_id=int(found["batch"]),
-            rows=int(found["rows"]),
-            fingerprint=found.get("fingerprint"),
+            query_id=fields["query"],
+            batch_id=int(fields["batch"]),
+            rows=int(fields["rows"]),
+            fingerprint=fields.get("fingerprint"),
         )
 
 
 def query_id_of(df: DataFrame) -> str | None:
-    """The id of the query whose foreachBatch runs; None outside of one."""
+    """Returns the id of the query whose foreachBatch runs; None outside of one."""
     return df.sparkSession.sparkContext.getLocalProperty(QUERY_ID_PROPERTY)
 
 
-class Plans:
-    """When Spark planned the batches of a query, from its checkpoint. Made once for a run: finding the checkpoint's
-    object takes a dozen calls into Spark, and asking it for a batch a few."""
+class BatchFingerprints:
+    """Fingerprints of a query's batches, from its checkpoint. One object serves a whole run: finding the checkpoint
+    takes a dozen calls into Spark, and asking it for a batch a few."""
 
     def __init__(self, df: DataFrame) -> None:
         self._log: Any = None
         try:
             jvm: Any = df.sparkSession._jvm
-            shared: Any = df.sparkSession._jsparkSession.sharedState()
-            running = shared.activeStreamingQueries().get(jvm.java.util.UUID.fromString(query_id_of(df)))
-            self._log = running.offsetLog()
+            state: Any = df.sparkSession._jsparkSession.sharedState()
+            query = state.activeStreamingQueries().get(jvm.java.util.UUID.fromString(query_id_of(df)))
+            self._log = query.offsetLog()
         except Exception as error:
             _log.debug("the checkpoint of a query cannot be looked at: %s", error)
 
     def fingerprint_of(self, batch_id: int) -> str | None:
-        """A batch that Spark repeats has the same fingerprint as before, one that it plans anew under the same number
-        has another. None where Spark does not let us see it.
+        """Returns the fingerprint of a batch; None where Spark does not show it.
 
-        It is the time at which the batch was planned. The offsets at which it ends would not do: those of a directory
-        of files are numbers that begin anew, whatever the files.
+        A batch that Spark repeats has the same fingerprint as before, and one that it plans again under the same number
+        has another. It is the time at which the batch was planned. The offsets at which it ends would not do: those of
+        a directory of files are numbers that begin at 0 again, whatever the files.
         """
         try:
-            planned = _metadata(self._log.get(batch_id).get()).get()
-            return f"planned-at-{planned.batchTimestampMs()}"
+            metadata = _metadata(self._log.get(batch_id).get()).get()
+            return f"planned-at-{metadata.batchTimestampMs()}"
         except Exception as error:
             # These are no public names of Spark; without them a batch is known by its number alone.
             _log.debug("when batch %d was planned is not known: %s", batch_id, error)
@@ -93,12 +99,12 @@ class Plans:
 
 
 def fingerprint_of(df: DataFrame, batch_id: int) -> str | None:
-    """The same for one batch, in foreachBatch."""
-    return Plans(df).fingerprint_of(batch_id)
+    """Returns the fingerprint of one batch, in foreachBatch."""
+    return BatchFingerprints(df).fingerprint_of(batch_id)
 
 
 def _metadata(offsets: Any) -> Any:
-    """Of what the checkpoint says of a batch; Spark has called it by both names."""
+    """Returns the metadata of a batch in the checkpoint; Spark has called it by both names."""
     try:
         return offsets.metadataOpt()
     except Exception:
@@ -106,15 +112,16 @@ def _metadata(offsets: Any) -> Any:
 
 
 def decide(
-    marker: Marker | None,
+    marker: CommitMarker | None,
     *,
     query_id: str,
     batch_id: int,
     name: str,
-    may_begin: bool,
+    new_lineage: bool,
     fingerprint: str | None = None,
 ) -> Decision:
-    """`may_begin` is the user's word that a new lineage begins with this batch, whatever was written before."""
+    """Returns the decision about a batch, or raises LineageError. `new_lineage` is the user's word that a new lineage
+    begins with this batch, whatever was written before."""
     is_same_query = marker is not None and marker.query_id == query_id
     if marker is not None and is_same_query and marker.batch_id == batch_id:
         if None not in (fingerprint, marker.fingerprint) and fingerprint != marker.fingerprint:
@@ -133,7 +140,7 @@ def decide(
             "the checkpoint is older than what was written, as after restoring a copy of it, and writing would repeat "
             "rows. Restore the checkpoint that belongs to the topics, or begin a new lineage with another name"
         )
-    if may_begin:
+    if new_lineage:
         return Decision.WRITE
     if marker is not None and not is_same_query:
         raise LineageError(

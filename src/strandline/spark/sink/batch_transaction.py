@@ -1,9 +1,9 @@
 """One transaction of a sink, as the driver conducts it: take over, write, mark, commit; or abort.
 
 Steps, and what is left if the driver dies after each:
-    begin     InitProducerId under the sink's name: whoever had it is fenced, what it left open is aborted
+    begin     InitProducerId under the sink's name: fences the driver that had it, and aborts its open transaction
     write     rows are in their topics, uncommitted: the next `begin` aborts them
-    mark      the marker too: the same
+    mark      the commit marker too: the same
     commit    rows and marker are visible together, or neither is
 """
 
@@ -19,7 +19,7 @@ from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTim
 from strandline.client.producer.shared_transaction import TransactionTicket
 from strandline.client.sync import Admin, TransactionOwner
 from strandline.spark.cluster import admin_settings
-from strandline.spark.sink.batch_decision import Marker
+from strandline.spark.sink.batch_decision import CommitMarker
 from strandline.spark.sink.commit_markers import MarkerLog
 from strandline.spark.sink.row_partitioning import partition_counts
 from strandline.spark.sink.task_writer import write_in_transaction
@@ -37,10 +37,12 @@ class TransactionTooLongError(RuntimeError):
 
 
 class UnknownOutcomeError(RuntimeError):
-    """The commit was asked for and its answer did not come: the rows are all there, or none is."""
+    """The commit was requested and no response came: the rows are all there, or none is."""
 
 
 class BatchTransaction:
+    """One transaction under a sink's name."""
+
     def __init__(
         self, settings: Mapping[str, str], name: str, timeout_ms: int, admin: Admin | None = None
     ) -> None:
@@ -48,14 +50,14 @@ class BatchTransaction:
         self._settings = dict(settings)
         self._name = name
         self._timeout_ms = timeout_ms
-        self._given_admin = admin
+        self._shared_admin = admin
         self._owner: TransactionOwner | None = None
         self._ticket: TransactionTicket | None = None
         self._began_at = 0.0
-        self.is_commit_asked = False
+        self.is_commit_requested = False
 
     def begin(self) -> None:
-        """Does nothing but start the clock where it was begun ahead of its batch."""
+        """Begins the transaction, unless it was begun before its batch: then this only starts the clock."""
         self._began_at = time.monotonic()
         if self._ticket is not None:
             return
@@ -73,45 +75,48 @@ class BatchTransaction:
 
     @property
     def ticket(self) -> TransactionTicket:
-        """What tasks write with."""
+        """The ticket with which tasks write in this transaction."""
         assert self._ticket is not None, "begin comes first"
         return self._ticket
 
     def write(
-        self, df: DataFrame, topic: str | None, seen: Iterable[str] = (), in_place: bool = False
+        self, df: DataFrame, topic: str | None, known_topics: Iterable[str] = (), shuffle_free: bool = False
     ) -> dict[str, int]:
-        """How many rows went into each topic; `seen` are those that batches before had rows for. `in_place` allows to
-        try it without a shuffle, and raises ElsewhereError where that does not work."""
+        """Writes the rows, and returns how many went into each topic. `known_topics` are those that batches before had
+        rows for. `shuffle_free` allows to try it without a shuffle; raises ForeignPartitionError where that does not
+        work."""
         with self._admin() as admin:
-            counts = partition_counts(admin, topic, seen)
-        return write_in_transaction(df, self.ticket, self._settings, topic, counts, in_place=in_place)
+            counts = partition_counts(admin, topic, known_topics)
+        return write_in_transaction(df, self.ticket, self._settings, topic, counts, shuffle_free=shuffle_free)
 
-    def mark(self, markers: MarkerLog, marker: Marker) -> None:
+    def mark(self, markers: MarkerLog, marker: CommitMarker) -> None:
+        """Writes the commit marker in this transaction."""
         assert self._owner is not None, "begin comes first"
         self._owner.send_and_wait(**markers.record(marker))
 
     def commit(self) -> None:
+        """Commits the transaction."""
         assert self._owner is not None, "begin comes first"
-        self.is_commit_asked = True
+        self.is_commit_requested = True
         self._owner.commit_transaction()
 
-    def explain(self, error: BaseException) -> Exception | None:
-        """What a failure means where writing again cannot help; None where it can.
+    def final_error(self, error: BaseException) -> Exception | None:
+        """Returns the error to raise where writing again cannot help; None where it can.
 
-        A commit whose answer did not come may have been carried out, and be refused when it is asked for again: then
+        A commit whose response did not come may have been carried out, and be refused when it is requested again: then
         the next attempt finds its marker.
         """
         if isinstance(error, KafkaTimeoutError | ConnectionFailedError):
             return None
         try:
             with self._admin() as admin:
-                found = admin.describe_transactions([self._name])[self._name]
+                description = admin.describe_transactions([self._name])[self._name]
         except KafkaError:
             return None
         ticket = self._ticket
-        if ticket is None or _is_committed(found, ticket):
+        if ticket is None or _is_committed(description, ticket):
             return None
-        is_ours = (found.producer_id, found.epoch) == (ticket.producer_id, ticket.epoch)
+        is_ours = (description.producer_id, description.epoch) == (ticket.producer_id, ticket.epoch)
         if is_ours and not isinstance(error, ProducerFencedError):
             return None
         seconds = time.monotonic() - self._began_at
@@ -127,28 +132,29 @@ class BatchTransaction:
         )
 
     def abort(self) -> None:
-        """Fences the transaction: brokers drop what was written, and refuse tasks that are still running."""
+        """Fences the transaction: brokers drop its rows, and refuse tasks that are still running."""
         self.close()
         with self._admin() as admin:
             admin.fence_producers([self._name])
 
     @contextmanager
     def _admin(self) -> Iterator[Admin]:
-        if self._given_admin is not None:
-            yield self._given_admin
+        if self._shared_admin is not None:
+            yield self._shared_admin
             return
         with Admin(admin_settings(self._settings)) as opened:
             yield opened
 
     def close(self) -> None:
+        """Closes the producer that owns the transaction."""
         if self._owner is not None:
             self._owner.close(0)
             self._owner = None
 
 
-def _is_committed(found: TransactionDescription, ticket: TransactionTicket) -> bool:
-    """Whether it is the ticket's own transaction that was committed last. With transaction version 2 (KIP-890) a commit
-    raises the epoch by one; whoever takes over raises it first, and raises it again with a commit."""
+def _is_committed(description: TransactionDescription, ticket: TransactionTicket) -> bool:
+    """True if the ticket's own transaction was committed last. With transaction version 2 (KIP-890) a commit raises the
+    epoch by one; a driver that takes over raises it first, and raises it again with a commit."""
     epochs = (ticket.epoch, ticket.epoch + 1) if ticket.is_version_2 else (ticket.epoch,)
-    is_ours = found.producer_id == ticket.producer_id and found.epoch in epochs
-    return is_ours and found.state in ("PrepareCommit", "CompleteCommit")
+    is_ours = description.producer_id == ticket.producer_id and description.epoch in epochs
+    return is_ours and description.state in ("PrepareCommit", "CompleteCommit")

@@ -4,9 +4,10 @@
 
     query = exactly_once(df, bootstrap_servers="localhost:9092", topic="out").option("checkpointLocation", …).start()
 
-A sink for foreachBatch, because the tasks of a Python stream writer do not learn the batch's number. The sink's name is
-its transactional id. Without one it is made from the query's id, which lives in the checkpoint: a deleted checkpoint
-begins a new lineage under a new name. With a name of your own a deleted checkpoint is an error instead.
+This is a sink for foreachBatch, because the tasks of a Python stream writer do not learn the batch's number. The sink's
+name is its transactional id. Without a name of the user's it comes from the query's id, which lives in the checkpoint:
+a deleted checkpoint begins a new lineage under a new name. With a name of the user's a deleted checkpoint is an error
+instead.
 """
 
 from __future__ import annotations
@@ -19,16 +20,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.client.errors import ConfigError, ErrorCode, KafkaError
-from strandline.spark.cluster import PATIENCE
+from strandline.spark.cluster import RUNNING_QUERY_SETTINGS
 from strandline.spark.options import OptionError
-from strandline.spark.sink.batch_decision import QUERY_ID_PROPERTY as QUERY_ID_PROPERTY
-from strandline.spark.sink.batch_decision import Decision, LineageError, Marker, Plans, decide, query_id_of
+from strandline.spark.sink.batch_decision import (
+    BatchFingerprints,
+    CommitMarker,
+    Decision,
+    LineageError,
+    decide,
+    query_id_of,
+)
 from strandline.spark.sink.batch_transaction import BatchTransaction, UnknownOutcomeError
 from strandline.spark.sink.commit_markers import MarkerLog
 from strandline.spark.sink.settings import sink_settings
-from strandline.spark.sink.shuffle_free_write import ElsewhereError
-from strandline.spark.sink.task_writer import HopelessWriteError
-from strandline.spark.sink.transaction_prefetch import TransactionAhead
+from strandline.spark.sink.shuffle_free_write import ForeignPartitionError
+from strandline.spark.sink.task_writer import FatalWriteError
+from strandline.spark.sink.transaction_prefetch import TransactionPrefetch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,39 +44,39 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# Ten minutes: long for a batch, and how long readers of committed data wait behind a driver that died for good.
+# Ten minutes: long for a batch, and how long readers of committed data wait after a driver died for good.
 TRANSACTION_TIMEOUT_MS: Final = 600_000
 # Spark runs all jobs of a query as one group, which is called like the run.
 _RUN_ID_PROPERTY: Final = "spark.jobGroup.id"
-# What a call into Spark gives when the query's thread is interrupted; a task's stack may have the like further below.
+# The error of a call into Spark when the query's thread is interrupted; a task's stack may have the like further below.
 _INTERRUPTED: Final = re.compile(r"\n: java\.(?:lang|io|nio\.channels)\.\w*Interrupt\w*")
 # How often a batch is written before the query is given up.
 _ATTEMPTS: Final = 3
 
 
 def exactly_once(df: DataFrame, bootstrap_servers: str, **arguments: Any) -> DataStreamWriter:
-    """A writer of this stream into topics, exactly once; give it a checkpoint and a trigger, and start it.
+    """Returns a writer of this stream into topics, exactly once; give it a checkpoint and a trigger, and start it.
 
     The columns are those of `format("strandline")`. The arguments are those of `ExactlyOnceSink`.
     """
-    sink = _ClosedWithItsQuery(bootstrap_servers, **arguments)
+    sink = _SelfClosingSink(bootstrap_servers, **arguments)
     sink.queries = df.sparkSession.streams
     return df.writeStream.foreachBatch(sink)
 
 
 @dataclass(slots=True)
 class _Run:
-    """What is kept from batch to batch."""
+    """The state of one run of a query, from batch to batch."""
 
     name: str
     markers: MarkerLog
-    ahead: TransactionAhead
-    plans: Plans
-    in_place: bool = True  # whether it is worth trying without a shuffle
+    prefetch: TransactionPrefetch
+    fingerprints: BatchFingerprints
+    shuffle_free: bool = True  # whether a write without a shuffle is tried
 
 
 class ExactlyOnceSink:
-    """What `foreachBatch` calls, in the driver."""
+    """The function that `foreachBatch` calls for each micro-batch, in the driver."""
 
     def __init__(
         self,
@@ -82,17 +89,17 @@ class ExactlyOnceSink:
         settings: Mapping[str, str] | None = None,
         on_commit: Callable[[int, Mapping[str, int]], None] | None = None,
     ) -> None:
-        """`settings` are those of the client's producer, by Kafka's names. `new_lineage` lets this run begin anew where
-        the checkpoint does not belong to what was written last. `on_commit` is told of every batch that is committed:
-        its number, and how many rows each topic got; not of one that is skipped."""
+        """`settings` are those of the client's producer, by Kafka's names. `new_lineage` lets this run begin a new
+        lineage where the checkpoint does not belong to the batch that was written last. `on_commit` is called for every
+        batch that is committed, with its number and how many rows each topic got; not for one that is skipped."""
         self._settings = sink_settings(bootstrap_servers, settings)
         self._topic = topic
         self._name = name
-        self._may_begin = new_lineage
+        self._new_lineage = new_lineage
         self._timeout_ms = transaction_timeout_ms
         self._on_commit = on_commit
         self._runs: dict[str, _Run] = {}  # of queries, by Spark's id of the run
-        self._seen: set[str] = set()  # topics that had rows
+        self._known_topics: set[str] = set()  # topics that had rows
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         query_id = query_id_of(df)
@@ -101,58 +108,61 @@ class ExactlyOnceSink:
                 "the query's id is not known: use this as a sink of foreachBatch, in a streaming query"
             )
         name = self._name or f"strandline-spark-{query_id}"
-        run = self._run_of(df, name)
-        fingerprint = run.plans.fingerprint_of(batch_id)
+        run = self._find_run(df, name)
+        fingerprint = run.fingerprints.fingerprint_of(batch_id)
         for attempt in range(1, _ATTEMPTS + 1):
-            transaction = run.ahead.take()
+            transaction = run.prefetch.take()
             try:
                 transaction.begin()
                 decision = decide(
-                    # Asked after the transaction has begun: nobody else can commit under the name any more.
+                    # Read after the transaction has begun: nobody else can commit under the name any more.
                     run.markers.last(transaction.ticket),
                     query_id=query_id,
                     batch_id=batch_id,
                     name=name,
-                    may_begin=self._may_begin,
+                    new_lineage=self._new_lineage,
                     fingerprint=fingerprint,
                 )
                 if decision is Decision.SKIP:
                     _log.info("batch %d of %s was committed before: skipped", batch_id, name)
                     _run_without_writing(df)
                 else:
-                    marker = Marker(query_id=query_id, batch_id=batch_id, rows=0, fingerprint=fingerprint)
+                    marker = CommitMarker(
+                        query_id=query_id, batch_id=batch_id, rows=0, fingerprint=fingerprint
+                    )
                     self._write(transaction, df, run, marker)
-                    run.ahead.begin()
-                self._may_begin = False
+                    run.prefetch.start()
+                self._new_lineage = False
                 return
             except LineageError:
                 raise
             except Exception as error:
-                final = transaction.explain(error)
+                final = transaction.final_error(error)
                 if final is not None:
                     raise final from error
                 transaction.abort()
-                if attempt == _ATTEMPTS or _is_hopeless(error) or _is_stopped(df, error):
+                if attempt == _ATTEMPTS or _is_fatal(error) or _is_stopped(df, error):
                     raise
-                # Whatever it was: with a shuffle a task that cannot read is not the one that must not run twice.
-                run.in_place = False
-                level = logging.INFO if isinstance(error, ElsewhereError) else logging.WARNING
+                # Whatever the error was: with a shuffle a task that cannot read is not the one that must not run twice.
+                run.shuffle_free = False
+                level = logging.INFO if isinstance(error, ForeignPartitionError) else logging.WARNING
                 _log.log(level, "batch %d of %s is aborted and written again: %s", batch_id, name, error)
             finally:
                 transaction.close()
 
     def close(self) -> None:
-        """Lets go of the connections that it keeps between batches."""
+        """Closes the connections that the sink keeps between batches."""
         for run_id in list(self._runs):
             self.close_run(run_id)
 
     def close_run(self, run_id: str) -> None:
+        """Closes the connections of one run of a query."""
         run = self._runs.pop(run_id, None)
         if run is not None:
-            run.ahead.close()
+            run.prefetch.close()
             run.markers.close()
 
-    def _run_of(self, df: DataFrame, name: str) -> _Run:
+    def _find_run(self, df: DataFrame, name: str) -> _Run:
         context = df.sparkSession.sparkContext
         run_id = context.getLocalProperty(_RUN_ID_PROPERTY) or name
         if run_id not in self._runs:
@@ -162,25 +172,25 @@ class ExactlyOnceSink:
                     "must be written once, and a task that fails too often has the batch written again",
                     name,
                 )
-            for before in self._runs.values():
-                if before.name == name:
-                    before.ahead.settle()
+            for earlier in self._runs.values():
+                if earlier.name == name:
+                    earlier.prefetch.drain()
             markers = MarkerLog(self._settings, name)
-            ahead = TransactionAhead(
+            prefetch = TransactionPrefetch(
                 lambda: BatchTransaction(
-                    {**PATIENCE, **self._settings}, name, self._timeout_ms, markers.admin
+                    {**RUNNING_QUERY_SETTINGS, **self._settings}, name, self._timeout_ms, markers.admin
                 )
             )
-            self._runs[run_id] = _Run(name, markers, ahead, Plans(df))
-            self._opened(run_id)
+            self._runs[run_id] = _Run(name, markers, prefetch, BatchFingerprints(df))
+            self._on_run_opened(run_id)
         return self._runs[run_id]
 
-    def _opened(self, run_id: str) -> None:
-        """Connections are kept from now on."""
+    def _on_run_opened(self, run_id: str) -> None:
+        """Called when a run keeps connections from now on."""
 
-    def _write(self, transaction: BatchTransaction, df: DataFrame, run: _Run, marker: Marker) -> None:
-        rows = transaction.write(df, self._topic, self._seen, run.in_place)
-        self._seen.update(rows)
+    def _write(self, transaction: BatchTransaction, df: DataFrame, run: _Run, marker: CommitMarker) -> None:
+        rows = transaction.write(df, self._topic, self._known_topics, run.shuffle_free)
+        self._known_topics.update(rows)
         marker = replace(marker, rows=sum(rows.values()))
         transaction.mark(run.markers, marker)
         transaction.commit()
@@ -189,18 +199,18 @@ class ExactlyOnceSink:
             self._on_commit(marker.batch_id, rows)
 
 
-class _ClosedWithItsQuery(ExactlyOnceSink):
-    """Nobody has this sink in hand to close it.
+class _SelfClosingSink(ExactlyOnceSink):
+    """A sink that nobody has in hand to close: it closes with its query.
 
-    A thread waits for the end of the query, in one call into Spark that lasts as long. A listener would be told of each
-    micro-batch too, and PySpark asks Spark for every figure of its progress by itself: 640 calls, which took processor
-    time from the next batch.
+    A thread waits for the end of the query, in one call into Spark that lasts as long. A listener would be called for
+    each micro-batch too, and PySpark asks Spark for every figure of its progress by itself: 640 calls, which took
+    processor time from the next batch.
     """
 
-    # Of the session that starts them; that of a batch is a copy, and knows of none.
+    # The queries of the session that starts them; the session of a batch is a copy, and knows of none.
     queries: StreamingQueryManager
 
-    def _opened(self, run_id: str) -> None:
+    def _on_run_opened(self, run_id: str) -> None:
         threading.Thread(
             target=self._close_at_end, args=(run_id,), name="strandline-end-of-query", daemon=True
         ).start()
@@ -211,19 +221,19 @@ class _ClosedWithItsQuery(ExactlyOnceSink):
                 if str(query.runId) == run_id:
                     query.awaitTermination()
         except Exception as error:
-            # Of the query, which whoever started it hears of; or Spark itself has ended.
+            # It is the query's error, which its starter sees; or Spark itself has ended.
             _log.debug("run %s has ended: %s", run_id, error)
         self.close_run(run_id)
 
 
-def _is_hopeless(error: Exception) -> bool:
-    """Whether the batch would fail for the same reason again: its columns or the sink's settings are wrong."""
+def _is_fatal(error: Exception) -> bool:
+    """True if the batch would fail for the same reason again: its columns or the sink's settings are wrong."""
     is_time_too_long = isinstance(error, KafkaError) and error.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    return is_time_too_long or isinstance(error, OptionError | ConfigError | HopelessWriteError)
+    return is_time_too_long or isinstance(error, OptionError | ConfigError | FatalWriteError)
 
 
 def _is_stopped(df: DataFrame, error: Exception) -> bool:
-    """Whether somebody stops the query: Spark interrupts its thread and cancels its jobs, and waits for both."""
+    """True if somebody stops the query: Spark interrupts its thread and cancels its jobs, and waits for both."""
     text = str(error)
     run_id = df.sparkSession.sparkContext.getLocalProperty(_RUN_ID_PROPERTY)
     is_cancelled = run_id is not None and run_id in text and "cancelled" in text
@@ -231,8 +241,8 @@ def _is_stopped(df: DataFrame, error: Exception) -> bool:
 
 
 def _run_without_writing(df: DataFrame) -> None:
-    """A query that keeps state must have run every batch, also one whose rows are there: Spark sees to it that all its
-    state was committed before it goes on (spark.sql.streaming.stateStore.commitValidation.enabled)."""
+    """Runs a batch whose rows are written already. A query that keeps state must have run every batch: Spark checks
+    that all its state was committed before it goes on (spark.sql.streaming.stateStore.commitValidation.enabled)."""
     df.write.format("noop").mode("overwrite").save()
 
 
@@ -245,8 +255,9 @@ def write_atomically(
     transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS,
     settings: Mapping[str, str] | None = None,
 ) -> int:
-    """Writes a batch DataFrame into topics, all rows or none; the number of rows. `name` is the transactional id: a job
-    that runs under it again aborts what a dead one left. Run twice to success it writes twice: it has no checkpoint."""
+    """Writes a batch DataFrame into topics, all rows or none, and returns the number of rows. `name` is the
+    transactional id: a job that runs under it again aborts the transaction that a dead one left. A job that succeeds
+    twice writes twice: it has no checkpoint."""
     transaction = BatchTransaction(sink_settings(bootstrap_servers, settings), name, transaction_timeout_ms)
     try:
         transaction.begin()
@@ -255,14 +266,14 @@ def write_atomically(
             transaction.commit()
         return rows
     except Exception as error:
-        final = transaction.explain(error)
+        final = transaction.final_error(error)
         if final is not None:
             raise final from error
         try:
             transaction.abort()
         except KafkaError as unreachable:
             _log.warning("%s is not aborted, and ends by itself after its timeout: %s", name, unreachable)
-        if transaction.is_commit_asked:
+        if transaction.is_commit_requested:
             raise UnknownOutcomeError(
                 f"whether the rows of {name} were committed is not known, for the answer to the commit did not come "
                 f"({error}): they are all there, or none is. Look before you run the job again"

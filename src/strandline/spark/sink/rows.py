@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-# By column: its types as Spark names them, and how to say it in words.
+# By column: its types as Spark names them, and in words.
 _TYPES: Final = {
     "key": (("string", "binary"), "a string or binary"),
     "value": (("string", "binary"), "a string or binary"),
@@ -22,7 +22,7 @@ _TYPES: Final = {
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
-    """Raises unless rows of this schema can be written."""
+    """Raises OptionError unless rows of this schema can be written."""
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     if "value" not in types:
         raise OptionError(f"there is no column value to write: the columns are {', '.join(types) or 'none'}")
@@ -35,8 +35,8 @@ def check_columns(schema: StructType, topic: str | None) -> None:
             raise OptionError(f"the column {name} must be {words}, and is {types[name]}: cast it")
 
 
-def by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of each topic: all of one where the option says it, otherwise by the column."""
+def split_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yields the rows of each topic: all rows for the topic of the option, otherwise by the column."""
     if topic is not None:
         yield topic, batch
         return
@@ -45,6 +45,6 @@ def by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa
     names = batch.column("topic")
     if names.null_count:
         raise ValueError("a row has null as its topic: set the option topic, or filter such rows out")
-    found = pc.unique(names).to_pylist()
-    for name in found:
-        yield name, batch if len(found) == 1 else batch.filter(pc.equal(names, name))
+    topics = pc.unique(names).to_pylist()
+    for name in topics:
+        yield name, batch if len(topics) == 1 else batch.filter(pc.equal(names, name))

@@ -1,4 +1,4 @@
-"""Settings of the producer that writes in transactions: which are the user's, and which the sink's own."""
+"""Settings of the producer that writes in transactions: which of them are the user's, and which the sink's own."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import Any, Final
 from strandline.client.config.config import ClientConfig
 from strandline.spark.options import REFUSED_WHEN_WRITING, OptionError
 
-_OWN: Final = {
+_REFUSED: Final = {
     **REFUSED_WHEN_WRITING,
     "transactional.id": "the sink has one of its own; in Python it is the argument name",
     "transaction.timeout.ms": "use the argument transaction_timeout_ms",
     "partitioner.class": "rows are placed by their keys; give them a column partition instead",
     "partitioner.ignore.keys": "rows are placed by their keys; give them a column partition instead",
 }
-# What a transaction needs. To say it again does no harm.
-_NEEDED: Final = {"enable.idempotence": ("true",), "acks": ("all", "-1")}
+# Values that a transaction requires; the user may repeat them.
+_REQUIRED: Final = {"enable.idempotence": ("true",), "acks": ("all", "-1")}
 
 
-def why_sink_owns(name: str, value: Any) -> str | None:
-    """Why a setting cannot have this value in a sink that writes in transactions; None if it can."""
-    needed = _NEEDED.get(name)
-    if needed is not None and str(value).strip().lower() not in needed:
-        return f"a transaction needs {name}={needed[0]}, and not {value}: leave it out"
-    return _OWN.get(name)
+def why_sink_refuses(name: str, value: Any) -> str | None:
+    """Returns why a setting cannot have this value in a sink that writes in transactions; None if it can."""
+    required = _REQUIRED.get(name)
+    if required is not None and str(value).strip().lower() not in required:
+        return f"a transaction needs {name}={required[0]}, and not {value}: leave it out"
+    return _REFUSED.get(name)
 
 
-def sink_settings(bootstrap_servers: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The producer's settings; raises OptionError where one of the given cannot stand."""
-    settings = dict(given or {})
+def sink_settings(bootstrap_servers: str, user_settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the producer's settings; raises OptionError where one of the user's cannot stand."""
+    settings = dict(user_settings or {})
     for name, value in settings.items():
-        why = why_sink_owns(name, value)
+        why = why_sink_refuses(name, value)
         if name == "bootstrap.servers" and value != bootstrap_servers:
             why = f"it is the argument bootstrap_servers, which is {bootstrap_servers}"
         if why is not None:
             raise OptionError(f"{name} cannot be set in settings: {why}")
     settings["bootstrap.servers"] = bootstrap_servers
-    check_in_transaction(settings)
+    check_transactional(settings)
     return settings
 
 
-def check_in_transaction(settings: Mapping[str, Any]) -> None:
-    """Raises ConfigError where settings contradict what a producer needs that writes in transactions."""
+def check_transactional(settings: Mapping[str, Any]) -> None:
+    """Raises ConfigError where settings contradict the needs of a producer that writes in transactions."""
     ClientConfig.producer({**settings, "transactional.id": "any"})

@@ -1,8 +1,8 @@
-"""The next transaction of a sink, begun while Spark is still between two batches.
+"""Begins the next transaction of a sink while Spark is still between two batches.
 
 Taking over a transactional id is a handful of round trips to brokers, and nothing of it depends on the batch. Beginning
-early is safe: coordinators know of no open transaction before its first record, and whoever takes the name over
-meanwhile raises the epoch, so that what is written with this one is refused.
+early is safe: coordinators know of no open transaction before its first record, and a driver that takes the name over
+meanwhile raises the epoch, so that brokers refuse writes with this one.
 """
 
 from __future__ import annotations
@@ -22,48 +22,52 @@ _log = logging.getLogger(__name__)
 _AGE_SECONDS_MAX: Final = 60.0
 
 
-class TransactionAhead:
-    def __init__(self, make: Callable[[], BatchTransaction]) -> None:
-        self._make = make
+class TransactionPrefetch:
+    """Holds at most one transaction that begins before its batch."""
+
+    def __init__(self, new_transaction: Callable[[], BatchTransaction]) -> None:
+        self._new_transaction = new_transaction
         self._next: tuple[BatchTransaction, Future[float]] | None = None
 
-    def begin(self) -> None:
-        """In the background; what goes wrong is found when the transaction is begun again, by who needs it."""
+    def start(self) -> None:
+        """Begins a transaction in the background. The batch that takes it finds out if that failed, and begins
+        another."""
         assert self._next is None, "one at a time"
-        transaction = self._make()
-        begun: Future[float] = Future()
+        transaction = self._new_transaction()
+        begun_at: Future[float] = Future()
 
-        def work() -> None:
+        def begin_now() -> None:
             try:
                 transaction.begin()
-                begun.set_result(time.monotonic())
+                begun_at.set_result(time.monotonic())
             except BaseException as error:
-                begun.set_exception(error)
+                begun_at.set_exception(error)
 
-        self._next = transaction, begun
-        threading.Thread(target=work, name="strandline-transaction-ahead", daemon=True).start()
+        self._next = transaction, begun_at
+        threading.Thread(target=begin_now, name="strandline-transaction-prefetch", daemon=True).start()
 
     def take(self) -> BatchTransaction:
-        """One that has begun, or is to be."""
+        """Returns the transaction that has begun, or a new one that has not."""
         if self._next is None:
-            return self._make()
-        (transaction, begun), self._next = self._next, None
+            return self._new_transaction()
+        (transaction, begun_at), self._next = self._next, None
         try:
-            age_seconds = time.monotonic() - begun.result()
+            age_seconds = time.monotonic() - begun_at.result()
         except Exception as error:
             _log.debug("a transaction could not be begun ahead: %s", error)
         else:
             if age_seconds <= _AGE_SECONDS_MAX:
                 return transaction
         transaction.close()
-        return self._make()
+        return self._new_transaction()
 
-    def settle(self) -> None:
-        """Waits until nothing is under way: a name that is taken over late would be taken from who has it by then."""
+    def drain(self) -> None:
+        """Waits until no transaction is being begun: one that takes the name over late would take it from its next
+        owner."""
         self.take().close()
 
     def close(self) -> None:
-        """Waits for nothing."""
+        """Closes the transaction once it has begun, without waiting for that."""
         if self._next is not None:
-            (transaction, begun), self._next = self._next, None
-            begun.add_done_callback(lambda _: transaction.close())
+            (transaction, begun_at), self._next = self._next, None
+            begun_at.add_done_callback(lambda _: transaction.close())

@@ -1,1 +1,0 @@
-"""Running a pipeline: session, queries, progress, state, stop requests, validation."""

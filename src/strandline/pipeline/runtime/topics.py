@@ -1,0 +1,123 @@
+"""The brokers and topics of a pipeline: checks that brokers respond and topics exist, and creates topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from strandline.client.admin.configs import ConfigResource
+from strandline.client.admin.topics import NewTopic
+from strandline.client.deadletter.letters import HEADERS_BYTES_MAX
+from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, TopicExistsError
+from strandline.client.sync import Admin
+from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_delays_ms, retry_topics
+from strandline.pipeline.spec.spec import TOPIC_SINK, Sink, Source, Spec
+from strandline.pipeline.spec.yaml_lines import Mistake, SpecError
+
+# A person waits: unless the spec says otherwise, brokers have less time here than in a running pipeline.
+_API_TIMEOUT: Final = "default.api.timeout.ms"
+_API_TIMEOUT_MS: Final = "10000"
+# A week, Kafka's default retention: so long a pipeline may be stopped when records to try again are due.
+_RETENTION_AFTER_DELAY_MS: Final = 7 * 86_400_000
+
+
+def check_topics(spec: Spec) -> None:
+    """Raises SpecError where brokers do not respond, or where topics are missing that the pipeline will not create
+    itself."""
+    try:
+        with Admin({_API_TIMEOUT: _API_TIMEOUT_MS, **spec.client}) as admin:
+            existing = admin.list_topics()
+            refused = [_why_refused(admin, existing, sink) for sink in _topic_sinks(spec)]
+    except KafkaError as error:
+        text = f"brokers: {spec.brokers} does not answer: {error}"
+        raise SpecError([Mistake(file=spec.file, line=spec.brokers_line, text=text)]) from error
+    missing = [
+        (source.line, f"sources.{source.name}: topic {topic} does not exist: create it first")
+        for source, topic in _source_topics(spec)
+        if topic not in existing
+    ]
+    missing += [
+        (
+            sink.line,
+            f"topic {sink.target} does not exist: create it, or say `partitions: N` and the pipeline does",
+        )
+        for sink in _topic_sinks(spec)
+        if sink.target not in existing and sink.partitions is None
+    ]
+    missing += [each for each in refused if each is not None]
+    if missing:
+        raise SpecError([Mistake(file=spec.file, line=line, text=text) for line, text in missing])
+
+
+def _why_refused(admin: Any, existing: Iterable[str], sink: Sink) -> tuple[int, str] | None:
+    """Returns what brokers would say against the topic of a sink; nothing is created."""
+    if sink.target in existing or sink.partitions is None:
+        return None
+    new_topic = NewTopic(name=sink.target, partitions=sink.partitions, configs=dict(sink.configs))
+    try:
+        admin.create_topics([new_topic], validate_only=True)
+    except TopicExistsError:
+        return None
+    except (ConnectionFailedError, KafkaTimeoutError):
+        raise
+    except KafkaError as error:
+        return sink.line, f"topic {sink.target} cannot be created: {error}"
+    return None
+
+
+def create_topics(spec: Spec) -> list[str]:
+    """Creates the sinks' topics that say how many partitions they want, and those of dead letters and retries, and
+    returns the new ones. Raises SpecError where brokers refuse the configs of a sink's topic."""
+    with Admin(dict(spec.client)) as admin:
+        existing = set(admin.list_topics())
+        created = []
+        for sink in _topic_sinks(spec):
+            if sink.target not in existing and sink.partitions is not None:
+                try:
+                    _create(admin, sink.target, sink.partitions, dict(sink.configs))
+                except KafkaError as error:
+                    text = f"topic {sink.target} cannot be created: {error}"
+                    raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
+                created.append(sink.target)
+        for name, sources in dead_letter_topics(spec).items():
+            if name not in existing:
+                _create_dead_letter_topic(admin, name, sources, {"retention.ms": "-1"})
+                created.append(name)
+        for name, like in retry_topics(spec).items():
+            if name not in existing:
+                assert spec.retry is not None
+                retention_ms = retry_delays_ms(spec.retry, (like,))[name] + _RETENTION_AFTER_DELAY_MS
+                _create_dead_letter_topic(admin, name, [like], {"retention.ms": str(retention_ms)})
+                created.append(name)
+    return created
+
+
+def _source_topics(spec: Spec) -> Iterator[tuple[Source, str]]:
+    for source in spec.sources:
+        for topic in source.topics:
+            yield source, topic
+
+
+def _topic_sinks(spec: Spec) -> list[Sink]:
+    return [sink for sink in spec.sinks if sink.kind == TOPIC_SINK]
+
+
+def _create_dead_letter_topic(admin: Any, name: str, sources: Sequence[str], more: Mapping[str, str]) -> None:
+    """Creates a topic that takes records as large as each of its sources, with the pipeline's headers on top. One of
+    dead letters keeps them until somebody deletes them: retention must not remove records that nobody could handle. No
+    record replaces another with the same key, whatever the cluster's default is."""
+    partitions, configs = 1, {"cleanup.policy": "delete", **more}
+    if sources:
+        partitions = len(admin.describe_topics(sources[:1])[sources[0]].partitions)
+        configs_by_topic = admin.describe_configs(
+            [ConfigResource.topic(each) for each in dict.fromkeys(sources)]
+        )
+        size = max(int(each["max.message.bytes"].value or 0) for each in configs_by_topic.values())
+        configs["max.message.bytes"] = str(size + HEADERS_BYTES_MAX)
+    _create(admin, name, partitions, configs)
+
+
+def _create(admin: Any, name: str, partitions: int, configs: dict[str, str]) -> None:
+    with suppress(TopicExistsError):  # somebody else was quicker
+        admin.create_topic(name, partitions=partitions, configs=configs)
