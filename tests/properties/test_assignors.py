@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.groups.consumer.assignors import MemberSubscription, Targets, range_assignor, uniform_assignor
+from strandline.groups.consumer.assignors import AssignableMember, Targets, range_assignor, uniform_assignor
 
 TOPICS = [bytes((number,)) * 16 for number in range(6)]
 COUNTS = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), min_size=1)
@@ -31,7 +31,7 @@ def test_every_partition_goes_to_one_member_that_wants_it(
         targets: Targets = {}
         for subscriptions in (first, second):
             wishes = {
-                f"m{number}": MemberSubscription(topics, targets.get(f"m{number}", {}))
+                f"m{number}": AssignableMember(topics, targets.get(f"m{number}", {}))
                 for number, topics in enumerate(subscriptions)
             }
             targets = assignor(wishes, counts)
@@ -55,7 +55,7 @@ def test_every_partition_goes_to_one_member_that_wants_it(
 def test_nothing_moves_when_nothing_has_changed(
     counts: dict[bytes, int], subscriptions: list[frozenset[bytes]]
 ) -> None:
-    wishes = {f"m{number}": MemberSubscription(topics, {}) for number, topics in enumerate(subscriptions)}
+    wishes = {f"m{number}": AssignableMember(topics, {}) for number, topics in enumerate(subscriptions)}
     targets = uniform_assignor(wishes, counts)
-    again = {member: MemberSubscription(wish.topics, targets[member]) for member, wish in wishes.items()}
+    again = {member: AssignableMember(wish.topics, targets[member]) for member, wish in wishes.items()}
     assert uniform_assignor(again, counts) == targets

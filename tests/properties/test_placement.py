@@ -7,14 +7,14 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.controller.image import BrokerState
+from strandline.controller.image import BrokerRegistration
 from strandline.controller.placement import place, racks_of, stripe
 
 from .effort import effort
 
 
-def broker(node_id: int, rack: str | None) -> BrokerState:
-    return BrokerState(
+def broker(node_id: int, rack: str | None) -> BrokerRegistration:
+    return BrokerRegistration(
         node_id=node_id,
         epoch=0,
         incarnation=bytes(16),
@@ -27,7 +27,7 @@ def broker(node_id: int, rack: str | None) -> BrokerState:
 
 
 @st.composite
-def clusters(draw: st.DrawFn, *, even: bool = False) -> list[BrokerState]:
+def clusters(draw: st.DrawFn, *, even: bool = False) -> list[BrokerRegistration]:
     racks = draw(st.integers(1, 4))
     sizes = [draw(st.integers(1, 3))] * racks if even else [draw(st.integers(1, 4)) for _ in range(racks)]
     names = [None] if racks == 1 and draw(st.booleans()) else [f"rack-{n}" for n in range(racks)]
@@ -42,7 +42,7 @@ COUNTS = st.integers(1, 60)
 @effort(150)
 @given(clusters(), COUNTS, STARTS, st.data())
 def test_every_partition_has_its_replicas_on_different_brokers_and_as_many_racks_as_there_are(
-    brokers: list[BrokerState], count: int, first: int, data: st.DataObject
+    brokers: list[BrokerRegistration], count: int, first: int, data: st.DataObject
 ) -> None:
     factor = data.draw(st.integers(1, len(brokers)))
     racks = {b.node_id: b.rack for b in brokers}
@@ -58,7 +58,7 @@ def test_every_partition_has_its_replicas_on_different_brokers_and_as_many_racks
 @effort(100)
 @given(clusters(), COUNTS, STARTS, st.data())
 def test_leaders_are_spread_as_evenly_as_can_be(
-    brokers: list[BrokerState], count: int, first: int, data: st.DataObject
+    brokers: list[BrokerRegistration], count: int, first: int, data: st.DataObject
 ) -> None:
     factor = data.draw(st.integers(1, len(brokers)))
     leaders = Counter(replicas[0] for replicas in place(brokers, count, factor, first))
@@ -69,7 +69,7 @@ def test_leaders_are_spread_as_evenly_as_can_be(
 @effort(100)
 @given(clusters(even=True), STARTS, st.data())
 def test_replicas_are_spread_evenly_over_racks_of_one_size(
-    brokers: list[BrokerState], first: int, data: st.DataObject
+    brokers: list[BrokerRegistration], first: int, data: st.DataObject
 ) -> None:
     factor = data.draw(st.integers(1, len(brokers)))
     count = len(brokers) * len(brokers)
@@ -81,7 +81,7 @@ def test_replicas_are_spread_evenly_over_racks_of_one_size(
 
 @effort(50)
 @given(clusters(), STARTS)
-def test_a_leader_s_followers_are_not_always_the_same(brokers: list[BrokerState], first: int) -> None:
+def test_a_leader_s_followers_are_not_always_the_same(brokers: list[BrokerRegistration], first: int) -> None:
     racks = Counter(b.rack for b in brokers)
     if len(brokers) < 3 or min(racks.values()) < 2:
         return

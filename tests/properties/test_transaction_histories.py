@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.base.errors import KafkaError
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.base.moment import Moment
 from strandline.base.planned import Planned
-from strandline.transactions.planned import NeedsProducerId, ProducerIdAndEpoch, TxnResponse
+from strandline.transactions.planned import NeedsProducerId, TxnResponse
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 from strandline.transactions.transaction import EPOCH_MAX, NO_EPOCH, PREPARED, Transaction
 from strandline.wire.records.transaction_log import decode_entry, encode_key, encode_value

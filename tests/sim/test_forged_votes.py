@@ -13,7 +13,7 @@ from strandline.quorum import core
 from strandline.quorum.epochs import EPOCH_MAX
 from strandline.sim.checks import log
 from strandline.sim.disk import SimulatedDisk
-from strandline.sim.engine.process_life import Life
+from strandline.sim.engine.process_life import ProcessLife
 from strandline.sim.wire_client import WireClient
 from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import CONTROLLER_PORT, DATA, SimulatedNode, World
@@ -42,7 +42,7 @@ def forged_vote(node: SimulatedNode, epoch: int) -> VoteRequest:
 def disk_of(world: World, node: SimulatedNode) -> SimulatedDisk:
     """The disk of a node that does not run, as a tool sees it."""
     chance = world.generator("tool", node.node_id, world.loop.time())
-    life = Life(f"a tool on {node.host}")
+    life = ProcessLife(f"a tool on {node.host}")
     return SimulatedDisk(node.volume, life, node.faults, chance, world.trace, wall_ms=node.clock.wall_ms)
 
 

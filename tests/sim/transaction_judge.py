@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.sim.history import Violation
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k26_end_txn import EndTxnRequest
 from strandline.wire.record_batch import BatchHeader, records_in

@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.transactions.planned import ProducerIdAndEpoch
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

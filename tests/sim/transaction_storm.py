@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.base.moment import Moment
 from strandline.broker.api import k22_init_producer_id as init_handler
 from strandline.broker.api import k24_add_partitions_to_txn as add_handler
@@ -26,7 +26,6 @@ from strandline.broker.replication.delayed_produce import PendingAppend, committ
 from strandline.broker.replication.replica import Replica
 from strandline.partition.leader import ACKS_ALL
 from strandline.sim.random import Generator, generator
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import AddPartitionsToTxnRequest

@@ -19,11 +19,11 @@ def forged(epoch: int) -> dict[str, Any]:
     return {
         "Vote": m.VoteRequested(candidate=key(2), epoch=epoch, last=FAR, is_pre_vote=False, token=1),
         "pre-vote": m.VoteRequested(candidate=key(2), epoch=epoch, last=FAR, is_pre_vote=True, token=1),
-        "Vote response": m.VoteAnswered(
-            voter_id=2, epoch=epoch, leader_id=-1, granted=False, asked_epoch=0, is_pre_vote=True
+        "Vote response": m.VoteResponseReceived(
+            voter_id=2, epoch=epoch, leader_id=-1, granted=False, request_epoch=0, is_pre_vote=True
         ),
         "BeginQuorumEpoch": m.BeginEpochRequested(leader_id=2, epoch=epoch, token=1),
-        "BeginQuorumEpoch response": m.BeginEpochAnswered(
+        "BeginQuorumEpoch response": m.BeginEpochResponseReceived(
             voter_id=2, epoch=epoch, leader_id=2, accepted=False
         ),
         "EndQuorumEpoch": m.EndEpochRequested(leader_id=2, epoch=epoch, successors=(1,), token=1),

@@ -10,7 +10,7 @@ import pytest
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.groups import offset_requests
 from strandline.groups.classic.group import ClassicGroup
-from strandline.groups.classic.protocol import ClassicProtocol
+from strandline.groups.classic.protocol import ClassicGroupProtocol
 from strandline.groups.classic.rebalance import ClassicRebalance
 from strandline.groups.committed_offset import GroupOffset
 from strandline.groups.committed_view import CommittedView
@@ -37,7 +37,7 @@ Test = Callable[[], None]
 
 
 def silent_members_stay(patch: Patch) -> Test:
-    patch.setattr(ClassicProtocol, "session_expired", lambda *_: CoordinatorResult())
+    patch.setattr(ClassicGroupProtocol, "session_expired", lambda *_: CoordinatorResult())
     return kip_62.test_a_member_that_is_silent_for_its_session_is_removed_and_the_others_rebalance
 
 
@@ -66,19 +66,19 @@ def twins_are_not_fenced(patch: Patch) -> Test:
 
 
 def waiting_twins_are_forgotten(patch: Patch) -> Test:
-    patch.setattr(ClassicProtocol, "_fence_waiting", lambda *_: None)
+    patch.setattr(ClassicGroupProtocol, "_fence_waiting", lambda *_: None)
     return kip_345.test_whoever_waits_under_the_old_id_is_fenced_at_once
 
 
 def restarted_leaders_assign(patch: Patch) -> Test:
-    original = ClassicProtocol._return_static
+    original = ClassicGroupProtocol._return_static
 
     def return_static(self: Any, *arguments: Any) -> CoordinatorResult:
         result = original(self, *arguments)
         result.responses[-1][1].skip_assignment = False  # type: ignore[attr-defined]
         return result
 
-    patch.setattr(ClassicProtocol, "_return_static", return_static)
+    patch.setattr(ClassicGroupProtocol, "_return_static", return_static)
     return kip_345.test_a_leader_that_restarts_is_told_not_to_assign_anew
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.planned import Planned
 from strandline.broker.coordinator import group_runtime
 from strandline.broker.coordinator.group_runtime import GroupRuntime
@@ -23,7 +24,6 @@ from strandline.groups.result import CoordinatorResult
 from strandline.partition import producers
 from strandline.partition.producers import Producers
 from strandline.transactions import ending, shard
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.transactions.shard import TransactionShard
 from strandline.transactions.transaction import EMPTY, ONGOING, Transaction
 from strandline.wire.record_batch import BatchHeader

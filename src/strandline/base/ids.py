@@ -21,6 +21,13 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class ProducerIdAndEpoch(NamedTuple):
+    """The id and epoch under which a producer writes."""
+
+    producer_id: int
+    epoch: int
+
+
 def uuid_text(uuid: bytes | bytearray) -> str:
     """22 characters of URL-safe base64, as every Kafka tool prints it."""
     return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()

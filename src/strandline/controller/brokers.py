@@ -16,7 +16,7 @@ from strandline.base.planned import Planned
 from strandline.controller.image import (
     NO_LEADER,
     UNASSIGNED,
-    BrokerState,
+    BrokerRegistration,
     ClusterImage,
     PartitionState,
     TopicState,
@@ -93,7 +93,7 @@ def plan_register(
 
 
 def _come_back(
-    image: ClusterImage, registration: Registration, rules: TopicRules, old: BrokerState
+    image: ClusterImage, registration: Registration, rules: TopicRules, old: BrokerRegistration
 ) -> list[PartitionChangeRecord]:
     """The changes of the replicas of a broker that registers again, perhaps with other disks."""
     broker_id, log_dirs = registration.broker_id, registration.log_dirs
@@ -263,7 +263,7 @@ def plan_unregister(image: ClusterImage, broker_id: int, rules: TopicRules) -> P
     return Planned(records=(*_without(image, broker_id, rules), record), response=None)
 
 
-def check_epoch(image: ClusterImage, broker_id: int, epoch: int) -> BrokerState:
+def check_epoch(image: ClusterImage, broker_id: int, epoch: int) -> BrokerRegistration:
     """The broker, if the request is of its present incarnation."""
     broker = image.brokers.get(broker_id)
     if broker is None or broker.epoch != epoch:

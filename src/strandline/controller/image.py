@@ -58,7 +58,7 @@ class TopicState:
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerState:
+class BrokerRegistration:
     node_id: int
     epoch: int
     incarnation: bytes
@@ -89,7 +89,7 @@ class ClusterImage:
 
     def clear(self) -> None:
         """Back to nothing, before a snapshot is applied."""
-        self.brokers: dict[int, BrokerState] = {}
+        self.brokers: dict[int, BrokerRegistration] = {}
         self.controllers: dict[int, records.RegisterControllerRecord] = {}
         self.topics: dict[str, TopicState] = {}
         self.topics_by_id: dict[bytes, TopicState] = {}
@@ -100,7 +100,7 @@ class ClusterImage:
         # One more for each record that changed something a Metadata answer shows; caches go by it.
         self.version += 1
 
-    def live_brokers(self) -> list[BrokerState]:
+    def live_brokers(self) -> list[BrokerRegistration]:
         return [self.brokers[node_id] for node_id in sorted(self.brokers) if not self.brokers[node_id].fenced]
 
     def partition_count(self) -> int:
@@ -220,8 +220,8 @@ def _change_partition(partition: PartitionState, record: records.PartitionChange
     partition.partition_epoch += 1
 
 
-def _new_broker(record: records.RegisterBrokerRecord) -> BrokerState:
-    return BrokerState(
+def _new_broker(record: records.RegisterBrokerRecord) -> BrokerRegistration:
+    return BrokerRegistration(
         node_id=record.broker_id,
         epoch=record.broker_epoch,
         incarnation=record.incarnation_id,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, PartitionState
+from strandline.controller.image import TOPIC_RESOURCE, BrokerRegistration, ClusterImage, PartitionState
 
 OBSERVERS: Final = "strandline.observers"
 
@@ -36,7 +36,9 @@ def observers_of(image: ClusterImage, topic: str, partition: PartitionState) -> 
     return named_observers(image, topic) - set(partition.replicas)
 
 
-def without_observers(brokers: Iterable[BrokerState], observers: frozenset[int]) -> list[BrokerState]:
+def without_observers(
+    brokers: Iterable[BrokerRegistration], observers: frozenset[int]
+) -> list[BrokerRegistration]:
     """Where replicas may go."""
     return [broker for broker in brokers if broker.node_id not in observers]
 

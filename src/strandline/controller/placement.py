@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from strandline.controller.image import BrokerState
+from strandline.controller.image import BrokerRegistration
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Rack:
     fenced: list[int]
 
 
-def racks_of(brokers: Sequence[BrokerState]) -> list[Rack]:
+def racks_of(brokers: Sequence[BrokerRegistration]) -> list[Rack]:
     """The brokers of each rack, all in order."""
     racks: dict[str, Rack] = {}
     for broker in sorted(brokers, key=lambda b: b.node_id):
@@ -39,7 +39,7 @@ def stripe(racks: Sequence[Rack]) -> list[int]:
 
 
 def place(
-    brokers: Sequence[BrokerState], partition_count: int, replication_factor: int, first: int
+    brokers: Sequence[BrokerRegistration], partition_count: int, replication_factor: int, first: int
 ) -> list[tuple[int, ...]]:
     """Replicas of each partition, preferred leader first. `first` is where the stripe starts: chance decides it."""
     racks = racks_of(brokers)

@@ -16,7 +16,7 @@ from strandline.base.planned import Planned
 from strandline.base.topics import colliding_name, invalid_topic_name
 from strandline.config import DynamicConfigs
 from strandline.controller.brokers import only_directory
-from strandline.controller.image import TOPIC_RESOURCE, BrokerState, ClusterImage, TopicState
+from strandline.controller.image import TOPIC_RESOURCE, BrokerRegistration, ClusterImage, TopicState
 from strandline.controller.observers import OBSERVERS, brokers_named, named_observers, without_observers
 from strandline.controller.placement import place
 from strandline.controller.topic_defaults import (
@@ -194,7 +194,7 @@ def _replicas_of_new_topic(
 
 def _enough_brokers(
     image: ClusterImage, replication_factor: int, observers: frozenset[int]
-) -> list[BrokerState]:
+) -> list[BrokerRegistration]:
     """The brokers that may have a replica. One that is registered and down counts: it gets its copy when it returns."""
     registered = without_observers(list(image.brokers.values()), observers)
     if replication_factor > len(registered):

@@ -8,7 +8,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ZERO_UUID
 from strandline.base.moment import Moment
 from strandline.groups.classic.group import COMPLETING_REBALANCE, DEAD, EMPTY, STABLE, ClassicGroup
-from strandline.groups.classic.protocol import ClassicProtocol
+from strandline.groups.classic.protocol import ClassicGroupProtocol
 from strandline.groups.classic.subscriptions import subscribed_topics
 from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.consumer.group import ConsumerGroup, ConsumerGroupMember
@@ -52,7 +52,7 @@ class OffsetRequests:
         topics: Topics,
         groups: dict[str, ClassicGroup | ConsumerGroup],
         offsets: GroupOffsets,
-        classic: ClassicProtocol,
+        classic: ClassicGroupProtocol,
     ) -> None:
         self._settings = settings
         self._topics = topics

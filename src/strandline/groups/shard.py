@@ -15,7 +15,7 @@ from strandline.base.moment import Moment
 from strandline.base.tokens import Token
 from strandline.groups.classic import protocol
 from strandline.groups.classic.group import DEAD, EMPTY, ClassicGroup
-from strandline.groups.classic.protocol import ClassicProtocol
+from strandline.groups.classic.protocol import ClassicGroupProtocol
 from strandline.groups.classic.rebalance import join_refused, sync_refused
 from strandline.groups.consumer import protocol as consumer
 from strandline.groups.consumer import records as consumer_records
@@ -62,7 +62,7 @@ class GroupShard:
         self.topics = topics
         self.timers = Timers()
         self.times = RebalanceTimes(counters)
-        self.classic = ClassicProtocol(settings, self.timers, random, self.times)
+        self.classic = ClassicGroupProtocol(settings, self.timers, random, self.times)
         self.consumer = ConsumerProtocol(settings, self.timers, random, self.times)
         self.migration = GroupMigration(settings, self.consumer, random)
         self.classic_member_requests = ClassicMemberRequests(

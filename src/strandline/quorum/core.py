@@ -57,11 +57,11 @@ class Quorum(VoterChanges):
         match event:
             case (
                 m.VoteRequested(epoch=epoch)
-                | m.VoteAnswered(epoch=epoch)
+                | m.VoteResponseReceived(epoch=epoch)
                 | m.BeginEpochRequested(epoch=epoch)
-                | m.BeginEpochAnswered(epoch=epoch)
+                | m.BeginEpochResponseReceived(epoch=epoch)
                 | m.EndEpochRequested(epoch=epoch)
-                | m.FetchAnswered(epoch=epoch)
+                | m.FetchResponseReceived(epoch=epoch)
                 | m.LeaderFound(epoch=epoch)
             ) if not is_believable(self.epoch, epoch):
                 return self._epoch_not_believed(event, epoch)

@@ -52,9 +52,9 @@ class Elections(Fetching):
         warning = m.WarnOfEpoch(epoch=epoch)
         match event:
             case m.VoteRequested():
-                return [warning, self._vote_answer(event, granted=False, error="INVALID_REQUEST")]
+                return [warning, self._vote_response(event, granted=False, error="INVALID_REQUEST")]
             case m.BeginEpochRequested() | m.EndEpochRequested():
-                return [warning, self._epoch_answer(event.token, "INVALID_REQUEST")]
+                return [warning, self._epoch_response(event.token, "INVALID_REQUEST")]
             case _:
                 return [warning]
 

@@ -17,8 +17,9 @@ An abort at rest is no mistake: a producer whose first Produce failed cannot kno
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.planned import Planned
-from strandline.transactions.planned import NeedsProducerId, ProducerIdAndEpoch, TxnResponse, planned
+from strandline.transactions.planned import NeedsProducerId, TxnResponse, planned
 from strandline.transactions.transaction import (
     AT_REST,
     COMPLETE_ABORT,

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.planned import Planned
 from strandline.transactions.transaction import Transaction
 
 
 class NeedsProducerId(Exception):
     """No error: the decision takes a producer id that nobody has, which only the controller can give."""
-
-
-class ProducerIdAndEpoch(NamedTuple):
-    producer_id: int
-    epoch: int
 
 
 _NOBODY: Final = ProducerIdAndEpoch(-1, -1)

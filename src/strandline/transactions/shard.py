@@ -20,11 +20,11 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.base.moment import Moment
 from strandline.base.planned import Planned
 from strandline.transactions.ending import plan_end, prepared
-from strandline.transactions.planned import NeedsProducerId, ProducerIdAndEpoch, TxnResponse, planned
+from strandline.transactions.planned import NeedsProducerId, TxnResponse, planned
 from strandline.transactions.transaction import (
     AT_REST,
     COMPLETE_ABORT,

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.client.errors import IllegalStateError, KafkaError, error_for
 from strandline.client.net.backoff import backoff_ms
 from strandline.client.producer import sequences
@@ -14,7 +15,6 @@ from strandline.client.producer.accumulator import Accumulator, AccumulatorSetti
 from strandline.client.producer.batch import Acknowledged, PartitionQueue, RecordMetadata, RecordPromise
 from strandline.client.producer.produce_response import Verdict, verdict
 from strandline.client.producer.record_encoder import encode_batch, encode_body
-from strandline.client.producer.sequences import ProducerIdAndEpoch
 from strandline.client.producer.transaction_requests import first_error
 
 SETTINGS = AccumulatorSettings(batch_bytes=100, memory_bytes=10_000, linger=1.0, delivery_timeout=10.0)

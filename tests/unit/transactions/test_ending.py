@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.base.moment import Moment
 from strandline.base.planned import Planned
-from strandline.transactions.planned import ProducerIdAndEpoch, TxnResponse
+from strandline.transactions.planned import TxnResponse
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 
 NOW = Moment(1.0, 1_700_000_000_000)

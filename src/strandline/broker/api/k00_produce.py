@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.api.leader_hints import LeaderHints
 from strandline.broker.api.services import Services
@@ -38,7 +39,6 @@ from strandline.broker.server.pending_response import Handled, PendingResponse
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import VerificationGuard
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k00_produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,

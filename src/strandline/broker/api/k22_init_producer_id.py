@@ -14,9 +14,9 @@ from collections.abc import Coroutine
 from typing import Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 REQUEST = InitProducerIdRequest

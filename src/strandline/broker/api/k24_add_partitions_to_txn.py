@@ -13,12 +13,11 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.txn_service import VERIFY_ONLY
 from strandline.broker.server.request_context import RequestContext
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,

@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.group_service import OFFSETS_TOPIC
 from strandline.broker.server.request_context import RequestContext
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 REQUEST = AddOffsetsToTxnRequest

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k26_end_txn import EndTxnRequest, EndTxnResponse
 
 REQUEST = EndTxnRequest

@@ -14,6 +14,7 @@ import asyncio
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.broker.coordinator.runtime import coordinator_error
@@ -23,7 +24,6 @@ from strandline.broker.server.request_context import RequestContext
 from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.result import CoordinatorResult
 from strandline.partition.open_transactions import VerificationGuard
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.wire.api.k28_txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.base.moment import Moment
 from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
 from strandline.broker.coordinator.producer_ids import ProducerIds
@@ -21,7 +21,6 @@ from strandline.broker.replication.corrupt_replicas import CorruptReplicas
 from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replicas import Replicas
 from strandline.rpc.channel import ChannelClosed
-from strandline.transactions.planned import ProducerIdAndEpoch
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

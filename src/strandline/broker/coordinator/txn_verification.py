@@ -13,12 +13,11 @@ from enum import Enum
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.broker.coordinator.txn_service import ADD, VERIFY_ONLY, TransactionCoordinator
 from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.replica import Replica
 from strandline.partition.open_transactions import VerificationGuard
-from strandline.transactions.planned import ProducerIdAndEpoch
 
 # Passing troubles of the coordinator, for producers that would not know what to do: they try this one again.
 _PASSING: Final = (

@@ -29,7 +29,7 @@ from strandline.controller.brokers import (
 )
 from strandline.controller.directories import are_all_offline, plan_offline_directories
 from strandline.controller.features import first_records
-from strandline.controller.image import BrokerState
+from strandline.controller.image import BrokerRegistration
 from strandline.controller.state import ControllerState
 from strandline.ports.clock import Clock
 from strandline.ports.network import Network
@@ -280,7 +280,7 @@ class ControllerRuntime:
             should_shut_down=should_shut_down,
         )
 
-    def _sender_of(self, request: BrokerHeartbeatRequest) -> BrokerState:
+    def _sender_of(self, request: BrokerHeartbeatRequest) -> BrokerRegistration:
         """Asked for again after each wait, during which the broker may have been unregistered."""
         return check_epoch(self.state.image, request.broker_id, request.broker_epoch)
 
@@ -312,7 +312,7 @@ class ControllerRuntime:
         self._events.warn("broker is gone", broker=broker_id)
         await self._fence(broker_id, broker.epoch)
 
-    async def _is_gone(self, broker: BrokerState) -> bool:
+    async def _is_gone(self, broker: BrokerRegistration) -> bool:
         """By the address that brokers use; others may lead nowhere from here, so that all of them have to refuse."""
         named = [e for e in broker.endpoints if e.name == self._inter_broker_listener]
         for endpoint in named or broker.endpoints:

@@ -19,7 +19,7 @@ from typing import Final
 from strandline.base.waiting import within
 from strandline.broker.node_context import NodeContext
 from strandline.broker.nodes import is_gone
-from strandline.controller.image import BrokerState, TopicState
+from strandline.controller.image import BrokerRegistration, TopicState
 
 DECISION_SECONDS_MAX: Final = 0.25
 LISTED_SECONDS: Final = 5.0
@@ -39,7 +39,7 @@ class SuspectedBrokers:
         self._suspects[node_id] = asyncio.get_running_loop().create_future()
         self._node.tasks.start(self._clear_up(state))
 
-    async def _clear_up(self, state: BrokerState) -> None:
+    async def _clear_up(self, state: BrokerRegistration) -> None:
         decided = self._suspects[state.node_id]
         try:
             endpoint = state.endpoint(self._node.config.inter_broker_listener_name)
@@ -70,7 +70,7 @@ class SuspectedBrokers:
         for decision in list(self._suspects.values()):
             await asyncio.shield(decision)
 
-    def listed_brokers(self) -> list[BrokerState]:
+    def listed_brokers(self) -> list[BrokerRegistration]:
         """The brokers that clients are told of."""
         now = self._node.clock.monotonic()
         return [

@@ -10,11 +10,12 @@ import asyncio
 from collections.abc import Callable
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.net.cluster import ClusterClient
 from strandline.client.producer import sequences
 from strandline.client.producer.batch import PartitionQueue
-from strandline.client.producer.sequences import NO_PRODUCER_ID, ProducerIdAndEpoch
+from strandline.client.producer.sequences import NO_PRODUCER_ID
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 _INT_MAX = (1 << 31) - 1

@@ -24,9 +24,10 @@ The source is Kafka's own producer (KIP-98, KIP-360); rules 4 and 6 wait where J
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.client.producer.batch import PartitionQueue, ProducerBatch
 from strandline.wire.record_batch import next_sequence
 
@@ -36,13 +37,6 @@ EPOCH_MAX: Final = 32_767
 
 # Refusals of a batch that was not written because one before it is missing.
 OUT_OF_SEQUENCE: Final = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
-
-
-class ProducerIdAndEpoch(NamedTuple):
-    """The id and epoch under which a producer writes."""
-
-    producer_id: int
-    epoch: int
 
 
 NO_PRODUCER_ID: Final = ProducerIdAndEpoch(-1, -1)

@@ -20,9 +20,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from strandline.base.ids import ProducerIdAndEpoch
 from strandline.client.errors import IllegalStateError
 from strandline.client.producer.producer import Producer
-from strandline.client.producer.sequences import ProducerIdAndEpoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from strandline.base.errors import ErrorCode, is_retriable
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.client.net.partitions import by_topic
-from strandline.client.producer.sequences import ProducerIdAndEpoch
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

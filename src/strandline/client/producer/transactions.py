@@ -20,7 +20,7 @@ from enum import Enum, auto
 from typing import Any, Final, TypeVar
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ProducerIdAndEpoch, TopicPartition
 from strandline.client.errors import (
     CommitFailedError,
     IllegalStateError,
@@ -35,7 +35,6 @@ from strandline.client.net.coordinators import COORDINATOR_MOVED, GROUP, TRANSAC
 from strandline.client.producer import sequences
 from strandline.client.producer.batch import PartitionQueue
 from strandline.client.producer.idempotence import Idempotence
-from strandline.client.producer.sequences import ProducerIdAndEpoch
 from strandline.client.producer.transaction_requests import (
     add_offsets_request,
     add_partitions_request,

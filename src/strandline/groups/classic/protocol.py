@@ -47,10 +47,10 @@ from strandline.wire.records.offsets_topic import GroupMetadataKey
 MEMBER_ID_REQUIRED_FROM: Final = 4
 SKIPS_ASSIGNMENT_FROM: Final = 9
 
-__all__ = ["JOIN", "SESSION", "SYNC", "ClassicProtocol"]
+__all__ = ["JOIN", "SESSION", "SYNC", "ClassicGroupProtocol"]
 
 
-class ClassicProtocol(ClassicRebalance):
+class ClassicGroupProtocol(ClassicRebalance):
     """The requests of the protocol; how a group rebalances is `ClassicRebalance`."""
 
     def join(

@@ -17,14 +17,14 @@ Partitions = Mapping[bytes, tuple[int, ...]]
 Targets = dict[str, Partitions]
 
 
-class MemberSubscription(NamedTuple):
+class AssignableMember(NamedTuple):
     """The topics that a member subscribes to, and its target assignment so far."""
 
     topics: frozenset[bytes]
     target: Partitions
 
 
-def range_assignor(wishes: Mapping[str, MemberSubscription], counts: Mapping[bytes, int]) -> Targets:
+def range_assignor(wishes: Mapping[str, AssignableMember], counts: Mapping[bytes, int]) -> Targets:
     targets: dict[str, dict[bytes, tuple[int, ...]]] = {member: {} for member in wishes}
     for topic, count in sorted(counts.items()):
         subscribers = sorted(member for member, wish in wishes.items() if topic in wish.topics)
@@ -40,7 +40,7 @@ def range_assignor(wishes: Mapping[str, MemberSubscription], counts: Mapping[byt
     return dict(targets)
 
 
-def uniform_assignor(wishes: Mapping[str, MemberSubscription], counts: Mapping[bytes, int]) -> Targets:
+def uniform_assignor(wishes: Mapping[str, AssignableMember], counts: Mapping[bytes, int]) -> Targets:
     members = sorted(wishes)
     if not members:
         return {}
@@ -59,7 +59,7 @@ def uniform_assignor(wishes: Mapping[str, MemberSubscription], counts: Mapping[b
 
 def _even_targets(
     members: list[str],
-    wishes: Mapping[str, MemberSubscription],
+    wishes: Mapping[str, AssignableMember],
     topics: list[bytes],
     counts: Mapping[bytes, int],
 ) -> Targets:
@@ -124,7 +124,7 @@ def _partitions_of(target: Partitions) -> list[tuple[bytes, int]]:
 _Held = dict[str, list[tuple[bytes, int]]]
 
 
-def _kept(members: list[str], wishes: Mapping[str, MemberSubscription], counts: Mapping[bytes, int]) -> _Held:
+def _kept(members: list[str], wishes: Mapping[str, AssignableMember], counts: Mapping[bytes, int]) -> _Held:
     """The partitions of each member that still exist and that it still subscribes to; one of two owners keeps each."""
     taken: set[tuple[bytes, int]] = set()
     held: _Held = {}
@@ -143,7 +143,10 @@ def _kept(members: list[str], wishes: Mapping[str, MemberSubscription], counts: 
 
 
 def _share_by_wish(
-    members: list[str], wishes: Mapping[str, MemberSubscription], held: _Held, free: list[tuple[bytes, int]]
+    members: list[str],
+    wishes: Mapping[str, AssignableMember],
+    held: _Held,
+    free: list[tuple[bytes, int]],
 ) -> None:
     subscribers: dict[bytes, list[str]] = {}
     for member in members:
@@ -218,7 +221,7 @@ def _by_topic(partitions: list[tuple[bytes, int]]) -> Partitions:
     return {topic: tuple(sorted(indexes)) for topic, indexes in found.items()}
 
 
-ASSIGNORS: Final[dict[str, Callable[[Mapping[str, MemberSubscription], Mapping[bytes, int]], Targets]]] = {
+ASSIGNORS: Final[dict[str, Callable[[Mapping[str, AssignableMember], Mapping[bytes, int]], Targets]]] = {
     "uniform": uniform_assignor,
     "range": range_assignor,
 }

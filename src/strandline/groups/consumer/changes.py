@@ -9,7 +9,7 @@ from crc32c import crc32c
 
 from strandline.base.moment import Moment
 from strandline.groups.consumer import records as consumer_records
-from strandline.groups.consumer.assignors import ASSIGNORS, MemberSubscription, Targets
+from strandline.groups.consumer.assignors import ASSIGNORS, AssignableMember, Targets
 from strandline.groups.consumer.group import (
     STABLE,
     UNREVOKED,
@@ -229,7 +229,7 @@ class ConsumerChanges:
                     topic_id = topics.topic_id(name)
                     if topic_id is not None:
                         counts[topic_id] = topics.partition_count(name)
-            wishes[member_id] = MemberSubscription(topic_ids, targets.get(member_id, {}))
+            wishes[member_id] = AssignableMember(topic_ids, targets.get(member_id, {}))
         name = preferred_assignor(members.values(), self.settings.consumer_assignors[0])
         found = ASSIGNORS[name](wishes, counts)
         for member_id, target in found.items():
