@@ -41,7 +41,7 @@ def test_an_epoch_that_leaves_no_room_is_refused_and_not_kept(what: str, epoch: 
     assert not any(isinstance(effect, m.PersistElection) for effect in effects)
     assert m.WarnOfEpoch(epoch=epoch) in effects
     for effect in effects:
-        if isinstance(effect, m.AnswerVote | m.AnswerEpoch):
+        if isinstance(effect, m.RespondToVote | m.RespondToEpoch):
             assert effect.error == "INVALID_REQUEST"
             assert effect.epoch == node.core.epoch
 

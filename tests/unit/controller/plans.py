@@ -23,7 +23,7 @@ from strandline.wire.api.k19_create_topics import (
 )
 from strandline.wire.api.k56_alter_partition import (
     AlterPartitionRequest,
-    BrokerRegistration,
+    BrokerState,
     PartitionData,
     ResponsePartitionData,
     TopicData,
@@ -93,7 +93,7 @@ class Cluster:
             partition_index=0,
             leader_epoch=state.leader_epoch,
             new_isr_with_epochs=tuple(
-                BrokerRegistration(broker_id=n, broker_epoch=image.brokers[n].epoch) for n in members
+                BrokerState(broker_id=n, broker_epoch=image.brokers[n].epoch) for n in members
             ),
             partition_epoch=state.partition_epoch,
         )

@@ -151,13 +151,13 @@ def test_topics_of_one_request_succeed_or_fail_by_themselves() -> None:
 
 
 def placed(cluster: Cluster) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    partitions = cluster.controller.image.topics["t"].partitions
+    partitions = cluster.image.topics["t"].partitions
     return [(p.replicas, p.in_sync, p.leader) for p in partitions.values()]
 
 
 def test_a_broker_that_is_down_gets_a_replica_last_and_does_not_lead() -> None:
     cluster = Cluster(None, None, None)
-    cluster.commit(cluster.controller.plan_fence(3))
+    cluster.commit(brokers.plan_fence(cluster.image, 3, cluster.rules))
     cluster.create(topic("t", 6, 3))
     for replicas, in_sync, leader in placed(cluster):
         assert replicas[2] == 3
@@ -167,7 +167,7 @@ def test_a_broker_that_is_down_gets_a_replica_last_and_does_not_lead() -> None:
 
 def test_a_broker_that_is_down_gets_no_replica_while_its_rack_has_another() -> None:
     cluster = Cluster("a", "a", "b", "b")
-    cluster.commit(cluster.controller.plan_fence(4))
+    cluster.commit(brokers.plan_fence(cluster.image, 4, cluster.rules))
     cluster.create(topic("t", 8, 2))
     assert all(4 not in replicas for replicas, _, _ in placed(cluster))
     assert all(len({n > 2 for n in replicas}) == 2 for replicas, _, _ in placed(cluster)), "a rack each"
@@ -176,13 +176,13 @@ def test_a_broker_that_is_down_gets_no_replica_while_its_rack_has_another() -> N
 def test_where_all_brokers_are_down_no_topic_is_created() -> None:
     cluster = Cluster(None, None)
     for node_id in (1, 2):
-        cluster.commit(cluster.controller.plan_fence(node_id))
+        cluster.commit(brokers.plan_fence(cluster.image, node_id, cluster.rules))
     assert cluster.error_of(topic("t", 1, 1)) == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 def test_a_broker_that_shuts_down_does_not_begin_in_sync() -> None:
     cluster = Cluster(None, None, None)
-    cluster.commit(cluster.controller.plan_controlled_shutdown(3))
+    cluster.commit(brokers.plan_controlled_shutdown(cluster.image, 3, cluster.rules))
     cluster.create(topic("t", 6, 3))
     assert all(3 not in in_sync and leader != 3 for _, in_sync, leader in placed(cluster))
 
