@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from strandline.ports.disk import Disk
@@ -27,3 +28,14 @@ class FlushWork(NamedTuple):
                 file.close()
         for directory in self.directories:
             disk.sync_directory(directory)
+
+
+def together(works: Sequence[FlushWork]) -> FlushWork:
+    """The work of several logs as one. Each directory is synced once, and after the files in it."""
+    if len(works) == 1:
+        return works[0]
+    return FlushWork(
+        tuple(path for work in works for path in work.paths),
+        tuple(dict.fromkeys(directory for work in works for directory in work.directories)),
+        -1,
+    )

@@ -23,29 +23,40 @@ from strandline.storage.directory import LogDirectory
 _LINES_MAX: Final = 10
 
 
+_SYNCED_TOGETHER: Final = 64
 _THREADS: Final = "num.recovery.threads.per.data.dir"
 
 
 async def close_logs(node: NodeContext, replicas: Replicas, flusher: LogFlusher) -> bool:
     """Closes and syncs every log, some at a time; True if all of it worked."""
-    left = iter(replicas.all_open())
-    failed: list[Replica] = []
+    is_clean = True
 
-    async def close_some() -> None:
-        for replica in left:
-            if replica.directory.offline_because is not None:
-                continue
+    async def close_some(logs: Iterator[list[Replica]]) -> None:
+        nonlocal is_clean
+        for group in logs:
+            closed = []
+            for replica in group:
+                try:
+                    replica.log.close()
+                    closed.append(replica)
+                except OSError as error:
+                    node.events.error("closing a log", partition=replica.partition, error=error)
+                    is_clean = False
             try:
-                replica.log.close()
-                await flusher.flush(replica)
-            except (OSError, KafkaError) as error:
-                node.events.error("closing a log", partition=replica.partition, error=error)
-                failed.append(replica)
+                if closed:
+                    await flusher.flush_together(closed)
+            except KafkaError as error:
+                node.events.error("closing logs", partition=closed[0].partition, error=error)
+                is_clean = False
 
-    threads = node.int_config(_THREADS) * len(replicas.directories)
-    for task in [asyncio.get_running_loop().create_task(close_some()) for _ in range(threads)]:
-        await task
-    return not failed
+    work = []
+    for directory in replicas.directories:
+        held = [each for each in replicas.all_open() if each.directory is directory]
+        if directory.offline_because is None:
+            groups = iter([held[at : at + _SYNCED_TOGETHER] for at in range(0, len(held), _SYNCED_TOGETHER)])
+            work += [close_some(groups) for _ in range(node.int_config(_THREADS))]
+    await asyncio.gather(*work)
+    return is_clean
 
 
 def start_recovery(node: NodeContext, replicas: Replicas) -> None:

@@ -7,6 +7,7 @@ once: a second sync beside the one that is told would succeed, and vouch for wha
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.disks.checkpoints import CheckpointWriter
@@ -14,6 +15,15 @@ from strandline.broker.disks.disk_retry import RETRY_S
 from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replicas import Replicas
+from strandline.storage.flushing import FlushWork, together
+from strandline.storage.log import Log
+
+
+class _LogSync(NamedTuple):
+    replica: Replica
+    log: Log
+    cuts: int
+    work: FlushWork
 
 
 class LogFlusher:
@@ -28,29 +38,50 @@ class LogFlusher:
             await asyncio.shield(replica.flushing)  # it began before what is to be synced now was written
             replica.check_online()
         if replica.flushing is None:
-            replica.flushing = asyncio.get_running_loop().create_task(self._sync(replica))
+            self._begin_sync([replica])
+        assert replica.flushing is not None
         failure = await asyncio.shield(replica.flushing)
         if failure is not None:
             raise KafkaError(failure.code, failure.message)
 
-    async def _sync(self, replica: Replica) -> KafkaError | None:
-        log, cuts = replica.log, replica.log.cuts
-        work = log.flush_work()
-        replica.last_flush_ms = self._node.clock.wall_ms()
+    async def flush_together(self, replicas: list[Replica]) -> None:
+        """The same for several logs of one directory at the cost of less: one worker, and shared directories once."""
+        while running := next((each.flushing for each in replicas if each.flushing is not None), None):
+            await asyncio.shield(running)
+        failure = await asyncio.shield(self._begin_sync(replicas))
+        if failure is not None:
+            raise KafkaError(failure.code, failure.message)
+
+    def _begin_sync(self, replicas: list[Replica]) -> asyncio.Task[KafkaError | None]:
+        task = asyncio.get_running_loop().create_task(self._sync(replicas))
+        for replica in replicas:
+            replica.flushing = task
+        return task
+
+    async def _sync(self, replicas: list[Replica]) -> KafkaError | None:
+        now_ms, directory = self._node.clock.wall_ms(), replicas[0].directory
+        syncs = []
+        for replica in replicas:
+            syncs.append(_LogSync(replica, replica.log, replica.log.cuts, replica.log.flush_work()))
+            replica.last_flush_ms = now_ms
+        work = together([each.work for each in syncs])
         try:
-            await self._replicas.sync(replica.directory, work.run, self._node.disk)
+            await self._replicas.sync(directory, work.run, self._node.disk)
         except OSError as error:
-            if self._replicas.get(*replica.partition) is not replica:
-                # Its directory was renamed under the sync; the disk is sound.
-                deleted = f"{replica.partition} has been deleted."
-                return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, deleted)
-            if replica.log is not log:
-                return None  # a copy in another directory took its place, and was synced before that
-            return self._replicas.sync_failed(replica.directory, error)
+            for replica, log, _, _ in syncs:
+                if self._replicas.get(*replica.partition) is not replica:
+                    # Its directory was renamed under the sync; the disk is sound.
+                    deleted = f"{replica.partition} has been deleted."
+                    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, deleted)
+                if replica.log is not log:
+                    return None  # a copy in another directory took its place, and was synced before that
+            return self._replicas.sync_failed(directory, error)
         finally:
-            replica.flushing = None
-        if log.cuts == cuts:  # otherwise what is there now may be younger than the sync
-            log.flushed(work.end_offset)
+            for replica in replicas:
+                replica.flushing = None
+        for _, log, cuts, done in syncs:
+            if log.cuts == cuts:  # otherwise what is there now may be younger than the sync
+                log.flushed(done.end_offset)
         return None
 
     async def save_cut(self, replica: Replica) -> None:
