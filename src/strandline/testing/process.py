@@ -59,16 +59,18 @@ class BrokerProcess:
             raise RuntimeError(f"the broker runs already, as process {self.pid}: stop or kill it first")
         self._release()  # of one that has ended by itself
         self._config.write_text(render_properties(self.settings))
-        command = [sys.executable, "-m", "strandline.cli.main", "server", "--config", str(self._config)]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                command,
+                self._command("server", "--config", str(self._config)),
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
                 env={**os.environ, launcher.STOPS_WITH_PARENT: str(os.getpid())},
                 start_new_session=True,  # a Ctrl-C is for whoever started it, who stops it in order
             )
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "strandline.cli.main", *arguments]
 
     def wait_until_ready(self) -> None:
         assert self._process is not None

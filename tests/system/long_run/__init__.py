@@ -1,0 +1,1 @@
+"""Mixed load on one node for long: nothing in the node may grow."""
