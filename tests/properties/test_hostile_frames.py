@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.api.table import TABLE
+from strandline.rpc.frames import SMALL_BYTES
 from strandline.wire.api.k00_produce import ProduceRequest
 from strandline.wire.codec import encode, encode_into
 from strandline.wire.headers import RequestHeader, request_header_version
@@ -94,8 +95,19 @@ def world(loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Any
     loop.run(end(made))
 
 
-@pytest.mark.parametrize("key", REQUESTS, ids=[TABLE[key].name for key in REQUESTS])
-def test_no_frame_of_this_api_harms_the_broker(key: int, world: World, loop: asyncio.Runner) -> None:
+BROKER_LISTENER, CONTROLLER_LISTENER = "broker", "controller"
+PLACES = [
+    pytest.param(key, listener, id=f"{TABLE[key].name}-{listener}")
+    for key in REQUESTS
+    for listener in (BROKER_LISTENER, CONTROLLER_LISTENER)
+    if TABLE[key].is_served_on(controller_listener=listener == CONTROLLER_LISTENER)
+]
+
+
+@pytest.mark.parametrize(("key", "listener"), PLACES)
+def test_no_frame_of_this_api_harms_the_broker(
+    key: int, listener: str, world: World, loop: asyncio.Runner
+) -> None:
     api, cls = TABLE[key], REQUESTS[key]
 
     @effort(FRAMES_EACH, soak=300)
@@ -103,13 +115,56 @@ def test_no_frame_of_this_api_harms_the_broker(key: int, world: World, loop: asy
     def check(data: st.DataObject) -> None:
         version = data.draw(st.integers(api.version_min, api.version_max))
         sent = data.draw(st.lists(frames(cls, version).filter(survivable), min_size=1, max_size=4))
-        loop.run(feed(world, sent))
+        loop.run(feed(world, listener, sent))
 
     check()
 
 
-async def feed(world: World, sent: list[bytes]) -> None:
-    client = world.connect()
+def test_requests_that_are_never_whole_harm_nobody(world: World, loop: asyncio.Runner) -> None:
+    """Many connections that send the beginning of a request, of any announced size, and go or stay."""
+
+    @effort(20, soak=1000)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        beginnings = st.tuples(
+            st.sampled_from((BROKER_LISTENER, CONTROLLER_LISTENER)),
+            st.integers(-(2**31), 2**31 - 1) | st.integers(0, 2**20) | st.just(100_000_000),
+            st.binary(max_size=20_000),
+            st.booleans(),
+        )
+        drawn = data.draw(st.lists(beginnings, min_size=1, max_size=60))
+        loop.run(begin_and_break_off(world, drawn))
+
+    check()
+
+
+async def begin_and_break_off(world: World, beginnings: list[tuple[str, int, bytes, bool]]) -> None:
+    waiting = []
+    for listener, announced, given_bytes, goes in beginnings:
+        client = connect(world, listener)
+        client.give(struct.pack(">i", announced) + given_bytes[: max(announced - 1, 0)])
+        if goes:
+            client.disconnect()
+        else:
+            waiting.append(client)
+    await asyncio.sleep(0)
+    used = world.broker.request_memory.used
+    assert used <= sum(len(each[2]) for each in beginnings) + 2 * SMALL_BYTES * len(beginnings)
+    witness = world.connect()
+    await is_unharmed(witness)
+    for client in (*waiting, witness):
+        client.disconnect()
+    await asyncio.sleep(0)
+    assert world.broker.request_memory.used == 0
+    world.check()
+
+
+def connect(world: World, listener: str) -> Client:
+    return world.connect() if listener == BROKER_LISTENER else world.connect_to_controller()
+
+
+async def feed(world: World, listener: str, sent: list[bytes]) -> None:
+    client = connect(world, listener)
     for frame in sent:
         if not client.is_closed:
             client.give(frame)
