@@ -166,3 +166,17 @@ def test_clients_that_never_read_cost_a_broker_little(what: str) -> None:
         assert resident_bytes(broker.pid) - before < 40 << 20
         with WireClient(broker.bootstrap) as client:
             assert append(client, "t", 100) == 0, "others are served"
+
+
+def test_requests_that_only_announce_their_size_reserve_nothing() -> None:
+    """A hundred connections each say that 100 MB will follow: eight bytes would be worth ten gigabytes."""
+    with running_broker() as broker, ExitStack() as stack:
+        with WireClient(broker.bootstrap) as client:
+            create(client, "t")
+            assert append(client, "t", 100) == 0
+        before = resident_bytes(broker.pid)
+        for _ in range(100):
+            stack.enter_context(connected(broker)).sendall(struct.pack(">i", 100_000_000) + b"more")
+        with WireClient(broker.bootstrap) as client:
+            assert append(client, "t", 100) == 0, "others are served"
+        assert resident_bytes(broker.pid) - before < 20 << 20
