@@ -180,10 +180,9 @@ class Replica:
                 return _where(repeated)
             if header.attributes & TRANSACTIONAL_FLAG:
                 self._check_transaction(header, guard)
-        log = self.log
-        base_offset = log.log_end_offset
+        base_offset = self.log.log_end_offset
         try:
-            log.append(batch, header, base_offset, leader.epoch, now_ms)
+            self.log.append(batch, header, base_offset, leader.epoch, now_ms)
         except OSError:
             self.refuse(header, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))
             raise
@@ -191,12 +190,16 @@ class Replica:
             self.producers.appended(header, base_offset)
             if self._refused_batches:
                 self._refused_batches.forget(header.producer_id)
-        end_offset = log.log_end_offset
-        if leader.appended(end_offset, min_in_sync) and self._wakers:
+        return new_tuple(Appended, (base_offset, self._tell_appended(leader) - 1, append_time))
+
+    def _tell_appended(self, leader: PartitionLeader) -> int:
+        """Has the leader count what was just appended, and wakes whoever waits for it; the log's new end."""
+        end_offset = self.log.log_end_offset
+        if leader.appended(end_offset, self.config.min_insync_replicas) and self._wakers:
             self._advanced()
         if self._append_wakers:
             self._wake_appended()
-        return new_tuple(Appended, (base_offset, end_offset - 1, append_time))
+        return end_offset
 
     def _check_producer(self, header: BatchHeader, guard: VerificationGuard | None) -> AppendedBatch | None:
         """The batch that this one repeats, if it does. Raises KafkaError if it must not be appended."""
@@ -257,9 +260,7 @@ class Replica:
         aborted = self.producers.aborted_by(producer_id, marker, offset)
         self.log.append(memoryview(batch), header, offset, leader.epoch, now_ms, aborted)
         self.producers.ended(header, marker, offset, transaction_version)
-        if leader.appended(self.log.log_end_offset, self.config.min_insync_replicas):
-            self._advanced()
-        self._wake_appended()
+        self._tell_appended(leader)
         return Appended(offset, offset, -1)
 
     def _advanced(self) -> None:
