@@ -87,8 +87,11 @@ class StrandlinePeer(Peer):
         name: str = STRANDLINE,
         module: str = "strandline.cli.main",
         more: Mapping[str, str] | None = None,
+        source: Path | None = None,
     ) -> None:
+        """`source` is a directory to import Strandline from, where it is not to be the one of this bench."""
         self.name = name
+        self._environment = {**os.environ, "PYTHONPATH": str(source)} if source else None
         self.data_dir = directory / "data"
         self._module = module
         self._config = directory / "server.properties"
@@ -119,6 +122,7 @@ class StrandlinePeer(Peer):
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                env=self._environment,
                 # Ctrl-C is for the bench, which then stops its brokers itself.
                 start_new_session=True,
             )
