@@ -72,6 +72,13 @@ _WITHOUT_LOG_START: Final = (
     ErrorCode.RECORD_LIST_TOO_LARGE,
     ErrorCode.KAFKA_STORAGE_ERROR,
 )
+_TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+# Errors by which clients find their way. Kafka does not count them as failed requests.
+_EXPECTED: Final = (
+    *(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    *(ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR),
+    *_TOO_LARGE,
+)
 _OLD_DUPLICATE: Final = int(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 _NEVER: Final = 0x7FFFFFFFFFFFFFFF
 # index, error, base offset, append time, log start; then no record errors, no message, no tagged fields
@@ -282,7 +289,10 @@ def _append(
         return _refused(error)._replace(log_start_offset=replica.log.log_start_offset)
     except OSError as error:
         return _refused(services.replicas.disk_error(replica.directory, error))
-    services.node.counters.add("bytes_in", len(records))
+    metrics = replica.metrics
+    metrics.produce_requests += 1
+    metrics.bytes_in += len(records)
+    metrics.messages_in += header.record_count
     log, pending = replica.log, None
     if acks == ACKS_ALL and replica.high_watermark <= appended.last_offset:
         pending = PendingAppend(replica, replica.epoch, appended.last_offset + 1)
@@ -407,15 +417,33 @@ def encode_all_written(
     return out
 
 
+def _count_errors(
+    services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
+) -> None:
+    all_metrics = services.node.topics
+    for piece, result in zip(request.pieces, results, strict=True):
+        if result.error_code == ErrorCode.NONE:
+            continue
+        services.node.requests.add_error(context.api_key, result.error_code)
+        metrics = all_metrics.by_topic.get(topics[piece.topic_number].name, all_metrics.others)
+        metrics.produce_requests += 1
+        metrics.failed_produce_requests += result.error_code not in _EXPECTED
+        if result.error_code in _TOO_LARGE:
+            metrics.bytes_rejected += len(piece.records)
+
+
 def _respond(
     services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> Body | None:
+    has_errors = any(map(_ERROR_CODE, results))
+    if has_errors:
+        _count_errors(services, context, request, topics, results)
     if request.acks == 0:
         # Nobody reads an answer; a client that must learn of an error finds its connection closed.
-        if any(result.error_code != ErrorCode.NONE for result in results):
+        if has_errors:
             context.connection.close()
         return None
-    if context.api_version >= _FLEXIBLE_FROM and not any(map(_ERROR_CODE, results)):
+    if context.api_version >= _FLEXIBLE_FROM and not has_errors:
         return (encode_all_written(context.api_version, request.pieces, topics, results),)
     by_topic: list[list[PartitionProduceResponse]] = [[] for _ in topics]
     hints = LeaderHints(services.image, context.connection.listener)

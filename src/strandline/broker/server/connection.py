@@ -33,8 +33,8 @@ from strandline.ports.clock import Clock
 from strandline.ports.network import Connection
 from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.storage.segment import Slice
-from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
+from strandline.telemetry.request_metrics import RequestMetrics, RequestTimes
 from strandline.wire.codec import DecodeError, EncodeError
 from strandline.wire.compiler import skip_tags
 
@@ -64,7 +64,7 @@ class ServerContext:
     clock: Clock
     events: Events
     tasks: TaskScope
-    counters: Counters
+    requests: RequestMetrics
     dispatch: Dispatcher
     batcher: RequestBatcher
     memory: RequestMemory
@@ -92,6 +92,12 @@ class ClientConnection:
         self._charged = 0
         self._is_incomplete = False  # a part of a request is here
         self.last_active = 0.0
+        self._arrived_at: float | None = None  # when what is deferred came
+        self._measured_to = 0.0  # the time of the requests up to here is accounted for
+        self._sending: RequestTimes | None = None  # of the latest response
+        self._unsent: tuple[RequestTimes, float] | None = (
+            None  # whose response waits for the peer, and since when
+        )
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions 3 and later say
         self.buffer = self._frames.buffer
 
@@ -115,7 +121,9 @@ class ClientConnection:
         if self._frames.received(size):
             if not self._is_deferred:
                 self._is_deferred = self._server.batcher.should_defer(self)
-                if not self._is_deferred:
+                if self._is_deferred:
+                    self._arrived_at = self._clock.monotonic()
+                else:
                     self._pump()
         elif self._frames.is_full:
             self._pump()  # a large request, or one that is to be received into a buffer of its own
@@ -138,9 +146,15 @@ class ClientConnection:
         gathered, self._gathered = self._gathered, None
         if gathered and self._connection is not None:
             self._connection.send(gathered)
+            if self._connection.unsent_bytes:
+                self._note_unsent()
 
     def drained(self) -> None:
         self.last_active = self._clock.monotonic()
+        if self._unsent is not None:
+            times, since = self._unsent
+            self._unsent = None
+            times.sent(self.last_active - since)
         self._resume()
 
     def lost(self, error: Exception | None) -> None:
@@ -193,7 +207,7 @@ class ClientConnection:
 
     def _pump(self) -> None:
         """Handles the complete requests that are here, as long as the connection may go on."""
-        self.last_active = self._clock.monotonic()
+        self.last_active = self._measured_to = self._clock.monotonic()
         is_outermost = self._gathered is None
         if is_outermost:
             self._gathered = bytearray()
@@ -219,6 +233,7 @@ class ClientConnection:
             self._send_gathered()
             self._fail(str(error))
         finally:
+            self._arrived_at = None
             if is_outermost:
                 self._send_gathered()
                 self._gathered = None
@@ -229,6 +244,13 @@ class ClientConnection:
         if gathered and self._connection is not None:
             self._gathered = bytearray()
             self._connection.send(gathered)
+            if self._connection.unsent_bytes:
+                self._note_unsent()
+
+    def _note_unsent(self) -> None:
+        """The peer does not take its responses as fast as they come."""
+        if self._unsent is None and self._sending is not None:
+            self._unsent = (self._sending, self._clock.monotonic())
 
     def _receive_more(self) -> None:
         """A request is here in part: has memory granted for the rest of it, as far as it has arrived."""
@@ -250,7 +272,7 @@ class ClientConnection:
 
     def _handle(self, frame: memoryview) -> None:
         context = self._read_header(frame)
-        self._server.counters.values["requests"] += 1
+        started_at = self._measured_to
         if self.interrupt_long_poll is not None and context.api_key == _API_VERSIONS:
             self.interrupt_long_poll()
         try:
@@ -258,12 +280,18 @@ class ClientConnection:
         except EncodeError as error:
             self.cannot_encode(context, error)
             return
-        if not self._waiting:
-            if handled is None:
-                return
-            if type(handled) is tuple or type(handled) is list:  # most requests: nothing to wait for
+        now = self._measured_to = self._clock.monotonic()
+        arrived_at = self._arrived_at or self.last_active
+        if not self._waiting and (handled is None or type(handled) is tuple or type(handled) is list):
+            # Most requests: nothing to wait for.
+            if started_at == arrived_at:
+                context.times.at_once(now - started_at)
+            else:
+                context.times.waited(started_at - arrived_at, now - started_at, 0.0)
+            if handled is not None:
                 self._send(context, handled)
-                return
+            return
+        context.arrived_at, context.started_at, context.handled_at = arrived_at, started_at, now
         self._waiting.append(context)
         if isinstance(handled, CoroutineType):
             self._is_exclusive = True
@@ -288,11 +316,18 @@ class ClientConnection:
                 raise DecodeError("a request header that ends too early") from error
         # Never for ApiVersions, so that anyone can read it.
         has_tags = is_flexible and api_key != _API_VERSIONS
-        return RequestContext(self, api_key, api_version, correlation_id, frame, position, has_tags)
+        requests = self._server.requests
+        counted = requests.by_version.get((api_key, api_version)) or requests.begin(api_key, api_version)
+        counted.count += 1
+        return RequestContext(
+            self, api_key, api_version, correlation_id, frame, position, has_tags, counted.times
+        )
 
     async def _finish(self, context: RequestContext, work: Coroutine[Any, Any, Finished]) -> None:
         try:
-            self._take(context, await work)
+            finished = await work
+            context.handled_at = self._clock.monotonic()
+            self._take(context, finished)
         except DecodeError as error:
             self._fail(str(error))
         except EncodeError as error:
@@ -327,15 +362,19 @@ class ClientConnection:
     def _complete(self, context: RequestContext, response: Body | None) -> None:
         queue = self._waiting
         context.is_complete = True
+        now = self._clock.monotonic()
         if len(queue) == 1:  # as it is with most
             assert queue[0] is context
             queue.clear()
+            _observe(context, now, now)
             if response is not None:
                 self._send(context, response)
             return
         context.response = response
+        context.completed_at = now
         while queue and queue[0].is_complete:
             first = queue.popleft()
+            _observe(first, first.completed_at, now)
             if first.response is not None:
                 self._send(first, first.response)
 
@@ -343,6 +382,7 @@ class ClientConnection:
         connection = self._connection
         if connection is None:
             return
+        self._sending = context.times
         gathered = self._gathered
         if (
             gathered is not None and len(response) == 1 and type(part := response[0]) is not Slice
@@ -377,6 +417,8 @@ class ClientConnection:
                     self._send_gathered()
                     connection.send(head)
                     connection.send_file(part.file, part.position, part.size)
+                    if connection.unsent_bytes:
+                        self._note_unsent()
                     head = bytearray()
         except OSError as error:
             # The response's size may have been sent, so nothing else can follow. The next read of the log says why.
@@ -423,6 +465,16 @@ class ClientConnection:
         self._server.events.warn("connection closed", peer=self.peer_address, why=why)
         if self._connection is not None:
             self._connection.abort()
+
+
+def _observe(context: RequestContext, completed_at: float, now: float) -> None:
+    """Accounts for the time of a request that waited for its response."""
+    context.times.waited(
+        context.started_at - context.arrived_at,
+        context.handled_at - context.started_at,
+        completed_at - context.handled_at,
+        now - completed_at,
+    )
 
 
 def _read(part: Slice) -> bytes:

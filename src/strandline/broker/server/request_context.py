@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from strandline.base.buffers import Buffer
 from strandline.groups.members import Caller
 from strandline.storage.segment import Slice
+from strandline.telemetry.request_metrics import RequestTimes
 from strandline.wire.codec import EncodeError
 
 # API key, API version, correlation id, size of the client id.
@@ -58,14 +59,19 @@ class RequestContext:
     __slots__ = (
         "api_key",
         "api_version",
+        "arrived_at",
         "body",
+        "completed_at",
         "connection",
         "correlation_id",
+        "handled_at",
         "has_tagged_response_header",
         "is_complete",
         "pending",
         "position",
         "response",
+        "started_at",
+        "times",
     )
 
     def __init__(
@@ -77,6 +83,7 @@ class RequestContext:
         body: memoryview,
         position: int,
         has_tagged_response_header: bool,
+        times: RequestTimes,
     ) -> None:
         self.connection = connection
         self.api_key = api_key
@@ -88,6 +95,12 @@ class RequestContext:
         self.response: Body | None = None  # while it waits for the response of an earlier request
         self.is_complete = False
         self.pending: Cancellable | None = None
+        self.times = times
+        # When it came, when its handler was called and when that was done: known of requests that wait.
+        self.arrived_at: float
+        self.started_at: float
+        self.handled_at: float
+        self.completed_at: float
 
     @property
     def client_id(self) -> str | None:
