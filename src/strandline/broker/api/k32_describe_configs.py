@@ -1,7 +1,7 @@
 """DescribeConfigs (key 32), versions 1 to 4: every setting of topics, brokers and groups, with where it comes from.
 
-Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST. Differs from Kafka: a broker has no loggers whose level
-could be set, so the list of them is empty; client metrics subscriptions, of which there are none, are refused.
+Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST. Differs from Kafka: the loggers of
+a broker are those of its parts; client metrics subscriptions, of which there are none, are refused.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import invalid_topic_name
+from strandline.broker.api.broker_loggers import check_broker, describe_loggers
 from strandline.broker.api.services import Services
 from strandline.broker.server.pending_response import Handled
 from strandline.broker.server.request_context import Body, RequestContext
@@ -104,11 +105,8 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[Des
             )
         return describe_broker(services.configs, services.node.node_id if name else None, wanted)
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
-        if name != str(services.node.node_id):
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"This is broker {services.node.node_id}, not {name!r}."
-            )
-        return ()
+        check_broker(services.node.node_id, name)
+        return describe_loggers(services.node.events, wanted)
     if resource.resource_type == GROUP_RESOURCE:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
