@@ -24,8 +24,6 @@ _METRICS_PORT_FIRST: Final = 9404
 _PORT_IN_USE = (
     "; stop what listens there, or choose another port (`up` has --port, and --port 0 takes a free one)"
 )
-    "; stop what listens there, or choose another port (--port and --metrics-port of `up`; 0 is a free one)"
-)
 
 
 def up(options: argparse.Namespace) -> int:

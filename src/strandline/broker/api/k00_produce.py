@@ -31,6 +31,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.api.leader_hints import LeaderHints
+from strandline.broker.api.refused_batch import RefusedBatch, note_refused
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.txn_verification import TxnClientSupport, for_producer, guards_for
 from strandline.broker.replication.delayed_produce import DelayedProduce, PendingAppend
@@ -71,13 +72,6 @@ _WITHOUT_LOG_START: Final = (
     ErrorCode.MESSAGE_TOO_LARGE,
     ErrorCode.RECORD_LIST_TOO_LARGE,
     ErrorCode.KAFKA_STORAGE_ERROR,
-)
-_TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
-# Errors by which clients find their way. Kafka does not count them as failed requests.
-_EXPECTED: Final = (
-    *(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    *(ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR),
-    *_TOO_LARGE,
 )
 _OLD_DUPLICATE: Final = int(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 _NEVER: Final = 0x7FFFFFFFFFFFFFFF
@@ -417,19 +411,16 @@ def encode_all_written(
     return out
 
 
-def _count_errors(
+def _note_refused(
     services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> None:
-    all_metrics = services.node.topics
     for piece, result in zip(request.pieces, results, strict=True):
-        if result.error_code == ErrorCode.NONE:
-            continue
-        services.node.requests.add_error(context.api_key, result.error_code)
-        metrics = all_metrics.by_topic.get(topics[piece.topic_number].name, all_metrics.others)
-        metrics.produce_requests += 1
-        metrics.failed_produce_requests += result.error_code not in _EXPECTED
-        if result.error_code in _TOO_LARGE:
-            metrics.bytes_rejected += len(piece.records)
+        if result.error_code != ErrorCode.NONE:
+            topic = topics[piece.topic_number].name
+            refused = RefusedBatch(
+                topic, piece.partition, len(piece.records), result.error_code, result.message
+            )
+            note_refused(services, context, refused)
 
 
 def _respond(
@@ -437,7 +428,7 @@ def _respond(
 ) -> Body | None:
     has_errors = any(map(_ERROR_CODE, results))
     if has_errors:
-        _count_errors(services, context, request, topics, results)
+        _note_refused(services, context, request, topics, results)
     if request.acks == 0:
         # Nobody reads an answer; a client that must learn of an error finds its connection closed.
         if has_errors:

@@ -27,7 +27,7 @@ from typing import Any, Final, Protocol
 from strandline.broker.server.connection_limits import ConnectionLimits, RequestMemory
 from strandline.broker.server.pending_response import Finished, Handled, PendingResponse
 from strandline.broker.server.request_batching import RequestBatcher
-from strandline.broker.server.request_context import HEADER, Body, RequestContext
+from strandline.broker.server.request_context import API_VERSIONS, Body, RequestContext, read_header
 from strandline.broker.tasks import TaskScope
 from strandline.ports.clock import Clock
 from strandline.ports.network import Connection
@@ -35,8 +35,8 @@ from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.storage.segment import Slice
 from strandline.telemetry.events import Events
 from strandline.telemetry.request_metrics import RequestMetrics, RequestTimes
+from strandline.wire.api_index import API_INDEX
 from strandline.wire.codec import DecodeError, EncodeError
-from strandline.wire.compiler import skip_tags
 
 SEND_BYTES_HIGH: Final = 1024 * 1024
 WAITING_MAX: Final = 100
@@ -44,7 +44,11 @@ GATHERED_BYTES_MAX: Final = 64 * 1024
 # Below this a region of a file is read and sent with what is around it: the system calls cost more than the copy.
 SENT_FROM_FILE_MIN: Final = 16 * 1024
 
-_API_VERSIONS: Final = 18
+# For a peer that speaks another protocol.
+_ADVICE: Final = {
+    "TLS": "the client has security.protocol=SSL or SASL_SSL, and this listener does not",
+    "HTTP": "this is a port of Kafka's protocol",
+}
 _RESPONSE_HEAD: Final = Struct(">ii")
 _TAGGED_RESPONSE_HEAD: Final = Struct(">iix")
 
@@ -63,6 +67,8 @@ class ServerContext:
 
     clock: Clock
     events: Events
+    connection_events: Events
+    request_events: Events
     tasks: TaskScope
     requests: RequestMetrics
     dispatch: Dispatcher
@@ -116,6 +122,9 @@ class ClientConnection:
             self._pause()
         elif verdict == "refuse":
             connection.abort()
+        events = self._server.connection_events
+        if events.is_debug:
+            events.debug("connected", peer=self.peer_address, listener=self.listener, verdict=verdict)
 
     def received(self, size: int) -> None:
         if self._frames.received(size):
@@ -158,6 +167,9 @@ class ClientConnection:
         self._resume()
 
     def lost(self, error: Exception | None) -> None:
+        events = self._server.connection_events
+        if events.is_debug:
+            events.debug("disconnected", peer=self.peer_address, error=error or "none")
         self._connection = None
         self._server.memory.complete(self)
         self._release_charge()
@@ -229,7 +241,10 @@ class ClientConnection:
                     self._pause()
                 if not frames.small_end:
                     return  # as it is with most
-        except (BadFrame, DecodeError) as error:
+        except BadFrame as error:
+            self._send_gathered()
+            self._fail(str(error), error.protocol)
+        except DecodeError as error:
             self._send_gathered()
             self._fail(str(error))
         finally:
@@ -271,10 +286,12 @@ class ClientConnection:
             self._server.memory.release(charged)
 
     def _handle(self, frame: memoryview) -> None:
-        context = self._read_header(frame)
+        context = read_header(self, frame, self._server.dispatch.flexible, self._server.requests)
         started_at = self._measured_to
-        if self.interrupt_long_poll is not None and context.api_key == _API_VERSIONS:
+        if self.interrupt_long_poll is not None and context.api_key == API_VERSIONS:
             self.interrupt_long_poll()
+        if self._server.request_events.is_debug:
+            self._tell_request(context)
         try:
             handled = self._server.dispatch.handle(context)
         except EncodeError as error:
@@ -298,30 +315,6 @@ class ClientConnection:
             self._server.tasks.start(self._finish(context, handled), handled)
         else:
             self._take(context, handled)  # type: ignore[arg-type]
-
-    def _read_header(self, frame: memoryview) -> RequestContext:
-        if len(frame) < HEADER.size:
-            raise DecodeError(f"a request of {len(frame)} bytes")
-        api_key, api_version, correlation_id, client_id_size = HEADER.unpack_from(frame, 0)
-        position = HEADER.size
-        if client_id_size > 0:
-            position += client_id_size
-            if position > len(frame):
-                raise DecodeError(f"a client id of {client_id_size} bytes in a request of {len(frame)}")
-        is_flexible = (api_key, api_version) in self._server.dispatch.flexible
-        if is_flexible:
-            try:
-                position = skip_tags(frame, position) if frame[position] else position + 1
-            except IndexError as error:
-                raise DecodeError("a request header that ends too early") from error
-        # Never for ApiVersions, so that anyone can read it.
-        has_tags = is_flexible and api_key != _API_VERSIONS
-        requests = self._server.requests
-        counted = requests.by_version.get((api_key, api_version)) or requests.begin(api_key, api_version)
-        counted.count += 1
-        return RequestContext(
-            self, api_key, api_version, correlation_id, frame, position, has_tags, counted.times
-        )
 
     async def _finish(self, context: RequestContext, work: Coroutine[Any, Any, Finished]) -> None:
         try:
@@ -366,7 +359,7 @@ class ClientConnection:
         if len(queue) == 1:  # as it is with most
             assert queue[0] is context
             queue.clear()
-            _observe(context, now, now)
+            context.observe_waited(now, now)
             if response is not None:
                 self._send(context, response)
             return
@@ -374,7 +367,7 @@ class ClientConnection:
         context.completed_at = now
         while queue and queue[0].is_complete:
             first = queue.popleft()
-            _observe(first, first.completed_at, now)
+            first.observe_waited(first.completed_at, now)
             if first.response is not None:
                 self._send(first, first.response)
 
@@ -457,24 +450,31 @@ class ClientConnection:
         if was_paused and not self._is_paused and self._connection is not None:
             self._connection.resume_reading()
 
+    def _tell_request(self, context: RequestContext) -> None:
+        self._server.request_events.debug(
+            "request",
+            peer=self.peer_address,
+            api=API_INDEX[context.api_key].name if context.api_key in API_INDEX else context.api_key,
+            version=context.api_version,
+            client=context.client_id or "",
+            bytes=len(context.body),
+        )
+
     def cannot_encode(self, context: RequestContext, error: EncodeError) -> None:
         self._server.events.error("a response cannot be encoded", api_key=context.api_key, error=error)
         self._fail(str(error))
 
-    def _fail(self, why: str) -> None:
-        self._server.events.warn("connection closed", peer=self.peer_address, why=why)
+    def _fail(self, why: str, protocol: str | None = None) -> None:
+        if protocol is not None:
+            text, why = (
+                f"connection closed: {protocol} was sent to a listener that does not speak it",
+                _ADVICE[protocol],
+            )
+        else:
+            text = "connection closed"
+        self._server.connection_events.warn(text, peer=self.peer_address, listener=self.listener, why=why)
         if self._connection is not None:
             self._connection.abort()
-
-
-def _observe(context: RequestContext, completed_at: float, now: float) -> None:
-    """Accounts for the time of a request that waited for its response."""
-    context.times.waited(
-        context.started_at - context.arrived_at,
-        context.handled_at - context.started_at,
-        completed_at - context.handled_at,
-        now - completed_at,
-    )
 
 
 def _read(part: Slice) -> bytes:
