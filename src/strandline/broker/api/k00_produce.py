@@ -30,8 +30,8 @@ from typing import Final, NamedTuple
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.topics import INTERNAL_TOPICS
+from strandline.broker.api.batch_refusal import BatchRefusal, note_refused
 from strandline.broker.api.leader_hints import LeaderHints
-from strandline.broker.api.refused_batch import RefusedBatch, note_refused
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.txn_verification import TxnClientSupport, for_producer, guards_for
 from strandline.broker.replication.delayed_produce import DelayedProduce, PendingAppend
@@ -417,7 +417,7 @@ def _note_refused(
     for piece, result in zip(request.pieces, results, strict=True):
         if result.error_code != ErrorCode.NONE:
             topic = topics[piece.topic_number].name
-            refused = RefusedBatch(
+            refused = BatchRefusal(
                 topic, piece.partition, len(piece.records), result.error_code, result.message
             )
             note_refused(services, context, refused)

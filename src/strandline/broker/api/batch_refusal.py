@@ -18,7 +18,7 @@ _EXPECTED: Final = (
 )
 
 
-class RefusedBatch(NamedTuple):
+class BatchRefusal(NamedTuple):
     topic: str
     partition: int
     size: int
@@ -26,7 +26,7 @@ class RefusedBatch(NamedTuple):
     message: str | None
 
 
-def note_refused(services: Services, context: RequestContext, refused: RefusedBatch) -> None:
+def note_refused(services: Services, context: RequestContext, refused: BatchRefusal) -> None:
     code, all_metrics = refused.error_code, services.node.topics
     services.node.requests.add_error(context.api_key, code)
     metrics = all_metrics.by_topic.get(refused.topic, all_metrics.others)
