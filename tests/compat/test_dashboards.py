@@ -92,6 +92,18 @@ KAFKA_EXPORTER = {
     "kafka_topic_partition_leader_is_preferred": {"topic", "partition"},
     "kafka_topic_partition_under_replicated_partition": {"topic", "partition"},
 }
+LAG = {
+    **{key: {"consumergroup", "topic", "partition"} for key in ("current_offset", "lag")},
+    **{key: {"consumergroup", "topic"} for key in ("current_offset_sum", "lag_sum")},
+    "members": {"consumergroup"},
+    **{
+        key: {"cluster_name", "group", "topic", "partition", "member_host", "consumer_id", "client_id"}
+        for key in ("group_lag", "group_offset", "group_lag_seconds")
+    },
+    **{key: {"cluster_name", "group"} for key in ("group_max_lag", "group_max_lag_seconds", "group_sum_lag")},
+    "group_topic_sum_lag": {"cluster_name", "group", "topic"},
+}
+GROUPS = {f"kafka_consumergroup_{name}": labels for name, labels in LAG.items()}
 
 
 def read(url: str, *, accept: str = "") -> tuple[int, str, str]:
@@ -146,8 +158,8 @@ def all_samples(nodes: Cluster) -> Samples:
 
 @pytest.mark.parametrize(
     "names",
-    [STRIMZI_KAFKA, STRIMZI_KRAFT, SEEDS, REQUESTS, KAFKA_EXPORTER],
-    ids=["strimzi-kafka", "strimzi-kraft", "seeds", "requests", "kafka_exporter"],
+    [STRIMZI_KAFKA, STRIMZI_KRAFT, SEEDS, REQUESTS, KAFKA_EXPORTER, GROUPS],
+    ids=["strimzi-kafka", "strimzi-kraft", "seeds", "requests", "kafka_exporter", "groups"],
 )
 def test_every_name_and_label_is_there(nodes: Cluster, names: dict[str, set[str]]) -> None:
     found = all_samples(nodes)
@@ -177,6 +189,23 @@ def test_figures_are_the_truth_and_sums_over_nodes_right(nodes: Cluster) -> None
     assert total("kafka_network_requestmetrics_totaltimems_count", request="FetchFollower") > 0
     sent = total("kafka_network_requestmetrics_requests_total", request="Produce")
     assert sent == total("kafka_network_requestmetrics_totaltimems_count", request="Produce") > 0
+
+
+def test_lag_is_told_by_the_coordinator_and_nobody_else(nodes: Cluster) -> None:
+    wait_until(lambda: "kafka_consumergroup_lag" in all_samples(nodes))
+    found = all_samples(nodes)
+    group = 'a "quoted"\ngroup'
+    assert [value for has, value in found["kafka_consumergroup_lag"] if has["consumergroup"] == group] == [
+        200
+    ]
+    assert [value for has, value in found["kafka_consumergroup_members"]] == [1]
+    assert [value for _, value in found["kafka_consumergroup_group_sum_lag"]] == [200]
+    (labels, seconds), *others = found["kafka_consumergroup_group_lag_seconds"]
+    assert not others
+    assert 0 < seconds < 120
+    assert labels["client_id"] == "rdkafka"
+    assert labels["member_host"] == "/127.0.0.1"
+    assert labels["consumer_id"].startswith("rdkafka-")
 
 
 def test_both_formats_are_what_their_parsers_expect(nodes: Cluster) -> None:
