@@ -6,8 +6,6 @@ The lists are what Strimzi's dashboards of Kafka, KRaft and its exporter, and th
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -16,8 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from strandline.testing.clusters import Cluster, cluster, wait_until
-
-Samples = dict[str, list[tuple[dict[str, str], float]]]
+from tests.scraping import Samples, read, samples_of
 
 STRIMZI_KAFKA = {
     "kafka_server_replicamanager_leadercount": set(),
@@ -92,35 +89,23 @@ KAFKA_EXPORTER = {
     "kafka_topic_partition_leader_is_preferred": {"topic", "partition"},
     "kafka_topic_partition_under_replicated_partition": {"topic", "partition"},
 }
+OF_GROUP = {"cluster_name", "group"}
+OF_MEMBER = OF_GROUP | {"topic", "partition", "member_host", "consumer_id", "client_id"}
 LAG = {
-    **{key: {"consumergroup", "topic", "partition"} for key in ("current_offset", "lag")},
-    **{key: {"consumergroup", "topic"} for key in ("current_offset_sum", "lag_sum")},
+    "current_offset": {"consumergroup", "topic", "partition"},
+    "lag": {"consumergroup", "topic", "partition"},
+    "current_offset_sum": {"consumergroup", "topic"},
+    "lag_sum": {"consumergroup", "topic"},
     "members": {"consumergroup"},
-    **{
-        key: {"cluster_name", "group", "topic", "partition", "member_host", "consumer_id", "client_id"}
-        for key in ("group_lag", "group_offset", "group_lag_seconds")
-    },
-    **{key: {"cluster_name", "group"} for key in ("group_max_lag", "group_max_lag_seconds", "group_sum_lag")},
-    "group_topic_sum_lag": {"cluster_name", "group", "topic"},
+    "group_lag": OF_MEMBER,
+    "group_offset": OF_MEMBER,
+    "group_lag_seconds": OF_MEMBER,
+    "group_max_lag": OF_GROUP,
+    "group_max_lag_seconds": OF_GROUP,
+    "group_sum_lag": OF_GROUP,
+    "group_topic_sum_lag": OF_GROUP | {"topic"},
 }
 GROUPS = {f"kafka_consumergroup_{name}": labels for name, labels in LAG.items()}
-
-
-def read(url: str, *, accept: str = "") -> tuple[int, str, str]:
-    request = urllib.request.Request(url, headers={"Accept": accept} if accept else {})
-    try:
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return response.status, response.headers["Content-Type"], response.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.headers["Content-Type"], error.read().decode()
-
-
-def samples_of(url: str) -> Samples:
-    found: Samples = {}
-    for family in parse_text(read(url)[2]):
-        for sample in family.samples:
-            found.setdefault(sample.name, []).append((dict(sample.labels), sample.value))
-    return found
 
 
 @pytest.fixture(scope="module")

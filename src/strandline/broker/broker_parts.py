@@ -70,6 +70,7 @@ from strandline.telemetry.request_metrics import RequestMetrics
 from strandline.telemetry.topic_metrics import AllTopicsMetrics
 
 if TYPE_CHECKING:
+    from strandline.broker.telemetry.burrow import BurrowApi
     from strandline.broker.telemetry.lag import LagMonitor
 
 
@@ -292,6 +293,12 @@ class BrokerParts(ABC):
             jobs = PeriodicTasks(self.node)
             jobs.start_by_key("strandline.lag.sample.interval.ms", self._lag_monitor.sample, first_ms_max=100)
         return self._lag_monitor
+
+    def burrow_api(self) -> BurrowApi:
+        """The lag of groups in Burrow's shape; on a broker, once `start` has begun."""
+        from strandline.broker.telemetry.burrow import BurrowApi
+
+        return BurrowApi(self.node, self.groups, self.replicas, self.lag_monitor(), self.cluster_id)
 
     def metrics_page(self) -> MetricsPage:
         """The node's metrics, of parts that exist once `start` has begun."""

@@ -30,6 +30,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "server": Command("start a broker from a server.properties file", "node.server"),
     "format": Command("prepare the log directories of a node of a cluster", "node.format"),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
+    "lag": Command("see how far consumer groups are behind", "lag"),
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Command("work with dead letters", "dlq"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),

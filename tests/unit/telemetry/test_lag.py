@@ -49,7 +49,7 @@ def test_lag_that_never_shrinks_for_five_minutes_is_a_warning() -> None:
 
 
 def test_frequent_commits_still_span_five_minutes() -> None:
-    samples = [(n / 60, n, 2 * n + 1) for n in range(0, 400)]  # a commit each second
+    samples = [(n / 60, n, 2 * n + 1) for n in range(400)]  # a commit each second
     found = seen(*samples)
     assert len(found.commits) <= 10
     assert status(found, 400 / 60) == WARN
