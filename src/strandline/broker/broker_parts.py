@@ -304,6 +304,7 @@ class BrokerParts(ABC):
         """The node's metrics, of parts that exist once `start` has begun."""
         # Nobody who does not look at metrics pays for these at the start.
         from strandline.broker.telemetry.groups import GroupCollector
+        from strandline.broker.telemetry.logs import LogCollector
         from strandline.broker.telemetry.metadata import MetadataCollector
         from strandline.broker.telemetry.replication import ReplicationCollector
         from strandline.broker.telemetry.requests import RequestCollector
@@ -317,6 +318,7 @@ class BrokerParts(ABC):
             replication = ReplicationCollector(node, self.replicas, self.replica_fetcher)
             page.add(replication.node_families, replication.topic_families, replication.partition_families)
             groups = GroupCollector(node, self.groups, self.lag_monitor(), self.cluster_id)
-            page.add(groups.node_families, groups.lag_families)
+            logs = LogCollector(node, self.replicas, self.cleaner, self.transactions, self.health)
+            page.add(groups.node_families, groups.lag_families, logs.node_families)
         page.add(metadata.partition_families)
         return page

@@ -31,6 +31,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "format": Command("prepare the log directories of a node of a cluster", "node.format"),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
     "lag": Command("see how far consumer groups are behind", "lag"),
+    "metrics": Command("print alert rules and a dashboard", "metrics"),
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Command("work with dead letters", "dlq"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),

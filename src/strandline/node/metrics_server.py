@@ -29,6 +29,7 @@ class MetricsServer:
 
     async def listen(self, host: str, port: int) -> None:
         await self._http.listen(host, port)
+        self._process.start()
 
     @property
     def port(self) -> int:
