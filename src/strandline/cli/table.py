@@ -29,6 +29,27 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "up": Command("start a broker on this machine and stay", "node.up"),
     "server": Command("start a broker from a server.properties file", "node.server"),
     "format": Command("prepare the log directories of a node of a cluster", "node.format"),
+    "context": Group(
+        "remember clusters by name",
+        {
+            "add": Command("store the address and settings of a cluster", "context.add"),
+            "use": Command("say which context commands use", "context.use"),
+            "list": Command("list contexts", "context.list"),
+            "remove": Command("forget a context", "context.remove"),
+        },
+    ),
+    "topics": Group(
+        "create, describe, change and delete topics",
+        {
+            "list": Command("list topics", "topics.list"),
+            "describe": Command("partitions, leaders, replicas; what is under-replicated", "topics.describe"),
+            "create": Command("create topics", "topics.create"),
+            "alter": Command("more partitions, other settings", "topics.alter"),
+            "delete": Command("delete topics with their records", "topics.delete"),
+            "clone": Command("create a topic like another", "topics.clone"),
+            "delete-records": Command("delete the beginning of partitions", "topics.delete_records"),
+        },
+    ),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Command("work with dead letters", "dlq"),
