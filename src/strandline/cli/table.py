@@ -50,6 +50,27 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "delete-records": Command("delete the beginning of partitions", "topics.delete_records"),
         },
     ),
+    "configs": Group(
+        "see and change settings of topics, brokers, groups",
+        {
+            "get": Command("settings with their values and sources", "configs.get"),
+            "diff": Command("settings that are not at their default", "configs.diff"),
+            "set": Command("change settings", "configs.set"),
+            "list": Command("resources that have settings", "configs.list"),
+        },
+    ),
+    "groups": Group(
+        "see consumer groups, move their offsets, delete them",
+        {
+            "list": Command("list groups", "groups.list"),
+            "describe": Command("committed offsets, lag and who reads", "groups.describe"),
+            "members": Command("members and their partitions", "groups.members"),
+            "lag": Command("how far groups are behind, by topic", "groups.lag"),
+            "reset-offsets": Command("move committed offsets", "groups.reset_offsets"),
+            "clone": Command("give another group the same offsets", "groups.clone"),
+            "delete": Command("delete groups, or their offsets of topics", "groups.delete"),
+        },
+    ),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Command("work with dead letters", "dlq"),
