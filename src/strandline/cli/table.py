@@ -71,6 +71,8 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "delete": Command("delete groups, or their offsets of topics", "groups.delete"),
         },
     ),
+    "produce": Command("send records: lines, files, JSON rows", "records.produce"),
+    "consume": Command("print records, follow a topic, search it", "records.consume"),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Command("work with dead letters", "dlq"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Creates a topic with the partitions, replicas and settings of another. Records are not copied: "
-        "`strandline consume A --json --exit | strandline produce B --json` does that."
+        "`strandline consume A --json --exit | strandline produce B --from-json` does that."
     )
     parser.add_argument("topic", metavar="TOPIC", help="the topic to take after")
     parser.add_argument("new", metavar="NAME", help="the name of the new topic")
@@ -72,7 +72,8 @@ async def _clone(admin: Admin, options: argparse.Namespace) -> int:
         return DONE
     numbers = f"{count_of(partitions, 'partition')}, {count_of(replicas, 'replica')} each"
     print(f"topic {options.new} created like {options.topic}: {numbers}, {count_of(len(configs), 'setting')}")
-    note(
-        f"Copy records with: strandline consume {options.topic} --json --exit | strandline produce {options.new} --json"
+    copying = (
+        f"strandline consume {options.topic} --json --exit | strandline produce {options.new} --from-json"
     )
+    note(f"Copy records with: {copying}")
     return DONE
