@@ -20,7 +20,7 @@ from strandline.cli.records.rows import BadRow, Row, from_row
 
 if TYPE_CHECKING:
     from strandline.client import Producer
-    from strandline.client.producer.delivery import RecordPromise
+    from strandline.client.producer.batch import RecordPromise
 
 # So many records may wait for their acknowledgement; more would only fill memory.
 _PENDING_MAX: Final = 50_000
