@@ -40,14 +40,16 @@ def write_descriptor(file: ProtoFile, scope: TypeScope, name: str = "default") -
             writer.field(field, made.extension.add(), None).extendee = writer.full_name(extend.name)
     for service in file.services:
         described = made.service.add(name=service.name)
+        _set_options(described, service.options)
         for rpc in service.rpcs:
-            described.method.add(
+            method = described.method.add(
                 name=rpc.name,
                 input_type=writer.full_name(rpc.request),
                 output_type=writer.full_name(rpc.response),
                 client_streaming=rpc.is_request_stream or None,
                 server_streaming=rpc.is_response_stream or None,
             )
+            _set_options(method, rpc.options)
     _set_options(made, file.options)
     return bytes(made.SerializeToString(deterministic=True))
 
