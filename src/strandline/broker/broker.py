@@ -121,7 +121,7 @@ class Broker(BrokerParts):
                 except OSError as error:
                     self.replicas.disk_error(directory, error)
             directory.release()
-        self.node.events.info("stopped", node=self.node_id, clean=marked == len(self._directories))
+        self.node.events.info("stopped", clean=marked == len(self._directories))
 
     async def abandon(self) -> None:
         """After a start that failed, or instead of `stop` when the state cannot be trusted: gives back what was taken.

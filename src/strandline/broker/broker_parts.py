@@ -60,6 +60,7 @@ from strandline.ports.random import Random
 from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
+from strandline.telemetry import loggers
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
 
@@ -84,6 +85,7 @@ class BrokerParts(ABC):
         self.config = config
         self._ports = ports
         self.tasks = TaskScope(self._failed)
+        loggers.make_loggers(events)
         self.image = ClusterImage()
         self.configs = DynamicConfigs(config)
         self.node = NodeContext(
@@ -257,6 +259,8 @@ class BrokerParts(ABC):
         self._server = ServerContext(
             clock=node.clock,
             events=node.events,
+            connection_events=node.events.named(loggers.CONNECTIONS),
+            request_events=node.events.named(loggers.REQUESTS),
             tasks=node.tasks,
             counters=node.counters,
             dispatch=dispatch,

@@ -195,7 +195,7 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     try:
         await starting
     except asyncio.CancelledError:
-        events.info("stopped before it was ready: the next start checks the logs", node=config.node_id)
+        events.info("stopped before it was ready: the next start checks the logs")
         return
     # What is there now stays: collections need not look at it again. This process is the node's own.
     gc.collect()
@@ -203,7 +203,7 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     on_ready(node)
     await stop_requested.wait()
     watching.cancel()
-    events.info("stopping", node=config.node_id)
+    events.info("stopping")
     await node.stop()
 
 

@@ -50,7 +50,7 @@ class ChannelClosed(ConnectionError):
     """The connection was lost, or never made."""
 
 
-class Answer(Protocol):
+class ResponseReceiver(Protocol):
     """What takes the response, or the loss of the connection: a future, or something that costs less."""
 
     def done(self) -> bool: ...
@@ -65,7 +65,7 @@ class Channel:
         self._client_id = client_id.encode()
         self._frames = FrameReader(answer_bytes_max, trusts_sizes=True)
         self._connection: Connection | None = None
-        self._waiting: deque[tuple[int, type[Request], int, Answer | None]] = deque()
+        self._waiting: deque[tuple[int, type[Request], int, ResponseReceiver | None]] = deque()
         self._correlation_id = 0
         self._on_lost: Callable[[], None] | None = None
         self.buffer = self._frames.buffer
@@ -101,7 +101,7 @@ class Channel:
             while True:
                 frame = self._frames.next_frame()
                 if frame is not None:
-                    self._answered(frame)
+                    self._receive_response(frame)
                 elif self._frames.wanted:
                     self._frames.grow()
                 else:
@@ -126,15 +126,15 @@ class Channel:
         self._send(message, version, answer)
         return answer
 
-    def request_into(self, message: Request, version: int, answer: Answer) -> None:
+    def request_into(self, message: Request, version: int, answer: ResponseReceiver) -> None:
         """The same with an answer of the caller's own, which is told as soon as the response has been read."""
         self._send(message, version, answer)
 
-    def send_without_answer(self, message: Request, version: int) -> None:
+    def send_without_response(self, message: Request, version: int) -> None:
         """For Produce with acks=0, which is not answered."""
         self._send(message, version, None)
 
-    def _send(self, message: Request, version: int, answer: Answer | None) -> None:
+    def _send(self, message: Request, version: int, answer: ResponseReceiver | None) -> None:
         if self._connection is None:
             raise ChannelClosed("the connection is closed")
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
@@ -148,7 +148,7 @@ class Channel:
             self._waiting.append((self._correlation_id, type(message), version, answer))
         self._connection.send(frame)
 
-    def _answered(self, frame: memoryview) -> None:
+    def _receive_response(self, frame: memoryview) -> None:
         if not self._waiting:
             raise DecodeError("an answer that nobody asked for")
         correlation_id, request, version, answer = self._waiting[0]

@@ -27,7 +27,7 @@ from struct import error as struct_error
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from strandline.base.errors import ErrorCode, KafkaError
+from strandline.base.errors import ErrorCode, KafkaError, error_name
 from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.api.leader_hints import LeaderHints
@@ -39,6 +39,7 @@ from strandline.broker.server.pending_response import Handled, PendingResponse
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import VerificationGuard
+from strandline.telemetry import loggers
 from strandline.wire.api.k00_produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -407,6 +408,21 @@ def encode_all_written(
     return out
 
 
+def _tell_refused(
+    services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
+) -> None:
+    events = services.node.events.named(loggers.RECORDS)
+    for piece, result in zip(request.pieces, results, strict=True):
+        if result.error_code in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER):
+            continue
+        events.info(
+            f"batch refused: {error_name(result.error_code)}",
+            partition=f"{topics[piece.topic_number].name}-{piece.partition}",
+            client=context.client_id or "",
+            why=result.message or "",
+        )
+
+
 def _respond(
     services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> Body | None:
@@ -417,6 +433,7 @@ def _respond(
         return None
     if context.api_version >= _FLEXIBLE_FROM and not any(map(_ERROR_CODE, results)):
         return (encode_all_written(context.api_version, request.pieces, topics, results),)
+    _tell_refused(services, context, request, topics, results)
     by_topic: list[list[PartitionProduceResponse]] = [[] for _ in topics]
     hints = LeaderHints(services.image, context.connection.listener)
     for piece, result in zip(request.pieces, results, strict=True):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.planned import Planned
+from strandline.broker.metadata.decision_log import events_of, tell
 from strandline.broker.nodes import is_gone
 from strandline.broker.tasks import TaskScope
 from strandline.controller.brokers import (
@@ -33,6 +34,7 @@ from strandline.controller.image import BrokerRegistration
 from strandline.controller.state import ControllerState
 from strandline.ports.clock import Clock
 from strandline.ports.network import Network
+from strandline.telemetry import loggers
 from strandline.telemetry.events import Events
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -66,7 +68,7 @@ class ControllerRuntime:
         self.state = new_state()
         self._clock = clock
         self._network = network
-        self._events = events
+        self._events = events.named(loggers.CONTROLLER)
         self._tasks = tasks
         self._node_id = node_id
         self._cluster_id = cluster_id
@@ -172,11 +174,13 @@ class ControllerRuntime:
             # What it rests on may not be committed yet.
             await quorum.settled()
             return planned.response
+        decisions = events_of(planned.records, self.state.image)
         committed = quorum.append(planned.records)
         for record in planned.records:
             self.state.apply(record)
         self._applied = quorum.end_offset
         await committed
+        tell(self._events, decisions)
         return planned.response
 
     def check_active(self) -> None:

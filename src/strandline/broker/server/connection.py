@@ -35,6 +35,7 @@ from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.storage.segment import Slice
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
+from strandline.wire.api_index import API_INDEX
 from strandline.wire.codec import DecodeError, EncodeError
 from strandline.wire.compiler import skip_tags
 
@@ -45,6 +46,11 @@ GATHERED_BYTES_MAX: Final = 64 * 1024
 SENT_FROM_FILE_MIN: Final = 16 * 1024
 
 _API_VERSIONS: Final = 18
+# For a peer that speaks another protocol.
+_ADVICE: Final = {
+    "TLS": "the client has security.protocol=SSL or SASL_SSL, and this listener does not",
+    "HTTP": "this is a port of Kafka's protocol",
+}
 _RESPONSE_HEAD: Final = Struct(">ii")
 _TAGGED_RESPONSE_HEAD: Final = Struct(">iix")
 
@@ -63,6 +69,8 @@ class ServerContext:
 
     clock: Clock
     events: Events
+    connection_events: Events
+    request_events: Events
     tasks: TaskScope
     counters: Counters
     dispatch: Dispatcher
@@ -110,6 +118,9 @@ class ClientConnection:
             self._pause()
         elif verdict == "refuse":
             connection.abort()
+        events = self._server.connection_events
+        if events.is_debug:
+            events.debug("connected", peer=self.peer_address, listener=self.listener, verdict=verdict)
 
     def received(self, size: int) -> None:
         if self._frames.received(size):
@@ -144,6 +155,9 @@ class ClientConnection:
         self._resume()
 
     def lost(self, error: Exception | None) -> None:
+        events = self._server.connection_events
+        if events.is_debug:
+            events.debug("disconnected", peer=self.peer_address, error=error or "none")
         self._connection = None
         self._server.memory.complete(self)
         self._release_charge()
@@ -215,7 +229,10 @@ class ClientConnection:
                     self._pause()
                 if not frames.small_end:
                     return  # as it is with most
-        except (BadFrame, DecodeError) as error:
+        except BadFrame as error:
+            self._send_gathered()
+            self._fail(str(error), error.protocol)
+        except DecodeError as error:
             self._send_gathered()
             self._fail(str(error))
         finally:
@@ -253,6 +270,8 @@ class ClientConnection:
         self._server.counters.values["requests"] += 1
         if self.interrupt_long_poll is not None and context.api_key == _API_VERSIONS:
             self.interrupt_long_poll()
+        if self._server.request_events.is_debug:
+            self._tell_request(context)
         try:
             handled = self._server.dispatch.handle(context)
         except EncodeError as error:
@@ -415,12 +434,29 @@ class ClientConnection:
         if was_paused and not self._is_paused and self._connection is not None:
             self._connection.resume_reading()
 
+    def _tell_request(self, context: RequestContext) -> None:
+        self._server.request_events.debug(
+            "request",
+            peer=self.peer_address,
+            api=API_INDEX[context.api_key].name if context.api_key in API_INDEX else context.api_key,
+            version=context.api_version,
+            client=context.client_id or "",
+            bytes=len(context.body),
+        )
+
     def cannot_encode(self, context: RequestContext, error: EncodeError) -> None:
         self._server.events.error("a response cannot be encoded", api_key=context.api_key, error=error)
         self._fail(str(error))
 
-    def _fail(self, why: str) -> None:
-        self._server.events.warn("connection closed", peer=self.peer_address, why=why)
+    def _fail(self, why: str, protocol: str | None = None) -> None:
+        if protocol is not None:
+            text, why = (
+                f"connection closed: {protocol} was sent to a listener that does not speak it",
+                _ADVICE[protocol],
+            )
+        else:
+            text = "connection closed"
+        self._server.connection_events.warn(text, peer=self.peer_address, listener=self.listener, why=why)
         if self._connection is not None:
             self._connection.abort()
 
