@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 
@@ -28,9 +28,9 @@ class RegistryStopped(Exception):
 
 
 async def serve_registry(
-    settings: RegistrySettings, host: str, port: int, on_ready: Callable[[Registry], None]
+    settings: RegistrySettings, listener: Any, on_ready: Callable[[Registry], None]
 ) -> None:
-    """Serves until a signal comes. Raises RegistryStopped when the topic cannot be read any more."""
+    """Serves on a bound socket until a signal comes. Raises RegistryStopped when the topic cannot be read any more."""
     parsing, forwarding = ThreadWorkers(_PARSING_THREADS), ThreadWorkers(_FORWARDING_THREADS)
     registry = Registry(settings)
     try:
@@ -39,8 +39,6 @@ async def serve_registry(
         await _find_or_become_writer(registry, forwarder)
         config = uvicorn.Config(
             RegistryApp(registry, parsing, forwarder),
-            host=host,
-            port=port,
             http="httptools",
             loop="none",
             ws="none",
@@ -55,7 +53,7 @@ async def serve_registry(
         server = uvicorn.Server(config)
         watching = asyncio.create_task(_watch(registry, server, on_ready))
         try:
-            await server.serve()
+            await server.serve(sockets=[listener])
         finally:
             watching.cancel()
             await all_ended(watching)

@@ -91,7 +91,8 @@ class RegistryApp:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         exchange = Exchange(
             method=method,
-            target=raw_path.decode("latin-1") + (f"?{query_string.decode('latin-1')}" if query_string else ""),
+            target=raw_path.decode("latin-1")
+            + (f"?{query_string.decode('latin-1')}" if query_string else ""),
             path=path,
             query=query,
             headers={key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]},

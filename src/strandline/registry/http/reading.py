@@ -236,7 +236,10 @@ class ReadOperations:
         return Reply([id for _, id in referrers][exchange.page(SCHEMAS_MAX)])
 
     def _find_version(self, exchange: Exchange, *, includes_deleted: bool) -> StoredSchema:
-        subject, version = normalized_subject(exchange.path["subject"]), read_version(exchange.path["version"])
+        subject, version = (
+            normalized_subject(exchange.path["subject"]),
+            read_version(exchange.path["version"]),
+        )
         return queries.find_version_in_contexts(
             self._state, subject, version, includes_deleted=includes_deleted
         )
@@ -259,7 +262,10 @@ class ReadOperations:
         return await self._check(exchange, subject, earlier)
 
     async def _compatibility_with_version(self, exchange: Exchange) -> Reply:
-        subject, version = normalized_subject(exchange.path["subject"]), read_version(exchange.path["version"])
+        subject, version = (
+            normalized_subject(exchange.path["subject"]),
+            read_version(exchange.path["version"]),
+        )
         schema = queries.find_version(self._state, subject, version, includes_deleted=False)
         if schema is None and version != -1:
             raise errors.version_not_found(version)

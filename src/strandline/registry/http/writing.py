@@ -1,4 +1,4 @@
-"""The operations that write. Each has a plan for the writer; an instance that is not the writer forwards the request."""
+"""The operations that write. The writer plans them; any other instance forwards the request."""
 
 from __future__ import annotations
 
@@ -105,7 +105,10 @@ class WriteOperations:
         )
 
     async def _delete_version(self, exchange: Exchange) -> Reply:
-        subject, version = normalized_subject(exchange.path["subject"]), read_version(exchange.path["version"])
+        subject, version = (
+            normalized_subject(exchange.path["subject"]),
+            read_version(exchange.path["version"]),
+        )
         is_permanent = exchange.flag("permanent")
         return await self._write(
             exchange,

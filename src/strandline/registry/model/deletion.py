@@ -12,12 +12,12 @@ from strandline.base.planned import Planned
 from strandline.registry import errors
 from strandline.registry.model.lookups import latest_version
 from strandline.registry.model.records import (
-    ConfigRecord,
     ContextRecord,
     DeleteSubjectRecord,
-    ModeRecord,
     RegistryRecord,
     SchemaRecord,
+    SubjectConfigRecord,
+    SubjectModeRecord,
 )
 from strandline.registry.model.scopes import is_readonly
 from strandline.registry.model.state import ContextId, RegistryState
@@ -44,9 +44,7 @@ def plan_version_deletion(
     return Planned(records=tuple(records), response=schema.version)
 
 
-def _version_to_delete(
-    state: RegistryState, subject: str, version: int, is_permanent: bool
-) -> StoredSchema:
+def _version_to_delete(state: RegistryState, subject: str, version: int, is_permanent: bool) -> StoredSchema:
     if version == -1:
         schema = latest_version(state, subject)
     else:
@@ -60,9 +58,7 @@ def _version_to_delete(
     return schema
 
 
-def plan_subject_deletion(
-    state: RegistryState, subject: str, *, is_permanent: bool
-) -> Planned[list[int]]:
+def plan_subject_deletion(state: RegistryState, subject: str, *, is_permanent: bool) -> Planned[list[int]]:
     """Deletes all versions of a subject. The response lists them."""
     if not state.subject_exists(subject, includes_deleted=True):
         raise errors.subject_not_found(subject)
@@ -121,9 +117,10 @@ def _is_referred_to_by_others(state: RegistryState, schema: StoredSchema, *, inc
     for place in state.referrers.get((schema.subject, schema.version), frozenset()):
         for subject, version in state.places.get(place, {}).items():
             referrer = state.schema(subject, version)
-            if subject != schema.subject and referrer is not None:
-                if includes_deleted or not referrer.is_deleted:
-                    return True
+            if subject == schema.subject or referrer is None:
+                continue
+            if includes_deleted or not referrer.is_deleted:
+                return True
     return False
 
 
@@ -131,9 +128,9 @@ def _settings_of(state: RegistryState, subject: str) -> list[RegistryRecord]:
     """Config and mode of a subject go with its last version."""
     records: list[RegistryRecord] = []
     if subject in state.modes:
-        records.append(ModeRecord(subject, None))
+        records.append(SubjectModeRecord(subject, None))
     if subject in state.configs:
-        records.append(ConfigRecord(subject, None))
+        records.append(SubjectConfigRecord(subject, None))
     return records
 
 

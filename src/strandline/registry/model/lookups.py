@@ -56,7 +56,9 @@ def canonicalize(
             if normalizes:
                 parsed = parsed.normalized()
         except (InvalidSchema, RecursionError) as error:
-            raise errors.invalid_schema(f"Invalid schema {request.shown(subject)}, details: {error}") from error
+            raise errors.invalid_schema(
+                f"Invalid schema {request.shown(subject)}, details: {error}"
+            ) from error
     return replace(request, type=parsed.type, text=parsed.text, references=parsed.references), parsed
 
 
@@ -204,9 +206,7 @@ def _equal_but_for_version(
     return with_confluent_version(request.metadata, None) == with_confluent_version(stored.metadata, None)
 
 
-def _real_versions(
-    state: RegistryState, subject: str, references: tuple[Reference, ...]
-) -> list[Reference]:
+def _real_versions(state: RegistryState, subject: str, references: tuple[Reference, ...]) -> list[Reference]:
     return [
         Reference(
             each.name, each.subject, find_referenced(state, subject, each, includes_deleted=False).version

@@ -112,7 +112,9 @@ def find_referenced(
 ) -> StoredSchema:
     subject = within_parent(parent, reference.subject)
     if reference.version == -1:
-        found = next((each for each in reversed(state.versions.get(subject, ())) if not each.is_deleted), None)
+        found = next(
+            (each for each in reversed(state.versions.get(subject, ())) if not each.is_deleted), None
+        )
     else:
         found = state.schema(subject, reference.version)
     if found is None or (found.is_deleted and not includes_deleted):

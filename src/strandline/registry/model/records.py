@@ -28,13 +28,13 @@ class SchemaRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigRecord:
+class SubjectConfigRecord:
     subject: str | None
     config: Json | None
 
 
 @dataclass(frozen=True, slots=True)
-class ModeRecord:
+class SubjectModeRecord:
     subject: str | None
     mode: str | None
 
@@ -73,8 +73,8 @@ class NoopRecord:
 
 RegistryRecord = (
     SchemaRecord
-    | ConfigRecord
-    | ModeRecord
+    | SubjectConfigRecord
+    | SubjectModeRecord
     | DeleteSubjectRecord
     | ClearSubjectRecord
     | ContextRecord
@@ -88,9 +88,9 @@ def encode_record(record: RegistryRecord) -> tuple[bytes, bytes | None]:
         case SchemaRecord(subject, version, schema):
             key = {"keytype": "SCHEMA", "subject": subject, "version": version, "magic": 1}
             return _json(key), None if schema is None else _json(_schema_value(schema))
-        case ConfigRecord(subject, config):
+        case SubjectConfigRecord(subject, config):
             return _subject_key("CONFIG", subject), _subject_value(subject, config)
-        case ModeRecord(subject, mode):
+        case SubjectModeRecord(subject, mode):
             return _subject_key("MODE", subject), _subject_value(subject, mode and {"mode": mode})
         case DeleteSubjectRecord(subject, version):
             value = {"subject": subject, "version": version}
@@ -149,9 +149,9 @@ def _decoded(key: Any, value: Any, timestamp_ms: int | None) -> RegistryRecord:
             schema = None if value is None else _decoded_schema(value, timestamp_ms)
             return SchemaRecord(str(subject), int(key["version"]), schema)
         case "CONFIG":
-            return ConfigRecord(subject, None if value is None else _decoded_config(value))
+            return SubjectConfigRecord(subject, None if value is None else _decoded_config(value))
         case "MODE":
-            return ModeRecord(subject, None if value is None else str(value["mode"]))
+            return SubjectModeRecord(subject, None if value is None else str(value["mode"]))
         case "DELETE_SUBJECT":
             if value is None:
                 return NoopRecord()

@@ -132,9 +132,7 @@ def _completed(
     if request.text is None or not request.text.strip():
         if previous is None:
             raise errors.invalid_schema("Empty schema")
-        request = replace(
-            request, text=previous.text, type=previous.type, references=previous.references
-        )
+        request = replace(request, text=previous.text, type=previous.type, references=previous.references)
     return with_defaults(config, request, previous, new_version=new_version)
 
 

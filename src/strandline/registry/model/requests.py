@@ -30,8 +30,10 @@ class RegisterRequest:
 
     def shown(self, subject: str) -> str:
         """The request as it appears in messages about it."""
-        guid = None if self.text is None else guid_of(
-            digest_of(self.text, self.references, self.metadata, self.rule_set)
+        guid = (
+            None
+            if self.text is None
+            else guid_of(digest_of(self.text, self.references, self.metadata, self.rule_set))
         )
         values = {
             "subject": subject, "version": self.version, "id": self.id, "guid": guid, "schemaType": self.type,
@@ -86,7 +88,9 @@ def read_config_update(body: Json) -> Json:
             changes["compatibilityLevel"] = _level(_optional_text(body, "compatibility"))
         if "compatibilityPolicy" in body:
             policy = _optional_text(body, "compatibilityPolicy")
-            changes["compatibilityPolicy"] = policy.upper() if policy and policy.upper() in _POLICIES else None
+            changes["compatibilityPolicy"] = (
+                policy.upper() if policy and policy.upper() in _POLICIES else None
+            )
     except ValueError as error:
         raise errors.bad_request(f"Cannot deserialize the request: {error}") from error
     checked_rule_set(changes.get("defaultRuleSet"))

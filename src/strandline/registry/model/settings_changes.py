@@ -7,10 +7,10 @@ from strandline.registry import errors
 from strandline.registry.model.deletion import check_writable, shown_key
 from strandline.registry.model.records import (
     ClearSubjectRecord,
-    ConfigRecord,
-    ModeRecord,
     RegistryRecord,
     SchemaRecord,
+    SubjectConfigRecord,
+    SubjectModeRecord,
 )
 from strandline.registry.model.rules import Json
 from strandline.registry.model.scopes import mode_in_scope, ordered_config, own_config, own_mode
@@ -22,7 +22,7 @@ def plan_config_update(state: RegistryState, subject: str | None, changes: Json)
     """Changes the config of a subject, a context or all. The response is the whole config of that scope."""
     check_writable(state, subject)
     config = ordered_config(state.configs.get(subject, {}) | changes)
-    return Planned(records=(ConfigRecord(subject, config),), response=config)
+    return Planned(records=(SubjectConfigRecord(subject, config),), response=config)
 
 
 def plan_config_deletion(state: RegistryState, subject: str | None, default_level: str) -> Planned[Json]:
@@ -31,7 +31,7 @@ def plan_config_deletion(state: RegistryState, subject: str | None, default_leve
     if old is None:
         raise errors.subject_not_found(subject)
     check_writable(state, subject)
-    return Planned(records=(ConfigRecord(subject, None),), response=old)
+    return Planned(records=(SubjectConfigRecord(subject, None),), response=old)
 
 
 def plan_mode_update(
@@ -49,7 +49,7 @@ def plan_mode_update(
                     raise errors.reference_exists(shown_key(each, schema.version))
                 records.append(SchemaRecord(each, schema.version, None))
         records.append(ClearSubjectRecord(subject))
-    records.append(ModeRecord(subject, mode))
+    records.append(SubjectModeRecord(subject, mode))
     return Planned(records=tuple(records), response=None)
 
 
@@ -60,11 +60,11 @@ def plan_mode_deletion(
     old = own_mode(state, subject)
     if old is None and not is_recursive:
         raise errors.subject_not_found(subject)
-    records = [ModeRecord(subject, None)]
+    records = [SubjectModeRecord(subject, None)]
     if is_recursive and is_context(subject):
         prefix = "" if subject is None else subject
         for each in sorted(name for name in state.modes if name is not None):
             in_scope = each.startswith(prefix) if prefix else not each.startswith(":.")
             if in_scope and each != subject:
-                records.append(ModeRecord(each, None))
+                records.append(SubjectModeRecord(each, None))
     return Planned(records=tuple(records), response=old)

@@ -13,13 +13,13 @@ from typing import assert_never
 
 from strandline.registry.model.records import (
     ClearSubjectRecord,
-    ConfigRecord,
     ContextRecord,
     DeleteSubjectRecord,
-    ModeRecord,
     NoopRecord,
     RegistryRecord,
     SchemaRecord,
+    SubjectConfigRecord,
+    SubjectModeRecord,
 )
 from strandline.registry.model.rules import Json
 from strandline.registry.model.stored_schema import StoredSchema
@@ -70,14 +70,14 @@ class RegistryState:
             case SchemaRecord(_, _, schema):
                 assert schema is not None
                 self._put(schema)
-            case ConfigRecord(subject, None):
+            case SubjectConfigRecord(subject, None):
                 self.configs.pop(subject, None)
-            case ConfigRecord(subject, config):
+            case SubjectConfigRecord(subject, config):
                 assert config is not None
                 self.configs[subject] = config
-            case ModeRecord(subject, None):
+            case SubjectModeRecord(subject, None):
                 self.modes.pop(subject, None)
-            case ModeRecord(subject, mode):
+            case SubjectModeRecord(subject, mode):
                 assert mode is not None
                 self.modes[subject] = mode
             case DeleteSubjectRecord(subject, version):

@@ -157,9 +157,7 @@ class Registry:
             if state is not self._planned_state:
                 raise WriterLost("the right to write was lost while the request was planned")
             encoded = [encode_record(record) for record in planned.records]
-            if any(
-                len(key) + len(value or b"") > self.settings.record_bytes_max for key, value in encoded
-            ):
+            if any(len(key) + len(value or b"") > self.settings.record_bytes_max for key, value in encoded):
                 raise errors.schema_too_large()
             for record in planned.records:
                 state.apply(record)

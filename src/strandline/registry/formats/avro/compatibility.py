@@ -37,10 +37,7 @@ class AvroIncompatibility:
     detail: str
 
     def __str__(self) -> str:
-        return (
-            f"{{errorType:'{self.type}', description:'{_describe(self)}', "
-            f"additionalInfo:'{self.detail}'}}"
-        )
+        return f"{{errorType:'{self.type}', description:'{_describe(self)}', additionalInfo:'{self.detail}'}}"
 
 
 def _describe(found: AvroIncompatibility) -> str:
@@ -56,9 +53,7 @@ def _describe(found: AvroIncompatibility) -> str:
         case "NAME_MISMATCH":
             return f"The name of the schema has changed (path '{path}')"
         case "MISSING_ENUM_SYMBOLS":
-            return (
-                f"The %s schema is missing enum symbols '{found.detail}' at path '{path}' in the %s schema"
-            )
+            return f"The %s schema is missing enum symbols '{found.detail}' at path '{path}' in the %s schema"
         case "MISSING_UNION_BRANCH":
             return f"The %s schema is missing a type inside a union field at path '{path}' in the %s schema"
         case "READER_FIELD_MISSING_DEFAULT_VALUE":
@@ -72,10 +67,10 @@ def _describe(found: AvroIncompatibility) -> str:
 
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[AvroIncompatibility]:
     """Every reason why the reader cannot read the writer's data; empty if it can."""
-    return _Comparison().compare(reader, writer, ())
+    return _AvroComparison().compare(reader, writer, ())
 
 
-class _Comparison:
+class _AvroComparison:
     def __init__(self) -> None:
         # The outcome for each pair; a pair that is being compared counts as compatible until it is known.
         self._known: dict[tuple[int, int], list[AvroIncompatibility]] = {}
@@ -101,9 +96,7 @@ class _Comparison:
             return [_found("MISSING_UNION_BRANCH", path, _lacking(writer))]
         if writer.kind in _PROMOTIONS.get(reader.kind, ()):
             return []
-        detail = (
-            f"reader type: {reader.kind.upper()} not compatible with writer type: {writer.kind.upper()}"
-        )
+        detail = f"reader type: {reader.kind.upper()} not compatible with writer type: {writer.kind.upper()}"
         return [_found("TYPE_MISMATCH", path, detail)]
 
     def _same_kind(
@@ -130,9 +123,7 @@ class _Comparison:
             case _:
                 return []
 
-    def _fields(
-        self, reader: AvroType, writer: AvroType, path: tuple[str, ...]
-    ) -> list[AvroIncompatibility]:
+    def _fields(self, reader: AvroType, writer: AvroType, path: tuple[str, ...]) -> list[AvroIncompatibility]:
         found: list[AvroIncompatibility] = []
         for number, field in enumerate(reader.fields):
             place = (*path, "fields", str(number))

@@ -50,7 +50,9 @@ class _Normalizer:
 
 def _ordered(props: dict[str, Any]) -> dict[str, Any]:
     """The logical type comes first, then its precision and scale, then the rest by name."""
-    first = ["logicalType", "precision", "scale"] if props.get("logicalType") == "decimal" else ["logicalType"]
+    first = (
+        ["logicalType", "precision", "scale"] if props.get("logicalType") == "decimal" else ["logicalType"]
+    )
     keys = [key for key in first if key in props]
     keys += [key for key in sorted(props) if key not in keys]
     return {key: _sorted_value(props[key]) for key in keys}

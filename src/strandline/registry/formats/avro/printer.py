@@ -14,10 +14,10 @@ from strandline.registry.formats.avro.types import PRIMITIVES, AvroField, AvroTy
 
 def print_schema(root: AvroType, known: Iterable[str] = ()) -> str:
     """The text of a schema. The names in `known` are defined elsewhere, and are only named."""
-    return json.dumps(_Printer(set(known)).value(root, None), separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(_AvroPrinter(set(known)).value(root, None), separators=(",", ":"), ensure_ascii=False)
 
 
-class _Printer:
+class _AvroPrinter:
     def __init__(self, known: set[str]) -> None:
         self._known = known
 
@@ -28,7 +28,10 @@ class _Printer:
             case "array" | "map":
                 assert each.items is not None
                 inner = self.value(each.items, space)
-                return {"type": each.kind, ("items" if each.kind == "array" else "values"): inner} | each.props
+                return {
+                    "type": each.kind,
+                    ("items" if each.kind == "array" else "values"): inner,
+                } | each.props
             case "record" | "enum" | "fixed":
                 if each.full_name in self._known:
                     return _qualified(each.full_name, space)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.registry.formats.json_schema.branches import Comparison, compare_limits
 from strandline.registry.formats.json_schema.content_models import is_open, schema_of_unnamed
 from strandline.registry.formats.json_schema.member_comparison import (
     compare_covered,
@@ -12,13 +11,8 @@ from strandline.registry.formats.json_schema.member_comparison import (
 )
 from strandline.registry.formats.json_schema.nodes import SchemaNode
 
-if TYPE_CHECKING:
-    from strandline.registry.formats.json_schema.comparison import Comparison
-
 
 def compare_arrays(found: Comparison, original: SchemaNode, update: SchemaNode) -> None:
-    from strandline.registry.formats.json_schema.comparison import compare_limits
-
     with found.at("items"):
         found.compare(original.all_items, update.all_items)
     for number in range(max(len(original.items), len(update.items))):

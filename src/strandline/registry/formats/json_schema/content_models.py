@@ -23,7 +23,7 @@ def schema_of_unnamed(node: SchemaNode, name: str | None = None) -> SchemaNode |
                 return schema
     if node.more is not None:
         return node.more
-    if node.permits_more and node.unevaluated is not None:
-        if node.unevaluated.kind not in ("false", "empty", "true"):
-            return node.unevaluated
+    unevaluated = node.unevaluated
+    if node.permits_more and unevaluated is not None and unevaluated.kind not in ("false", "empty", "true"):
+        return unevaluated
     return None

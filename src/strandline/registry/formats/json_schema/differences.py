@@ -16,7 +16,7 @@ class JsonDifference:
     path: str
 
     def __str__(self) -> str:
-        return f"{{errorType:\"{self.type}\", description:\"{_described(self)}'}}"
+        return f'{{errorType:"{self.type}", description:"{_described(self)}\'}}'
 
 
 # Words about a schema constrain nothing.
@@ -126,13 +126,9 @@ def _described(found: JsonDifference) -> str:
     if type in _VALUE_OTHER:
         return f"The value at path '{path}' is different between the %s and %s schema"
     if type in _FEWER:
-        return (
-            f"An array or combined type at path '{path}' has fewer elements in the %s schema than the %s schema"
-        )
+        return f"An array or combined type at path '{path}' has fewer elements in the %s schema than the %s schema"
     if type in _MORE:
-        return (
-            f"An array or combined type at path '{path}' has more elements in the %s schema than the %s schema"
-        )
+        return f"An array or combined type at path '{path}' has more elements in the %s schema than the %s schema"
     if type in _TYPE_OTHER:
         return f"A type at path '{path}' is different between the %s schema and the %s schema"
     return _described_member(type, path)

@@ -35,9 +35,7 @@ def load_schema(value: Any, resolved: Mapping[str, str]) -> SchemaNode:
     """The tree of a schema with the schemas that it refers to. Raises InvalidSchema."""
     if not isinstance(value, dict | bool):
         kind = {str: "STRING", list: "ARRAY", type(None): "NULL"}.get(type(value), "NUMBER")
-        raise InvalidSchema(
-            f"Invalid JSON schema: expected an object or boolean at the root, found {kind}"
-        )
+        raise InvalidSchema(f"Invalid JSON schema: expected an object or boolean at the root, found {kind}")
     documents = Documents(value, resolved)
     loader = _Loader(documents)
     root = loader.load(value, documents.root, 0)
@@ -150,9 +148,7 @@ class _Parts:
             raise InvalidSchema(f"type is neither text nor an array of text: {_shown(declared)}")
         nodes = [self._of_type(each) for each in declared]
         source = {"type": declared, **{k: v for k, v in self._value.items() if k not in ("title", "type")}}
-        return tuple(declared), [
-            SchemaNode("combined", source=source, criterion="anyOf", children=nodes)
-        ]
+        return tuple(declared), [SchemaNode("combined", source=source, criterion="anyOf", children=nodes)]
 
     def _of_type(self, name: str) -> SchemaNode:
         match name:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.registry.formats.json_schema.branches import Comparison
 from strandline.registry.formats.json_schema.nodes import SchemaNode
-
-if TYPE_CHECKING:
-    from strandline.registry.formats.json_schema.comparison import Comparison
 
 
 def compare_covered(
@@ -20,7 +16,9 @@ def compare_covered(
     found.add(covered if branch.is_compatible else uncovered)
 
 
-def compare_more(found: Comparison, original: SchemaNode, update: SchemaNode, keyword: str, name: str) -> None:
+def compare_more(
+    found: Comparison, original: SchemaNode, update: SchemaNode, keyword: str, name: str
+) -> None:
     """What is admitted beside the named members: additionalProperties, additionalItems."""
     with found.at(keyword):
         if original.permits_more != update.permits_more:
@@ -41,7 +39,10 @@ def compare_unevaluated(
     if old is None and new is None:
         return
     with found.at(keyword):
-        was_closed, is_closed = old is not None and old.kind == "false", new is not None and new.kind == "false"
+        was_closed, is_closed = (
+            old is not None and old.kind == "false",
+            new is not None and new.kind == "false",
+        )
         was_open, is_open = _is_open(old), _is_open(new)
         if was_closed != is_closed:
             found.add(f"{name}_{'ADDED' if was_closed else 'REMOVED'}")

@@ -19,7 +19,9 @@ class SchemaNode:
     conditional or ref."""
 
     kind: str
-    source: Any = None  # the JSON that the node is made of; two nodes of the same source are the same constraint
+    source: Any = (
+        None  # the JSON that the node is made of; two nodes of the same source are the same constraint
+    )
     id: str | None = None
     title: str | None = None
     description: str | None = None

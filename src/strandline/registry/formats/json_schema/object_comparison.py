@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strandline.registry.formats.json_schema.branches import Comparison, compare_limits
 from strandline.registry.formats.json_schema.content_models import is_open, schema_of_unnamed
 from strandline.registry.formats.json_schema.member_comparison import (
     compare_covered,
@@ -12,13 +11,8 @@ from strandline.registry.formats.json_schema.member_comparison import (
 )
 from strandline.registry.formats.json_schema.nodes import SchemaNode
 
-if TYPE_CHECKING:
-    from strandline.registry.formats.json_schema.comparison import Comparison
-
 
 def compare_objects(found: Comparison, original: SchemaNode, update: SchemaNode) -> None:
-    from strandline.registry.formats.json_schema.comparison import compare_limits
-
     _compare_required(found, original, update)
     with found.at("properties"):
         for name in dict.fromkeys((*original.properties, *update.properties)):

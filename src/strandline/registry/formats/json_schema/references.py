@@ -14,7 +14,6 @@ from urllib.parse import unquote, urldefrag, urljoin
 from strandline.registry.formats.parsed import InvalidSchema
 
 
-
 @dataclass(slots=True, eq=False)
 class SchemaDocument:
     base: str  # the URI that relative references are relative to

@@ -11,7 +11,7 @@
 | a number becomes repeated or the other way round | incompatible: repeated numbers are packed |
 | text or bytes become repeated or the other way round | compatible: they are never packed |
 | a field of a oneof goes | incompatible: readers cannot tell that something else was chosen |
-| a field joins an existing oneof, or several fields one oneof | incompatible: what was independent excludes each other |
+| a field joins an existing oneof, or several fields one oneof | incompatible: they exclude each other now |
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ def compare_files(
     original: ProtoFile, update: ProtoFile, original_scope: TypeScope, update_scope: TypeScope
 ) -> list[ProtoDifference]:
     """The differences of `update` from `original`, with their paths."""
-    comparison = _Comparison(original_scope, update_scope, [], set())
+    comparison = _ProtoComparison(original_scope, update_scope, [], set())
     if original.package != update.package:
         comparison.add("PACKAGE_CHANGED")
     comparison.compare_types(original.types, update.types)
     return comparison.differences
 
 
-class _Comparison:
+class _ProtoComparison:
     def __init__(
         self, original: TypeScope, update: TypeScope, path: list[str], open_messages: set[int]
     ) -> None:
@@ -250,7 +250,7 @@ class _Comparison:
             if old_place == (new_entry.reference.subject, new_entry.reference.version):
                 return  # both are local, and compared as such, or the same imported schema
         names = old_name.split(".")
-        inner = _Comparison(
+        inner = _ProtoComparison(
             self._original.moved(old_entry.package, names),
             self._update.moved(new_entry.package, names),
             list(names),

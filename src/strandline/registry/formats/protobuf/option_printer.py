@@ -39,7 +39,9 @@ class OptionPrinter:
         if self._without_extensions:
             shown = [each for each in shown if not each.is_extension or each.name.startswith("confluent.")]
         if self._scope is not None:
-            shown = self._merged(sorted((self._qualified(each) for each in shown), key=lambda each: each.name))
+            shown = self._merged(
+                sorted((self._qualified(each) for each in shown), key=lambda each: each.name)
+            )
         return shown
 
     def _qualified(self, option: ProtoOption) -> ProtoOption:

@@ -112,7 +112,9 @@ def _read(text: str) -> tuple[ProtoFile, bool]:
 def _plain_text(schema: ProtobufSchema) -> str:
     """The normal form without JSON names that every reader would choose anyway."""
     file = schema.file
-    plain = replace(file, types=[_plain(each) if isinstance(each, ProtoMessage) else each for each in file.types])
+    plain = replace(
+        file, types=[_plain(each) if isinstance(each, ProtoMessage) else each for each in file.types]
+    )
     return print_normal_form(plain, schema.scope())
 
 

@@ -35,10 +35,10 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 def parse_file(text: str) -> ProtoFile:
     """Raises InvalidSchema, with the place."""
-    return _Parser(TokenStream(text)).file()
+    return _ProtoParser(TokenStream(text)).file()
 
 
-class _Parser:
+class _ProtoParser:
     def __init__(self, tokens: TokenStream) -> None:
         self._tokens = tokens
         self._depth = 0
@@ -245,7 +245,9 @@ class _Parser:
                     values.append(word)
                 elif tokens.take("to"):
                     end = tokens.word()
-                    values.append((tokens.as_integer(word), TAG_MAX if end == "max" else tokens.as_integer(end)))
+                    values.append(
+                        (tokens.as_integer(word), TAG_MAX if end == "max" else tokens.as_integer(end))
+                    )
                 else:
                     values.append(tokens.as_integer(word))
             if not tokens.take(","):

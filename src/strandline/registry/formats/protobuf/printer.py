@@ -35,15 +35,15 @@ _NUMBERS: Final = SCALARS - {"bool", "string"}
 
 
 def print_file(file: ProtoFile, *, without_extensions: bool = False) -> str:
-    return _Printer(None, without_extensions).file(file)
+    return _ProtoPrinter(None, without_extensions).file(file)
 
 
 def print_normal_form(file: ProtoFile, scope: TypeScope) -> str:
     """Raises InvalidSchema if a type cannot be resolved."""
-    return _Printer(scope, False).file(file)
+    return _ProtoPrinter(scope, False).file(file)
 
 
-class _Printer:
+class _ProtoPrinter:
     def __init__(self, scope: TypeScope | None, without_extensions: bool) -> None:
         self._scope = scope  # only in the normal form
         self._without_extensions = without_extensions

@@ -33,7 +33,7 @@ def write_descriptor(file: ProtoFile, scope: TypeScope, name: str = "default") -
         made.syntax = file.syntax
     made.dependency.extend([*file.imports, *file.public_imports])
     made.public_dependency.extend(range(len(file.imports), len(made.dependency)))
-    writer = _Writer(scope, is_proto3=file.syntax == "proto3")
+    writer = _DescriptorWriter(scope, is_proto3=file.syntax == "proto3")
     writer.types(file.types, made.message_type, made.enum_type)
     for extend in file.extends:
         for field in extend.fields:
@@ -54,7 +54,7 @@ def write_descriptor(file: ProtoFile, scope: TypeScope, name: str = "default") -
     return bytes(made.SerializeToString(deterministic=True))
 
 
-class _Writer:
+class _DescriptorWriter:
     def __init__(self, scope: TypeScope, *, is_proto3: bool) -> None:
         self._scope = scope
         self._is_proto3 = is_proto3

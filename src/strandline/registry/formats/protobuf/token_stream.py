@@ -34,7 +34,9 @@ class TokenStream:
         """The next token, which must be a word or a semicolon that stands alone."""
         token = self._tokens[self._next]
         if token.kind != "word" and token.text != ";":
-            raise self.error("unexpected end of the file" if token.kind == "end" else f"unexpected {token.text!r}")
+            raise self.error(
+                "unexpected end of the file" if token.kind == "end" else f"unexpected {token.text!r}"
+            )
         self._next += 1
         return token.text
 

@@ -50,9 +50,7 @@ class TypeScope:
         self.names: list[str] = []  # of the messages around this place
 
     @classmethod
-    def of(
-        cls, file: ProtoFile, imported: Iterable[tuple[ProtoFile, Reference | None]]
-    ) -> TypeScope:
+    def of(cls, file: ProtoFile, imported: Iterable[tuple[ProtoFile, Reference | None]]) -> TypeScope:
         types: dict[str, TypeEntry] = {}
         extensions: dict[str, ProtoField] = {}
         for each, reference in (*imported, (file, LOCAL)):
