@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from strandline.base.callbacks import call_back
 from strandline.ports.network import Connection, Network
 from strandline.rpc.frames import BadFrame, FrameReader
+from strandline.telemetry.traffic import Traffic
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.codec import DecodeError, decode_from, encode_into
 from strandline.wire.headers import read_response_header, write_request_header
@@ -61,13 +62,16 @@ class ResponseReceiver(Protocol):
 
 
 class Channel:
-    def __init__(self, client_id: str, *, answer_bytes_max: int = ANSWER_BYTES_MAX) -> None:
+    def __init__(
+        self, client_id: str, *, answer_bytes_max: int = ANSWER_BYTES_MAX, traffic: Traffic | None = None
+    ) -> None:
         self._client_id = client_id.encode()
         self._frames = FrameReader(answer_bytes_max, trusts_sizes=True)
         self._connection: Connection | None = None
         self._waiting: deque[tuple[int, type[Request], int, ResponseReceiver | None]] = deque()
         self._correlation_id = 0
         self._on_lost: Callable[[], None] | None = None
+        self._traffic = traffic
         self.buffer = self._frames.buffer
 
     @property
@@ -147,6 +151,9 @@ class Channel:
         if answer is not None:
             self._waiting.append((self._correlation_id, type(message), version, answer))
         self._connection.send(frame)
+        if self._traffic is not None:
+            self._traffic.requests += 1
+            self._traffic.bytes_out += len(frame)
 
     def _receive_response(self, frame: memoryview) -> None:
         if not self._waiting:
@@ -155,6 +162,9 @@ class Channel:
         found, position = read_response_header(request.API_KEY, request.FLEXIBLE, version, frame)
         if found != correlation_id:
             raise DecodeError(f"an answer to request {found}, where {correlation_id} is due")
+        if self._traffic is not None:
+            self._traffic.responses += 1
+            self._traffic.bytes_in += len(frame) + 4
         response = _decoded(request, version, frame, position)
         self._waiting.popleft()  # only now: whoever waits for an answer that makes no sense has to be told too
         if answer is not None and not answer.done():

@@ -17,6 +17,12 @@ def add_arguments(up: argparse.ArgumentParser) -> None:
     up.add_argument(
         "--host", default="localhost", help="address to listen on and advertise (default: localhost)"
     )
+    up.add_argument(
+        "--metrics-port",
+        type=_port,
+        help="port of the first node's /metrics; others have the next ones (default: 9404 or the next that is free; "
+        "with --port 0, free ones)",
+    )
     place = up.add_mutually_exclusive_group()
     place.add_argument(
         "--data",
