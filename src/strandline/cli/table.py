@@ -77,6 +77,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Command("work with dead letters", "dlq"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),
+    "registry": Command("start a schema registry beside a cluster", "registry"),
     "sim": Command("simulate clusters under faults", "sim"),
     "docs": Command("print the reference pages, or write them", "docs"),
 }
