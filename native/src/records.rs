@@ -5,7 +5,7 @@
 
 use crate::codecs;
 
-/// The numbers are those of `Fault` in `strandline/wire/record_check.py`.
+/// The numbers are those of `RecordFault` in `strandline/wire/record_check.py`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Fault {

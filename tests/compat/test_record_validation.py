@@ -70,7 +70,7 @@ def produce(client: WireClient, topic: str, data: bytes) -> int:
 
 
 def verdicts(server: Server, topic: str, cases: dict[str, bytes]) -> dict[str, int]:
-    ConfluentKafkaClient(server.bootstrap).create_topic(topic, partitions=1, configs={})
+    ConfluentKafkaClient(server.bootstrap).create_topic(topic, partitions=1, configs={"retention.ms": "-1"})
     wait_until_writable(server.bootstrap, topic, partitions=1)
     with WireClient(server.bootstrap) as client:
         return {name: produce(client, topic, data) for name, data in cases.items()}

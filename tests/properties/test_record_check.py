@@ -10,9 +10,9 @@ from strandline.wire.kernel import KERNEL, load
 from strandline.wire.record_batch import CorruptBatch, read_header, records_in
 from strandline.wire.record_check import (
     LIMIT_FAULTS,
-    Fault,
     Limits,
-    Verdict,
+    RecordFault,
+    RecordVerdict,
     check_in_python,
 )
 from tests.hostile_batches import CODECS, broken_streams, lies, mutated, stricter_than_kafka
@@ -25,9 +25,9 @@ SAMPLES = 1_000_000 if IS_SOAK else 6_000
 LIMITS = Limits()
 
 
-def by_kernel(data: bytes, limits: Limits = LIMITS) -> Verdict:
+def by_kernel(data: bytes, limits: Limits = LIMITS) -> RecordVerdict:
     assert KERNEL is not None
-    return Verdict._make(KERNEL.check(data, *limits))
+    return RecordVerdict._make(KERNEL.check(data, *limits))
 
 
 def assert_same(data: bytes, name: object) -> None:
@@ -66,7 +66,7 @@ def test_kernel_and_python_agree_on_limits() -> None:
         for limits in (Limits(100, 1 << 30), Limits(1 << 30, 2)):
             expected, found = check_in_python(data, limits), by_kernel(data, limits)
             assert bool(found.fault) == bool(expected.fault), seed
-            if found.fault in LIMIT_FAULTS and found.fault == Fault.TOO_MANY_RECORDS:
+            if found.fault in LIMIT_FAULTS and found.fault == RecordFault.TOO_MANY_RECORDS:
                 assert found == expected, seed
 
 
@@ -75,7 +75,7 @@ def test_a_sound_batch_is_one_that_can_be_decoded() -> None:
     for seed in range(SAMPLES // 3):
         data = mutated(Random(seed))
         verdict = check_in_python(data, LIMITS)
-        if verdict.fault == Fault.NONE:
+        if verdict.fault == RecordFault.NONE:
             records = records_in(data)
             assert len(records) == read_header(data).record_count
             if not read_header(data).uses_log_append_time:
@@ -83,10 +83,10 @@ def test_a_sound_batch_is_one_that_can_be_decoded() -> None:
             assert verdict.keyless_count == sum(record.key is None for record in records)
         elif verdict.fault not in (
             *LIMIT_FAULTS,
-            Fault.OFFSET_DELTA,
-            Fault.VARINT,
-            Fault.HEADER,
-            Fault.CODEC,
+            RecordFault.OFFSET_DELTA,
+            RecordFault.VARINT,
+            RecordFault.HEADER,
+            RecordFault.CODEC,
         ):
             with pytest.raises(CorruptBatch):
                 records_in(data)

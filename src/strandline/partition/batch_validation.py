@@ -43,9 +43,9 @@ from strandline.wire.record_check import (
     LIMIT_FAULTS,
     RECORD_BYTES_MIN,
     RECORD_COUNT_MAX,
-    Fault,
     Limits,
-    Verdict,
+    RecordFault,
+    RecordVerdict,
     check,
 )
 
@@ -173,7 +173,9 @@ class BatchValidator:
         header, body = self._recompressed(batch, header)
         return self._sealed(header, body, now_ms)
 
-    def _checked(self, batch: Buffer, header: BatchHeader, verdict: Verdict, now_ms: int) -> BatchHeader:
+    def _checked(
+        self, batch: Buffer, header: BatchHeader, verdict: RecordVerdict, now_ms: int
+    ) -> BatchHeader:
         """The header with the largest timestamp of the records; raises KafkaError where the topic refuses one."""
         if verdict.keyless_count and self._is_compacted:
             why = "A compacted topic needs a key."
@@ -258,7 +260,7 @@ def _named(
     return tuple((number, why) for number, record in enumerate(records) if is_at_fault(record))
 
 
-def _refused(verdict: Verdict) -> KafkaError:
+def _refused(verdict: RecordVerdict) -> KafkaError:
     if verdict.fault in LIMIT_FAULTS:
         return _too_large(
             f"The batch is too large: {verdict.sentence()}. At most {INFLATED_BYTES_MAX} bytes and "
@@ -272,7 +274,7 @@ def _impossible_count(header: BatchHeader) -> KafkaError:
     room = size if header.codec == compression.NONE else size * _INFLATION_MAX
     if header.record_count > room // RECORD_BYTES_MIN:
         return _invalid(f"{size} bytes cannot hold {header.record_count} records.")
-    return _refused(Verdict(Fault.TOO_MANY_RECORDS))
+    return _refused(RecordVerdict(RecordFault.TOO_MANY_RECORDS))
 
 
 def _too_large(message: str) -> KafkaError:

@@ -51,7 +51,7 @@ _LZ4_FLAGS_MASK: Final = 0b1110_0011
 _LZ4_FLAGS: Final = 0b0110_0000
 
 
-class Fault(IntEnum):
+class RecordFault(IntEnum):
     """The rule that a batch breaks. The numbers are those of the kernel."""
 
     NONE = 0
@@ -70,22 +70,22 @@ class Fault(IntEnum):
     TOO_MANY_RECORDS = 13
 
 
-LIMIT_FAULTS: Final = (Fault.TOO_MANY_BYTES, Fault.TOO_MANY_RECORDS)
+LIMIT_FAULTS: Final = (RecordFault.TOO_MANY_BYTES, RecordFault.TOO_MANY_RECORDS)
 
 _SENTENCES: Final = {
-    Fault.HEADER: "the header's record count and last offset delta do not fit together",
-    Fault.TOO_FEW_RECORDS: "it has fewer records than its header counts",
-    Fault.RECORD_LENGTH: "a record is longer than what is left of the batch, or has a negative length",
-    Fault.VARINT: "a number has more bytes than its type allows",
-    Fault.RECORD_FIELDS: "the fields of a record do not end where its length says",
-    Fault.OFFSET_DELTA: "offset deltas do not ascend within the batch",
-    Fault.TIMESTAMP: "a timestamp is beyond 64 bits",
-    Fault.FIELD_LENGTH: "a key, value or header is longer than its record, or has a negative length",
-    Fault.HEADER_COUNT: "a record counts more headers than it has room for, or fewer than none",
-    Fault.BYTES_LEFT: "bytes stand after the last record",
-    Fault.CODEC: "its records cannot be decompressed",
-    Fault.TOO_MANY_BYTES: "its records inflate to too many bytes",
-    Fault.TOO_MANY_RECORDS: "it has too many records",
+    RecordFault.HEADER: "the header's record count and last offset delta do not fit together",
+    RecordFault.TOO_FEW_RECORDS: "it has fewer records than its header counts",
+    RecordFault.RECORD_LENGTH: "a record is longer than what is left of the batch, or has a negative length",
+    RecordFault.VARINT: "a number has more bytes than its type allows",
+    RecordFault.RECORD_FIELDS: "the fields of a record do not end where its length says",
+    RecordFault.OFFSET_DELTA: "offset deltas do not ascend within the batch",
+    RecordFault.TIMESTAMP: "a timestamp is beyond 64 bits",
+    RecordFault.FIELD_LENGTH: "a key, value or header is longer than its record, or has a negative length",
+    RecordFault.HEADER_COUNT: "a record counts more headers than it has room for, or fewer than none",
+    RecordFault.BYTES_LEFT: "bytes stand after the last record",
+    RecordFault.CODEC: "its records cannot be decompressed",
+    RecordFault.TOO_MANY_BYTES: "its records inflate to too many bytes",
+    RecordFault.TOO_MANY_RECORDS: "it has too many records",
 }
 
 
@@ -100,7 +100,7 @@ class Limits(NamedTuple):
 STORED: Final = Limits(compression.DECOMPRESSED_BYTES_MAX, 0x7FFFFFFF)
 
 
-class Verdict(NamedTuple):
+class RecordVerdict(NamedTuple):
     """The result of a check. Timestamps are those of the records, whatever the header says."""
 
     fault: int
@@ -113,13 +113,13 @@ class Verdict(NamedTuple):
     def sentence(self) -> str:
         """The fault in words."""
         where = f" (record {self.record})" if self.record >= 0 else ""
-        return f"{_SENTENCES[Fault(self.fault)]}{where}"
+        return f"{_SENTENCES[RecordFault(self.fault)]}{where}"
 
 
-def check(batch: Buffer, limits: Limits = STORED) -> Verdict:
+def check(batch: Buffer, limits: Limits = STORED) -> RecordVerdict:
     """The verdict on one whole batch, by the kernel where it is installed."""
     if KERNEL is not None:
-        return Verdict._make(KERNEL.check(batch, *limits))
+        return RecordVerdict._make(KERNEL.check(batch, *limits))
     return check_in_python(batch, limits)
 
 
@@ -131,35 +131,35 @@ def require_sound(batch: Buffer, limits: Limits = STORED) -> None:
 
 
 class _BrokenRule(Exception):
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: RecordFault) -> None:
         self.fault = fault
 
 
-def check_in_python(batch: Buffer, limits: Limits = STORED) -> Verdict:
+def check_in_python(batch: Buffer, limits: Limits = STORED) -> RecordVerdict:
     """The same verdict without the kernel."""
     if len(batch) < HEADER_BYTES:
-        return Verdict(Fault.HEADER)
+        return RecordVerdict(RecordFault.HEADER)
     header = read_header(batch)
     count = header.record_count
     if header.magic != MAGIC or count < 0 or not 0 <= header.last_offset_delta >= count - 1:
-        return Verdict(Fault.HEADER)
+        return RecordVerdict(RecordFault.HEADER)
     if count > limits.record_count_max:
-        return Verdict(Fault.TOO_MANY_RECORDS)
+        return RecordVerdict(RecordFault.TOO_MANY_RECORDS)
     body = memoryview(batch)[HEADER_BYTES:]
     if count == 0:
         # Compaction leaves such headers, and nothing after them.
-        return Verdict(Fault.BYTES_LEFT if body else Fault.NONE)
+        return RecordVerdict(RecordFault.BYTES_LEFT if body else RecordFault.NONE)
     if header.codec == compression.NONE:
         data = bytes(body)
     else:
         try:
             data = _inflated(header.codec, body, limits.inflated_bytes_max)
         except compression.TooManyBytes:
-            return Verdict(Fault.TOO_MANY_BYTES)
+            return RecordVerdict(RecordFault.TOO_MANY_BYTES)
         except CompressionError:
-            return Verdict(Fault.CODEC)
+            return RecordVerdict(RecordFault.CODEC)
     if count > len(data) // RECORD_BYTES_MIN:
-        return Verdict(Fault.TOO_FEW_RECORDS, inflated_bytes=len(data))
+        return RecordVerdict(RecordFault.TOO_FEW_RECORDS, inflated_bytes=len(data))
     return _walk(header, data)
 
 
@@ -173,7 +173,7 @@ def _inflated(codec: int, body: memoryview, bytes_max: int) -> bytes:
     return compression.decompress(codec, body, bytes_max)
 
 
-def _walk(header: BatchHeader, data: bytes) -> Verdict:
+def _walk(header: BatchHeader, data: bytes) -> RecordVerdict:
     """One pass over all records. Varints of one byte, which most are, are read in place."""
     total = len(data)
     p = keyless_count = 0
@@ -187,10 +187,10 @@ def _walk(header: BatchHeader, data: bytes) -> Verdict:
                 size = (byte >> 1) ^ -(byte & 1)
                 p += 1
             else:
-                size, p = _varint(data, p, total, _VARINT_BYTES_MAX, Fault.TOO_FEW_RECORDS)
+                size, p = _varint(data, p, total, _VARINT_BYTES_MAX, RecordFault.TOO_FEW_RECORDS)
             end = p + size
             if size < 0 or end > total:
-                raise _BrokenRule(Fault.RECORD_LENGTH)
+                raise _BrokenRule(RecordFault.RECORD_LENGTH)
             p += 1  # attributes, of which Kafka uses none
             if p < end and (byte := data[p]) < 0x80:
                 timestamp_delta = (byte >> 1) ^ -(byte & 1)
@@ -203,7 +203,7 @@ def _walk(header: BatchHeader, data: bytes) -> Verdict:
             else:
                 offset_delta, p = _varint(data, p, end, _VARINT_BYTES_MAX)
             if not previous_delta < offset_delta <= header.last_offset_delta:
-                raise _BrokenRule(Fault.OFFSET_DELTA)
+                raise _BrokenRule(RecordFault.OFFSET_DELTA)
             previous_delta = offset_delta
             if timestamp_delta > max_delta:
                 max_delta = timestamp_delta
@@ -220,9 +220,9 @@ def _walk(header: BatchHeader, data: bytes) -> Verdict:
                 if size >= 0:
                     p += size
                     if p > end:
-                        raise _BrokenRule(Fault.FIELD_LENGTH)
+                        raise _BrokenRule(RecordFault.FIELD_LENGTH)
                 elif size != -1:
-                    raise _BrokenRule(Fault.FIELD_LENGTH)
+                    raise _BrokenRule(RecordFault.FIELD_LENGTH)
                 elif is_key:
                     keyless_count += 1
             if p + 1 == end and data[p] == 0:  # no headers
@@ -230,38 +230,38 @@ def _walk(header: BatchHeader, data: bytes) -> Verdict:
             else:
                 p = _after_headers(data, p, end)
     except _BrokenRule as broken:
-        is_of_record = broken.fault != Fault.TOO_FEW_RECORDS
-        return Verdict(broken.fault, number if is_of_record else -1, inflated_bytes=total)
+        is_of_record = broken.fault != RecordFault.TOO_FEW_RECORDS
+        return RecordVerdict(broken.fault, number if is_of_record else -1, inflated_bytes=total)
     largest = header.base_timestamp + max_delta
     smallest = _INT64_MAX if min_delta == _INT64_MAX else header.base_timestamp + min_delta
-    fault = Fault.NONE if p == total else Fault.BYTES_LEFT
-    return Verdict(fault, -1, max(largest, NO_TIMESTAMP), smallest, keyless_count, total)
+    fault = RecordFault.NONE if p == total else RecordFault.BYTES_LEFT
+    return RecordVerdict(fault, -1, max(largest, NO_TIMESTAMP), smallest, keyless_count, total)
 
 
 def _check_timestamp(header: BatchHeader, delta: int) -> None:
     if not _INT64_MIN <= header.base_timestamp + delta <= _INT64_MAX:
-        raise _BrokenRule(Fault.TIMESTAMP)
+        raise _BrokenRule(RecordFault.TIMESTAMP)
 
 
 def _after_headers(data: bytes, p: int, end: int) -> int:
     count, p = _varint(data, p, end, _VARINT_BYTES_MAX)
     if not 0 <= count <= (end - p) // _RECORD_HEADER_BYTES_MIN:
-        raise _BrokenRule(Fault.HEADER_COUNT)
+        raise _BrokenRule(RecordFault.HEADER_COUNT)
     for _ in range(count):
         size, p = _varint(data, p, end, _VARINT_BYTES_MAX)
         if not 0 <= size <= end - p:
-            raise _BrokenRule(Fault.FIELD_LENGTH)
+            raise _BrokenRule(RecordFault.FIELD_LENGTH)
         size, p = _varint(data, p + size, end, _VARINT_BYTES_MAX)
         if not -1 <= size <= end - p:
-            raise _BrokenRule(Fault.FIELD_LENGTH)
+            raise _BrokenRule(RecordFault.FIELD_LENGTH)
         p += max(size, 0)
     if p != end:
-        raise _BrokenRule(Fault.RECORD_FIELDS)
+        raise _BrokenRule(RecordFault.RECORD_FIELDS)
     return p
 
 
 def _varint(
-    data: bytes, p: int, end: int, bytes_max: int, at_end: Fault = Fault.RECORD_FIELDS
+    data: bytes, p: int, end: int, bytes_max: int, at_end: RecordFault = RecordFault.RECORD_FIELDS
 ) -> tuple[int, int]:
     """A zigzag varint of at most so many bytes before `end`, and the position after it."""
     value = 0
@@ -275,4 +275,4 @@ def _varint(
             if value >> (32 if bytes_max == _VARINT_BYTES_MAX else 64):
                 break
             return (value >> 1) ^ -(value & 1), p
-    raise _BrokenRule(Fault.VARINT)
+    raise _BrokenRule(RecordFault.VARINT)
