@@ -25,6 +25,7 @@ from tests.hostile_batches import CODECS, broken_streams, lies, mutated, stricte
 from tests.oracle.apache_kafka import ApacheKafka
 from tests.oracle.java_worker import JavaWorker
 from tests.oracle.readiness import wait_until_writable
+from tests.record_times import recent_ms
 
 VERSION = 9
 REFUSED = (ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.MESSAGE_TOO_LARGE)
@@ -117,8 +118,12 @@ def test_mutated_batches_are_taken_only_if_apache_kafka_takes_them(
 def test_clients_read_a_topic_to_its_end_after_lies_were_sent_to_it(
     strandline: Server, java_worker: JavaWorker, topic: str
 ) -> None:
-    good = {f"good {number}": batch(2, first=2 * number, codec=number % 5) for number in range(10)}
-    lying = every_lie() | {"late header": resealed(batch(2, first=20), max_timestamp=1 << 61)}
+    now_ms = recent_ms()
+    good = {
+        f"good {number}": batch(2, first=2 * number, codec=number % 5, timestamp=now_ms)
+        for number in range(10)
+    }
+    lying = every_lie() | {"late header": resealed(batch(2, timestamp=now_ms), max_timestamp=1 << 61)}
     cases: dict[str, bytes] = {}
     for name, data in good.items():
         cases |= {name: data} | dict(list(lying.items())[len(cases) % 7 :: 7])
