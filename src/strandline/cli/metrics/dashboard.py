@@ -84,7 +84,7 @@ _COLUMNS, _STAT_WIDTH, _GRAPH_WIDTH, _GRAPH_HEIGHT = 24, 4, 8, 8
 
 def dashboard() -> dict[str, Any]:
     """The dashboard, as Grafana imports it."""
-    panels = []
+    panels: list[dict[str, Any]] = []
     for number, (title, expression) in enumerate(_STATS):
         place = {"x": number * _STAT_WIDTH, "y": 0, "w": _STAT_WIDTH, "h": 4}
         panels.append(_panel(len(panels), "stat", title, expression, "short", "", place))
