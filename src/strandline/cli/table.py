@@ -76,6 +76,12 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
     "lag": Command("see how far consumer groups are behind", "lag"),
     "metrics": Command("print alert rules and a dashboard", "metrics"),
+    "quorum": Group(
+        "see the controllers' quorum, change its voters",
+        {
+            "reset-epoch": Command("make room for elections, on stopped nodes", "quorum.reset_epoch"),
+        },
+    ),
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Command("work with dead letters", "dlq"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),
