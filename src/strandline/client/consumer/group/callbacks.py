@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.subscription import SubscriptionState
+
+logger = logging.getLogger("strandline.client.group")
 
 
 class RebalanceListener:
@@ -48,8 +51,9 @@ class RebalanceCallbacks:
     cancelled together with its poll is not complete: the next poll makes it again.
     """
 
-    def __init__(self, subscription: SubscriptionState) -> None:
+    def __init__(self, subscription: SubscriptionState, group_id: str) -> None:
         self._subscription = subscription
+        self._group_id = group_id
         self._pending: list[tuple[str, list[TopicPartition]]] = []
         self._error: Exception | None = None
 
@@ -59,6 +63,10 @@ class RebalanceCallbacks:
 
     async def invoke(self, method: str, partitions: list[TopicPartition]) -> None:
         """Calls the listener now, before a step that the caller repeats as a whole if it is cancelled."""
+        if partitions:
+            level = logging.WARNING if method == "on_partitions_lost" else logging.INFO
+            names = ", ".join(map(str, sorted(partitions)))
+            logger.log(level, "group %s: partitions %s: %s", self._group_id, method.rpartition("_")[2], names)
         try:
             await invoke_listener(self._subscription.listener, method, partitions)
         except Exception as error:

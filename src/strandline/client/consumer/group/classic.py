@@ -27,12 +27,14 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
+from strandline.base.topics import invalid_topic_name
 from strandline.client.consumer.background_task import BackgroundTask
 from strandline.client.consumer.committed_offsets import CommitIdentity, NotAMember
 from strandline.client.consumer.group.assignors import NO_GENERATION, Assignment, Assignor
@@ -59,6 +61,8 @@ PROTOCOL_TYPE: Final = "consumer"
 _JOIN_LEEWAY_SECONDS: Final = 5.0
 # The longest time that an automatic commit may hold a rebalance up.
 _LAST_COMMIT_SECONDS: Final = 10.0
+
+logger = logging.getLogger("strandline.client.group")
 
 
 class _Rejoin(Exception):
@@ -99,7 +103,7 @@ class ClassicMembership:
         self._is_prepared = False
         self._are_partitions_lost = False
         self._assigned: list[TopicPartition] | None = None  # by a sync, and not applied yet
-        self._callbacks = RebalanceCallbacks(subscription)
+        self._callbacks = RebalanceCallbacks(subscription, self._coordinator.group_id)
         self._last_assignment: list[TopicPartition] = []
         self._joined_topics: tuple[str, ...] = ()
         self._seen_counts: dict[str, int] = {}
@@ -328,7 +332,8 @@ class ClassicMembership:
             decode_subscription(each.member_id, each.group_instance_id, each.metadata)
             for each in joined.members
         ]
-        topics = sorted({topic for member in members for topic in member.topics})
+        named = {topic for member in members for topic in member.topics}
+        topics = sorted(topic for topic in named if invalid_topic_name(topic) is None)
         for topic in topics:
             self._cluster.add_topic(topic)
         missing = [topic for topic in topics if topic not in self._cluster.metadata.topics]
@@ -415,8 +420,13 @@ class ClassicMembership:
             if self._cluster.now() - self._last_poll > poll_max:
                 await self._leave_for_not_polling()
                 continue
-            with suppress(KafkaError):
+            try:
                 await self._send_heartbeat()
+            except KafkaError as error:
+                logger.info("group %s: a heartbeat failed: %s", self._coordinator.group_id, error)
+            except Exception:
+                # The member would be removed without a word if this task died.
+                logger.exception("group %s: a heartbeat failed", self._coordinator.group_id)
 
     async def _send_heartbeat(self) -> None:
         generation = self._generation
@@ -448,6 +458,11 @@ class ClassicMembership:
 
     async def _leave_for_not_polling(self) -> None:
         self._counters.add("poll-interval-exceeded-total")
+        logger.warning(
+            "group %s: the application did not poll within max.poll.interval.ms (%d ms): the member leaves",
+            self._coordinator.group_id,
+            self._cluster.config.int("max.poll.interval.ms"),
+        )
         with suppress(KafkaError):
             await self._send_leave("the application did not poll within max.poll.interval.ms", 5.0)
         self._forget_membership(is_lost=True)

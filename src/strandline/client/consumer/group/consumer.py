@@ -20,6 +20,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
@@ -46,6 +47,8 @@ _LEAVE_EPOCH: Final = -1
 _STATIC_LEAVE_EPOCH: Final = -2
 _FIRST_INTERVAL_SECONDS: Final = 3.0
 _FENCED: Final = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
+
+logger = logging.getLogger("strandline.client.group")
 
 
 class ConsumerMembership:
@@ -83,7 +86,7 @@ class ConsumerMembership:
         self._changed = asyncio.Event()
         self._last_poll = cluster.now()
         self._leave_count = 0  # a poll that is under way stops when this changes
-        self._callbacks = RebalanceCallbacks(subscription)
+        self._callbacks = RebalanceCallbacks(subscription, self._coordinator.group_id)
         self.wake: Callable[[], None] = lambda: None
 
     # State and changes
@@ -228,9 +231,14 @@ class ConsumerMembership:
                     await self._send_heartbeat()
                     pause.succeeded()
                 except KafkaError as error:
+                    logger.info("group %s: a heartbeat failed: %s", self._coordinator.group_id, error)
                     self._needs_full_heartbeat = True
                     if not error.retriable:
                         self._fail(error)
+                    wait_seconds = pause.failed()
+                except Exception as error:
+                    logger.exception("group %s: a heartbeat failed", self._coordinator.group_id)
+                    self._fail(KafkaError(None, f"a heartbeat failed with {error!r}"))
                     wait_seconds = pause.failed()
             with suppress(TimeoutError):
                 # The interval is the last response's, which may just have come.
@@ -330,6 +338,11 @@ class ConsumerMembership:
 
     async def _leave_for_not_polling(self) -> None:
         self._counters.add("poll-interval-exceeded-total")
+        logger.warning(
+            "group %s: the application did not poll within max.poll.interval.ms (%d ms): the member leaves",
+            self._coordinator.group_id,
+            self._cluster.config.int("max.poll.interval.ms"),
+        )
         with suppress(KafkaError):
             await self._send_leave(5.0)
         self._are_partitions_lost = bool(self._subscription.partitions)
