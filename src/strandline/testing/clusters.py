@@ -234,7 +234,9 @@ def _check_ports(ports: list[int]) -> None:
 
 
 @contextmanager
-def cluster(*, nodes: int = 3, controllers: int | None = None, **settings: str) -> Iterator[Cluster]:
+def cluster(
+    *, nodes: int = 3, controllers: int | None = None, **settings: str | int | bool
+) -> Iterator[Cluster]:
     """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`."""
     with tempfile.TemporaryDirectory(prefix="strandline-cluster-", ignore_cleanup_errors=True) as home:
         started = Cluster(Path(home), nodes, by_kafka_names(settings), controllers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,9 @@ class BrokerHalted(Exception):
 
 
 @asynccontextmanager
-async def broker(*, data_dir: Path | None = None, **settings: str) -> AsyncIterator[EmbeddedBroker]:
+async def broker(
+    *, data_dir: Path | None = None, **settings: str | int | bool
+) -> AsyncIterator[EmbeddedBroker]:
     """A broker on a free port of the loopback interface; settings by Kafka's names, with `_` for `.`.
 
     Without `data_dir` its data is gone at the end. If the broker halts, the body is cancelled and BrokerHalted raised.
@@ -89,6 +91,9 @@ class _ProcessOfTheTest:
             self._body.uncancel()
 
 
-def by_kafka_names(settings: dict[str, str]) -> dict[str, str]:
+def by_kafka_names(settings: Mapping[str, str | int | bool]) -> dict[str, str]:
     """`num_partitions=3` for `num.partitions=3`: Python has no dots in names."""
-    return {name.replace("_", "."): str(value) for name, value in settings.items()}
+    return {
+        name.replace("_", "."): str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in settings.items()
+    }

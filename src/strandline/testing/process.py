@@ -160,7 +160,7 @@ def stopping(stop: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def running_broker(*, data_dir: Path | None = None, **settings: str) -> Iterator[BrokerProcess]:
+def running_broker(*, data_dir: Path | None = None, **settings: str | int | bool) -> Iterator[BrokerProcess]:
     """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`."""
     with tempfile.TemporaryDirectory(prefix="strandline-test-", ignore_cleanup_errors=True) as home:
         process = BrokerProcess(data_dir or Path(home) / "data", by_kafka_names(settings))

@@ -225,6 +225,7 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
         return self.result()
 
     def done(self) -> bool:
+        """True if the record has its outcome."""
         return self._current_batch()[0].outcome is not None
 
     def exception(self) -> KafkaError | None:

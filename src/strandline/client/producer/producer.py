@@ -15,10 +15,12 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from strandline.base.waiting import within
+from strandline.client.columnar_extra import columnar_module
 from strandline.client.config.config import ClientConfig
+from strandline.client.config.keywords import ProducerKeywords
 from strandline.client.errors import (
     ClosedError,
     IllegalStateError,
@@ -63,7 +65,7 @@ class Producer:
         *,
         on_error: OnError | None = None,
         world: ClientWorld | None = None,
-        **keywords: Any,
+        **keywords: Unpack[ProducerKeywords],
     ) -> None:
         """Takes settings by Kafka's names, as a mapping or as keywords with underscores. Raises ConfigError if they
         contradict each other.
@@ -324,9 +326,9 @@ class Producer:
         value and headers are used. Rows with a key go to the partition that `send` would choose. Serializers and
         interceptors do not apply.
         """
-        from strandline.client.producer.send_table import send_table  # needs the extra strandline[columnar]
-
-        return await send_table(self, self._world, topic, table, columns)
+        module = columnar_module("strandline.client.producer.send_table")
+        sent: SentTable = await module.send_table(self, self._world, topic, table, columns)
+        return sent
 
     # Flushing and metadata
 

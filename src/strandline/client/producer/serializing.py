@@ -64,7 +64,7 @@ def record_headers(
             content = content.encode()
         encoded.append(
             (
-                name.encode() if isinstance(name, str) else name,
+                name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name,
                 None if content is None else record_bytes(content, "header"),
             )
         )

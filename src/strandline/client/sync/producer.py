@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from strandline.base.waiting import within
+from strandline.client.config.keywords import ProducerKeywords
 from strandline.client.net.metadata import check_topic_name
 from strandline.client.producer.append import Headers, check_partition
 from strandline.client.producer.batch import RecordMetadata
@@ -17,8 +18,9 @@ from strandline.client.producer.serializing import checked_timestamp, record_byt
 from strandline.client.producer.shared_transaction import TransactionMember as AsyncTransactionMember
 from strandline.client.producer.shared_transaction import TransactionOwner as AsyncTransactionOwner
 from strandline.client.producer.shared_transaction import TransactionTicket
+from strandline.client.producer.unobserved import OnError
 from strandline.client.producer.unsent import tell_unsent
-from strandline.client.sync.blocking import result_within
+from strandline.client.sync.blocking import calls_of, result_within
 from strandline.client.sync.calls import ProducerCalls
 from strandline.client.sync.producer_queue import AHEAD_COUNT_MAX, ProducerQueue, SendResult
 
@@ -39,6 +41,7 @@ class TableResult:
         self.rows = sent.rows
 
     def done(self) -> bool:
+        """True if every row has its outcome."""
         return self._sent.done()
 
     def check(self) -> None:
@@ -53,6 +56,7 @@ class TableResult:
         await result_within(timeout, self._sent.acknowledged(), "the rows were not acknowledged")
 
 
+@calls_of(AsyncProducer)
 class Producer(ProducerCalls):
     """`strandline.client.Producer`, blocking.
 
@@ -66,8 +70,19 @@ class Producer(ProducerCalls):
     _client: AsyncProducer
     _client_class: type[AsyncProducer] = AsyncProducer
 
-    def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        super().__init__(lambda: self._client_class(settings, **keywords))
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        *,
+        on_error: OnError | None = None,
+        **keywords: Unpack[ProducerKeywords],
+    ) -> None:
+        """Takes settings as the asyncio producer does, and connects."""
+        self._connect(lambda: self._client_class(settings, on_error=on_error, **keywords))
+
+    def _connect(self, make: Callable[[], Any]) -> None:
+        super().__init__(make)
         self._queue = ProducerQueue(self._client, self._thread)
         self._handoff = self._thread.handoff(self._queue.take, AHEAD_COUNT_MAX, self._queue.bytes_max)
         client = self._client
@@ -117,6 +132,7 @@ class Producer(ProducerCalls):
         return result
 
     def send_and_wait(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> RecordMetadata:
+        """Sends a record and waits for its acknowledgement."""
         return self.send(topic, value, key, **more).result()
 
     def send_table(self, topic: str, table: pyarrow.Table, **columns: str | None) -> TableResult:
@@ -137,6 +153,7 @@ class Producer(ProducerCalls):
             self._thread.run(self._close(timeout))
 
     def begin_transaction(self) -> None:
+        """Begins a transaction: records may be sent until it is committed or aborted."""
         self._check_process()
         self._thread.run(self._begin())
 
@@ -146,6 +163,7 @@ class Producer(ProducerCalls):
         self._thread.run(self._commit())
 
     def abort_transaction(self) -> None:
+        """Aborts the transaction, with everything that was sent since it began."""
         self._check_process()
         self._thread.run(self._abort())
 
@@ -218,4 +236,13 @@ class TransactionOwner(Producer):
 class TransactionMember(Producer):
     """`client.producer.shared_transaction.TransactionMember`, blocking: it takes a `ticket`."""
 
-    _client_class = AsyncTransactionMember
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        *,
+        ticket: TransactionTicket,
+        **keywords: Unpack[ProducerKeywords],
+    ) -> None:
+        """Takes settings as the asyncio producer does, and the ticket of a transaction."""
+        self._connect(lambda: AsyncTransactionMember(settings, ticket=ticket, **keywords))

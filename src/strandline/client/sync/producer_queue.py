@@ -48,9 +48,11 @@ class SendResult:
         self._is_observed = False
 
     def unobserved_count(self) -> int:
+        """1 while nobody has looked at the result."""
         return 0 if self._is_observed else 1
 
     def done(self) -> bool:
+        """True if the record has its outcome."""
         return self._error is not None or (self._promise is not None and self._promise.done())
 
     def result(self, timeout: float | None = None) -> RecordMetadata:

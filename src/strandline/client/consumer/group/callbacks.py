@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.subscription import SubscriptionState
+
+_METHODS: Final = ("on_partitions_assigned", "on_partitions_revoked", "on_partitions_lost")
 
 logger = logging.getLogger("strandline.client.group")
 
@@ -29,6 +31,15 @@ class RebalanceListener:
         """Called when these partitions are gone already, perhaps to others: a commit would fail. By default as if
         revoked."""
         return self.on_partitions_revoked(partitions)
+
+
+def check_listener(listener: Any) -> None:
+    """Raises TypeError if a listener has none of the methods that are called: it would never hear of anything."""
+    if listener is None or any(callable(getattr(listener, name, None)) for name in _METHODS):
+        return
+    others = [name for name in dir(listener) if name.startswith("on_")]
+    has = f"; it has {', '.join(others)}" if others else ""
+    raise TypeError(f"a rebalance listener has {', '.join(_METHODS)}, and this one has none of them{has}")
 
 
 async def invoke_listener(listener: Any, method: str, partitions: Iterable[TopicPartition]) -> None:
