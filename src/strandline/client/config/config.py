@@ -118,7 +118,7 @@ def _value(key: ConfigKey, value: Any) -> Any:
 def _addresses(servers: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     addresses = []
     for server in servers:
-        address = parse_address(server) or parse_address(f"{server}:{_DEFAULT_PORT}")
+        address = parse_address(server if ":" in server else f"{server}:{_DEFAULT_PORT}")
         if address is None or not address[0] or not 0 < address[1] < 65_536:
             raise ConfigError(f"bootstrap.servers: {server!r} is not host:port", key="bootstrap.servers")
         addresses.append(address)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -34,6 +34,7 @@ from strandline.client.consumer.log_offsets import EARLIEST, LATEST, OffsetAndTi
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.settings import assignors_of, deserializer_of
 from strandline.client.consumer.subscription import OffsetAndMetadata, SubscriptionState, TopicPartitionState
+from strandline.client.consumer.unread import UnreadRecords
 from strandline.client.errors import (
     ClosedError,
     ConfigError,
@@ -93,8 +94,7 @@ class Consumer:
         self._counters = Counters()
         self._interceptors = ConsumerInterceptors(self.config.objects("interceptor.classes"), self._counters)
         self._subscription = SubscriptionState()
-        self._unread: list[ConsumerRecord] = []  # polled for iteration, and not given yet
-        self._unread_start = 0
+        self._unread = UnreadRecords()
         self._is_closing = False
         self._is_closed = False
         self._engine: ConsumerEngine | None = None
@@ -181,7 +181,7 @@ class Consumer:
         self._check_open()
         assigned = [TopicPartition(*where) for where in partitions]
         self._subscription.assign_from_user(assigned)
-        self._drop_unread(lambda where: where in self._subscription.partitions)
+        self._unread.keep_only(lambda where: where in self._subscription.partitions)
         self._changed()
 
     async def unsubscribe(self) -> None:
@@ -192,7 +192,7 @@ class Consumer:
                 await engine.membership.leave(self._deadline(None), "the consumer unsubscribed")
         finally:  # also if the listener raises
             self._subscription.unsubscribe()
-            self._drop_unread(lambda where: False)
+            self._unread.keep_only(lambda where: False)
             self._changed()
 
     def assignment(self) -> set[TopicPartition]:
@@ -227,7 +227,7 @@ class Consumer:
         if position.offset < 0:
             raise IllegalStateError(None, f"offset {position.offset} is negative")
         self._subscription.set_position(state, position.offset, position.leader_epoch)
-        self._drop_unread(lambda where: where != state.topic_partition)
+        self._unread.keep_only(lambda where: where != state.topic_partition)
         self._wake()
 
     def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
@@ -255,7 +255,7 @@ class Consumer:
         for state in states:
             self._subscription.request_reset(state, timestamp)
         moved = {state.topic_partition for state in states}
-        self._drop_unread(lambda where: where not in moved)
+        self._unread.keep_only(lambda where: where not in moved)
         self._wake()
 
     async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
@@ -334,10 +334,8 @@ class Consumer:
         None it waits until there are some, with 0 it does not wait."""
         count = self._records_max if max_records is None else max_records
         engine = self._open()
-        if self._unread_start < len(self._unread):
-            start = self._unread_start
-            self._unread_start = min(len(self._unread), start + count)
-            return self._unread[start : self._unread_start]
+        if self._unread:
+            return self._unread.take(count)
         return self._deliver(await engine.poll(_seconds(timeout), lambda: engine.buffer.take(count)))
 
     async def getmany(
@@ -353,18 +351,14 @@ class Consumer:
         """The next record, whenever it comes."""
         engine = self._open()
         count = self._records_max
-        while self._unread_start >= len(self._unread):
+        while not self._unread:
             records = await engine.poll(_ITERATION_SECONDS, partial(engine.buffer.take, count))
-            self._unread, self._unread_start = self._deliver(records), 0
-        self._unread_start += 1
-        return self._unread[self._unread_start - 1]
+            self._unread.put(self._deliver(records))
+        return self._unread.take_one()
 
     def getone_nowait(self) -> ConsumerRecord | None:
         """The next of the records that `getone` or an iteration has polled already; None if there is none."""
-        if self._is_closing or self._unread_start >= len(self._unread):
-            return None
-        self._unread_start += 1
-        return self._unread[self._unread_start - 1]
+        return None if self._is_closing or not self._unread else self._unread.take_one()
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Records one by one, until the consumer is closed; commits cover only those that were given."""
@@ -389,7 +383,7 @@ class Consumer:
         the last batch. Deserializers do not apply."""
         to_table = columnar_module("strandline.client.consumer.poll_table").to_table
         engine = self._open()
-        if self._unread_start < len(self._unread):
+        if self._unread:
             raise IllegalStateError(None, "records of an iteration are not read yet; poll() gives them")
         parts = await engine.poll(_seconds(timeout), lambda: engine.buffer.take_batches(max_rows, max_bytes))
         undo = engine.buffer.undo_of(parts)
@@ -470,25 +464,12 @@ class Consumer:
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """The positions, without the records that an iteration has not given yet."""
         offsets = self._subscription.positions()
-        for record in reversed(self._unread[self._unread_start :]):
-            where = TopicPartition(record.topic, record.partition)
-            if where in offsets:
-                offsets[where] = OffsetAndMetadata(record.offset, "", record.leader_epoch)
+        self._unread.subtract_from(offsets)
         return offsets
 
     def _unread_position(self, state: TopicPartitionState) -> int:
-        for record in self._unread[self._unread_start :]:
-            if (record.topic, record.partition) == state.topic_partition:
-                return record.offset
-        return state.position
-
-    def _drop_unread(self, keep: Callable[[TopicPartition], bool]) -> None:
-        self._unread = [
-            record
-            for record in self._unread[self._unread_start :]
-            if keep(TopicPartition(record.topic, record.partition))
-        ]
-        self._unread_start = 0
+        unread = self._unread.position(state.topic_partition)
+        return state.position if unread is None else unread
 
     def _states(self, partitions: Iterable[TopicPartition]) -> list[TopicPartitionState]:
         """The states of these partitions, or of all if none is named."""

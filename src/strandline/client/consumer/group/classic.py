@@ -27,7 +27,6 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -61,8 +60,6 @@ PROTOCOL_TYPE: Final = "consumer"
 _JOIN_LEEWAY_SECONDS: Final = 5.0
 # The longest time that an automatic commit may hold a rebalance up.
 _LAST_COMMIT_SECONDS: Final = 10.0
-
-logger = logging.getLogger("strandline.client.group")
 
 
 class _Rejoin(Exception):
@@ -422,11 +419,8 @@ class ClassicMembership:
                 continue
             try:
                 await self._send_heartbeat()
-            except KafkaError as error:
-                logger.info("group %s: a heartbeat failed: %s", self._coordinator.group_id, error)
-            except Exception:
-                # The member would be removed without a word if this task died.
-                logger.exception("group %s: a heartbeat failed", self._coordinator.group_id)
+            except Exception as error:  # The member would be removed without a word if this task died.
+                self._coordinator.log_heartbeat_failed(error)
 
     async def _send_heartbeat(self) -> None:
         generation = self._generation
@@ -458,11 +452,7 @@ class ClassicMembership:
 
     async def _leave_for_not_polling(self) -> None:
         self._counters.add("poll-interval-exceeded-total")
-        logger.warning(
-            "group %s: the application did not poll within max.poll.interval.ms (%d ms): the member leaves",
-            self._coordinator.group_id,
-            self._cluster.config.int("max.poll.interval.ms"),
-        )
+        self._coordinator.log_not_polling()
         with suppress(KafkaError):
             await self._send_leave("the application did not poll within max.poll.interval.ms", 5.0)
         self._forget_membership(is_lost=True)

@@ -20,7 +20,6 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
@@ -47,8 +46,6 @@ _LEAVE_EPOCH: Final = -1
 _STATIC_LEAVE_EPOCH: Final = -2
 _FIRST_INTERVAL_SECONDS: Final = 3.0
 _FENCED: Final = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
-
-logger = logging.getLogger("strandline.client.group")
 
 
 class ConsumerMembership:
@@ -231,13 +228,13 @@ class ConsumerMembership:
                     await self._send_heartbeat()
                     pause.succeeded()
                 except KafkaError as error:
-                    logger.info("group %s: a heartbeat failed: %s", self._coordinator.group_id, error)
+                    self._coordinator.log_heartbeat_failed(error)
                     self._needs_full_heartbeat = True
                     if not error.retriable:
                         self._fail(error)
                     wait_seconds = pause.failed()
                 except Exception as error:
-                    logger.exception("group %s: a heartbeat failed", self._coordinator.group_id)
+                    self._coordinator.log_heartbeat_failed(error)
                     self._fail(KafkaError(None, f"a heartbeat failed with {error!r}"))
                     wait_seconds = pause.failed()
             with suppress(TimeoutError):
@@ -338,11 +335,7 @@ class ConsumerMembership:
 
     async def _leave_for_not_polling(self) -> None:
         self._counters.add("poll-interval-exceeded-total")
-        logger.warning(
-            "group %s: the application did not poll within max.poll.interval.ms (%d ms): the member leaves",
-            self._coordinator.group_id,
-            self._cluster.config.int("max.poll.interval.ms"),
-        )
+        self._coordinator.log_not_polling()
         with suppress(KafkaError):
             await self._send_leave(5.0)
         self._are_partitions_lost = bool(self._subscription.partitions)
