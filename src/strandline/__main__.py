@@ -1,8 +1,10 @@
-"""`python -m strandline`: the `strandline` command."""
+"""`python -m strandline` is the `strandline` command."""
 
 from __future__ import annotations
+
+import sys
 
 from strandline.cli.main import main
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -12,14 +12,15 @@ Differs from Kafka: a repeated batch from before the last five gets DUPLICATE_SE
 it is known to have been written, where Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER; a batch that leaves a gap only
 because the one before it was refused a moment ago gets the error of that one, where Kafka answers
 OUT_OF_ORDER_SEQUENCE_NUMBER; below the minimum in sync a repeated batch waits for the high watermark, where Kafka
-answers NOT_ENOUGH_REPLICAS; records are not decoded unless the topic's configuration asks for it.
+answers NOT_ENOUGH_REPLICAS; a batch may hold 1,000,000 records and inflate to 100 MB, where Kafka has no limit; one
+that cannot be decompressed gets INVALID_RECORD, where Kafka answers UNKNOWN_SERVER_ERROR.
 
 The request is walked by hand: this is the hot path, and its cost is per batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from struct import Struct
@@ -27,9 +28,10 @@ from struct import error as struct_error
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from strandline.base.errors import ErrorCode, KafkaError, error_name
+from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.topics import INTERNAL_TOPICS
+from strandline.broker.api.batch_refusal import BatchRefusal, note_refused
 from strandline.broker.api.leader_hints import LeaderHints
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.txn_verification import TxnClientSupport, for_producer, guards_for
@@ -39,7 +41,6 @@ from strandline.broker.server.pending_response import Handled, PendingResponse
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import VerificationGuard
-from strandline.telemetry import loggers
 from strandline.wire.api.k00_produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -126,14 +127,16 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     for piece in request.pieces:
         partitions = find(topics[piece.topic_number].name)
         replica = None if partitions is None else partitions.get(piece.partition)
-        if replica is None or not replica.validator.is_plain or replica.log.config.flush_messages != _NEVER:
+        if replica is None or replica.log.config.flush_messages != _NEVER:
             return _produce_later(services, context, request, topics)
         replicas.append(replica)
     now_ms = services.clock.wall_ms()
-    results = [
-        _check_and_append(services, context, request.acks, replica, piece.records, now_ms)
-        for piece, replica in zip(request.pieces, replicas, strict=True)
-    ]
+    results: list[Result] = []
+    for piece, replica in zip(request.pieces, replicas, strict=True):
+        result = _check_and_append(services, context, request.acks, replica, piece.records, now_ms)
+        if result is None:
+            return _produce_later(services, context, request, topics, results=results)
+        results.append(result)
     return _respond_when_committed(services, context, request, topics, results)
 
 
@@ -283,7 +286,10 @@ def _append(
         return _refused(error)._replace(log_start_offset=replica.log.log_start_offset)
     except OSError as error:
         return _refused(services.replicas.disk_error(replica.directory, error))
-    services.node.counters.add("bytes_in", len(records))
+    metrics = replica.metrics
+    metrics.produce_requests += 1
+    metrics.bytes_in += len(records)
+    metrics.messages_in += header.record_count
     log, pending = replica.log, None
     if acks == ACKS_ALL and replica.high_watermark <= appended.last_offset:
         pending = PendingAppend(replica, replica.epoch, appended.last_offset + 1)
@@ -295,18 +301,18 @@ def _append(
 
 def _check_and_append(
     services: Services, context: RequestContext, acks: int, replica: Replica, records: memoryview, now_ms: int
-) -> Result:
-    """Without waiting for anything; what a topic may ask beyond that is `_produce_later`'s."""
+) -> Result | None:
+    """Without waiting for anything; None if the batch has to be checked in a worker, which is `_produce_later`'s."""
     try:
         if replica.directory.offline_because is not None:
             replica.check_online()
-        header = replica.validator.check(records, context.api_version, now_ms)
-        if replica.validator.needs_rewrite(header):
-            records = memoryview(replica.validator.rewrite(bytes(records), now_ms))
-            header = read_header(records)
+        header = replica.validator.check(records, context.api_version)
+        valid = replica.validator.validate_inline(records, header, now_ms)
     except KafkaError as error:
         return _refused(error)
-    return _append(services, acks, replica, records, header, now_ms)
+    if valid is None:
+        return None
+    return _append(services, acks, replica, memoryview(valid[0]), valid[1], now_ms)
 
 
 async def _produce_later(
@@ -315,10 +321,12 @@ async def _produce_later(
     request: Parsed,
     topics: list[Topic],
     guards: Mapping[int, VerificationGuard | KafkaError | None] = MappingProxyType({}),
+    results: Sequence[Result] = (),
 ) -> Body | PendingResponse | None:
-    """The way of requests that have to wait before they can append: to open a log, to rewrite a batch, to flush."""
-    results = []
-    for number, piece in enumerate(request.pieces):
+    """The way of requests that have to wait before they can append: to open a log, to check or rewrite a large batch,
+    to flush. `results` are those of the first pieces, which did not have to wait."""
+    results = list(results)
+    for number, piece in enumerate(request.pieces[len(results) :], len(results)):
         topic = topics[piece.topic_number]
         guard = guards.get(number)
         try:
@@ -345,19 +353,18 @@ async def _produce_one(
     replica = await services.replicas.open(topic.name, piece.partition)
     replica.check_online()
     now_ms = services.clock.wall_ms()
-    records = piece.records
-    header = replica.validator.check(records, context.api_version, now_ms)
+    header = replica.validator.check(piece.records, context.api_version)
     replica.check_leads(header)
-    if replica.validator.needs_rewrite(header):
-        records = memoryview(
-            await services.node.workers.run(replica.validator.rewrite, bytes(records), now_ms)
+    valid = replica.validator.validate_inline(piece.records, header, now_ms)
+    if valid is None:
+        valid = await services.node.workers.run(
+            replica.validator.validate, bytes(piece.records), header, now_ms
         )
-        header = read_header(records)
         # The topic may have been deleted or its directory lost meanwhile.
         if services.replicas.get(*replica.partition) is not replica:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{replica.partition} has been deleted.")
         replica.check_online()
-    result = _append(services, acks, replica, records, header, now_ms, guard)
+    result = _append(services, acks, replica, memoryview(valid[0]), valid[1], now_ms, guard)
     if result.error_code == ErrorCode.NONE and replica.log.unflushed_count >= replica.config.flush_messages:
         await services.flusher.flush(replica)
     return result
@@ -408,32 +415,31 @@ def encode_all_written(
     return out
 
 
-def _tell_refused(
+def _note_refused(
     services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> None:
-    events = services.node.events.named(loggers.RECORDS)
     for piece, result in zip(request.pieces, results, strict=True):
-        if result.error_code in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER):
-            continue
-        events.info(
-            f"batch refused: {error_name(result.error_code)}",
-            partition=f"{topics[piece.topic_number].name}-{piece.partition}",
-            client=context.client_id or "",
-            why=result.message or "",
-        )
+        if result.error_code != ErrorCode.NONE:
+            topic = topics[piece.topic_number].name
+            refused = BatchRefusal(
+                topic, piece.partition, len(piece.records), result.error_code, result.message
+            )
+            note_refused(services, context, refused)
 
 
 def _respond(
     services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> Body | None:
+    has_errors = any(map(_ERROR_CODE, results))
+    if has_errors:
+        _note_refused(services, context, request, topics, results)
     if request.acks == 0:
         # Nobody reads an answer; a client that must learn of an error finds its connection closed.
-        if any(result.error_code != ErrorCode.NONE for result in results):
+        if has_errors:
             context.connection.close()
         return None
-    if context.api_version >= _FLEXIBLE_FROM and not any(map(_ERROR_CODE, results)):
+    if context.api_version >= _FLEXIBLE_FROM and not has_errors:
         return (encode_all_written(context.api_version, request.pieces, topics, results),)
-    _tell_refused(services, context, request, topics, results)
     by_topic: list[list[PartitionProduceResponse]] = [[] for _ in topics]
     hints = LeaderHints(services.image, context.connection.listener)
     for piece, result in zip(request.pieces, results, strict=True):

@@ -43,10 +43,10 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     results = _results(services, request)
     if len(request.resources) <= _RESOURCES_AT_ONCE_MAX:
         return (encode(_response(list(results)), context.api_version),)
-    return _answer_large(services, context, results)
+    return _respond_in_steps(services, context, results)
 
 
-async def _answer_large(
+async def _respond_in_steps(
     services: Services, context: RequestContext, results: Iterator[DescribeConfigsResult]
 ) -> Body:
     made = await build_cooperatively(results, lambda result: 1 + len(result.configs))
@@ -69,10 +69,10 @@ def _results(services: Services, request: DescribeConfigsRequest) -> Iterator[De
                 overrides = services.configs.overrides(TOPIC_RESOURCE, resource.resource_name)
                 key = (frozenset(overrides.items()), resource.configuration_keys)
                 if key not in shared:
-                    shared[key] = _answers(_entries(services, resource), request)
+                    shared[key] = _described_entries(_entries(services, resource), request)
                 configs = shared[key]
             else:
-                configs = _answers(_entries(services, resource), request)
+                configs = _described_entries(_entries(services, resource), request)
         except KafkaError as error:
             code, message = ErrorCode(error.code), error.message
         yield DescribeConfigsResult(
@@ -116,13 +116,15 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[Des
     )
 
 
-def _answers(
+def _described_entries(
     entries: tuple[DescribedConfig, ...], request: DescribeConfigsRequest
 ) -> tuple[DescribeConfigsResourceResult, ...]:
-    return tuple(_answer(entry, request) for entry in entries)
+    return tuple(_described_entry(entry, request) for entry in entries)
 
 
-def _answer(entry: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _described_entry(
+    entry: DescribedConfig, request: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
     synonyms = entry.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=entry.name,

@@ -60,10 +60,6 @@ _CLOSE_SECONDS: Final = 30.0
 _ITERATION_SECONDS: Final = 3600.0
 
 
-def _seconds(timeout: float | None) -> float:
-    return float("inf") if timeout is None else timeout
-
-
 class Consumer:
     """Reads records of the topics that it subscribes to, or of the partitions that are assigned to it."""
 
@@ -76,9 +72,7 @@ class Consumer:
         **keywords: Unpack[ConsumerKeywords],
     ) -> None:
         """Takes settings by Kafka's names, as a mapping or as keywords with underscores; nothing is connected yet.
-
-        Topics that are named first, or after the mapping, are subscribed to: `Consumer("orders", group_id="billing")`.
-        """
+        Topics that are named first, or after the mapping, are subscribed to: `Consumer("orders", group_id="billing")`."""
         if isinstance(settings, str):
             topics, settings = (settings, *topics), None
         self.config = ClientConfig.consumer(settings, **keywords)
@@ -336,7 +330,7 @@ class Consumer:
         engine = self._open()
         if self._unread:
             return self._unread.take(count)
-        return self._deliver(await engine.poll(_seconds(timeout), lambda: engine.buffer.take(count)))
+        return self._deliver(await engine.poll(timeout, lambda: engine.buffer.take(count)))
 
     async def getmany(
         self, timeout: float | None = POLL_SECONDS, max_records: int | None = None
@@ -385,7 +379,7 @@ class Consumer:
         engine = self._open()
         if self._unread:
             raise IllegalStateError(None, "records of an iteration are not read yet; poll() gives them")
-        parts = await engine.poll(_seconds(timeout), lambda: engine.buffer.take_batches(max_rows, max_bytes))
+        parts = await engine.poll(timeout, lambda: engine.buffer.take_batches(max_rows, max_bytes))
         undo = engine.buffer.undo_of(parts)
         try:
             table = await to_table(parts, engine.cluster.world, with_timestamp_type)
@@ -458,8 +452,6 @@ class Consumer:
         if self._engine is not None:
             metrics["buffered-bytes"] = self._engine.buffer.size
         return metrics
-
-    # Inside
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """The positions, without the records that an iteration has not given yet."""
