@@ -72,7 +72,7 @@ class Consumer:
         **keywords: Unpack[ConsumerKeywords],
     ) -> None:
         """Takes settings by Kafka's names, as a mapping or as keywords with underscores; nothing is connected yet.
-        Topics that are named first, or after the mapping, are subscribed to: `Consumer("orders", group_id="billing")`."""
+        Topics that are named first, or after the mapping, are subscribed to: `Consumer("orders", group_id="g")`."""
         if isinstance(settings, str):
             topics, settings = (settings, *topics), None
         self.config = ClientConfig.consumer(settings, **keywords)
