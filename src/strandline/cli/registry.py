@@ -62,6 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print one line when it is ready")
 
 
+def url_of(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def is_installed() -> bool:
     """True if everything that the registry imports is there."""
     try:
@@ -115,7 +119,7 @@ async def _serve(options: argparse.Namespace, client: dict[str, str]) -> None:
     from strandline.registry.service.settings import RegistrySettings
 
     listener = listening_socket(options.host, options.port)
-    url = options.url or f"http://{options.host}:{listener.getsockname()[1]}"
+    url = options.url or url_of(options.host, listener.getsockname()[1])
     settings = RegistrySettings(
         client=client,
         url=url,
@@ -140,12 +144,10 @@ def _say_ready(options: argparse.Namespace, registry: Registry) -> None:
     if options.quiet:
         print(f"ready registry={url}", flush=True)
         return
-    role = "writes" if registry.is_writer else f"forwards what is written to {registry.writer_url}"
     print(
         f"The schema registry is ready.\n"
         f"  url      {url}\n"
         f"  topic    {registry.settings.topic}, {len(registry.state.places)} schemas\n"
-        f"  role     {role}\n"
         f"Stop with Ctrl-C.",
         flush=True,
     )
