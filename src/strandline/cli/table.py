@@ -29,7 +29,57 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "up": Command("start a broker on this machine and stay", "node.up"),
     "server": Command("start a broker from a server.properties file", "node.server"),
     "format": Command("prepare the log directories of a node of a cluster", "node.format"),
+    "context": Group(
+        "remember clusters by name",
+        {
+            "add": Command("store the address and settings of a cluster", "context.add"),
+            "use": Command("say which context commands use", "context.use"),
+            "list": Command("list contexts", "context.list"),
+            "remove": Command("forget a context", "context.remove"),
+        },
+    ),
+    "topics": Group(
+        "create, describe, change and delete topics",
+        {
+            "list": Command("list topics", "topics.list"),
+            "describe": Command("partitions, leaders, replicas; what is under-replicated", "topics.describe"),
+            "create": Command("create topics", "topics.create"),
+            "alter": Command("more partitions, other settings", "topics.alter"),
+            "delete": Command("delete topics with their records", "topics.delete"),
+            "clone": Command("create a topic like another", "topics.clone"),
+            "delete-records": Command("delete the beginning of partitions", "topics.delete_records"),
+        },
+    ),
+    "configs": Group(
+        "see and change settings of topics, brokers, groups",
+        {
+            "get": Command("settings with their values and sources", "configs.get"),
+            "diff": Command("settings that are not at their default", "configs.diff"),
+            "set": Command("change settings", "configs.set"),
+            "list": Command("resources that have settings", "configs.list"),
+        },
+    ),
+    "groups": Group(
+        "see consumer groups, move their offsets, delete them",
+        {
+            "list": Command("list groups", "groups.list"),
+            "describe": Command("committed offsets, lag and who reads", "groups.describe"),
+            "members": Command("members and their partitions", "groups.members"),
+            "lag": Command("how far groups are behind, by topic", "groups.lag"),
+            "reset-offsets": Command("move committed offsets", "groups.reset_offsets"),
+            "clone": Command("give another group the same offsets", "groups.clone"),
+            "delete": Command("delete groups, or their offsets of topics", "groups.delete"),
+        },
+    ),
+    "produce": Command("send records: lines, files, JSON rows", "records.produce"),
+    "consume": Command("print records, follow a topic, search it", "records.consume"),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
+    "quorum": Group(
+        "see the controllers' quorum, change its voters",
+        {
+            "reset-epoch": Command("make room for elections, on stopped nodes", "quorum.reset_epoch"),
+        },
+    ),
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Command("work with dead letters", "dlq"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),

@@ -8,6 +8,7 @@ import sys
 from typing import Any, Final
 
 from strandline.cli.arguments import count
+from strandline.cli.connection import add_connection
 from strandline.cli.exit_codes import DONE, FAILED, UNREACHABLE
 from strandline.cli.schemas.connection import (
     Refused,
@@ -34,11 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--records", type=count, default=1000, metavar="COUNT", help="of each partition (default: 1000)"
     )
     parser.add_argument("--keys", action="store_true", help="the schema is of the records' keys")
-    parser.add_argument(
-        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
-    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_registry_option(parser)
+    add_connection(parser)
 
 
 def call(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
+from strandline.cli.connection import settings_of
 from strandline.cli.schemas.connection import Refused, ask
 from strandline.cli.schemas.diff import parse
 from strandline.client.sync import Consumer
@@ -27,7 +28,8 @@ def decode_newest(
     except (InvalidSchema, ValueError) as error:
         raise Refused(f"the schema is invalid: {error}") from None
     result: dict[str, Any] = {"read": 0, "decoded": 0, "skipped": 0, "failed": []}
-    with Consumer(bootstrap_servers=options.bootstrap_server, enable_auto_commit=False) as consumer:
+    settings = settings_of(options, "consumer") | {"enable.auto.commit": "false"}
+    with Consumer(settings) as consumer:
         partitions = [
             TopicPartition(each.topic, each.partition) for each in consumer.partitions_for(options.topic)
         ]
