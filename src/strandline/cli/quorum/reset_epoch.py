@@ -48,14 +48,10 @@ def call(options: argparse.Namespace) -> int:
             data: plan for data, plan in plans.items() if plan.old_epoch != plan.new_epoch or plan.batches
         }
         if needed and not options.dry_run:
-<<<<<<< HEAD
-            question = f"Lower the epochs in {', '.join(needed)}? All nodes of the cluster must be stopped, and each needs it."
-=======
             names = ", ".join(needed)
             question = (
                 f"Lower the epochs in {names}? Every node of the cluster must be stopped and needs this."
             )
->>>>>>> main
             if not confirmed(options, question):
                 return FAILED
             for data in needed:
