@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from strandline.base.ids import TopicPartition
-from strandline.cli.serving import fail, given_settings, metrics_settings, reason
+from strandline.cli.serving import fail, given_settings, metrics_settings, reason, where_option
 from strandline.client.errors import KafkaError
 from strandline.client.net.metadata import PartitionInfo
 from strandline.client.sync import Admin
@@ -120,7 +120,7 @@ def _greeting(cluster: Cluster, options: argparse.Namespace, seconds: float, is_
         f"  data               {where}\n"
         f"  metrics            {', '.join(n.metrics_url for n in cluster.nodes if n.metrics_url) or 'none'}\n"
         f"Try:\n"
-        f"  echo hello | kcat -P -b {cluster.brokers[0].bootstrap} -t greetings -X acks=all\n"
+        f"  echo hello | strandline produce greetings{where_option(cluster.brokers[0].bootstrap)}\n"
         f"  kill -9 {cluster.nodes[0].pid}   # and watch the table\n"
         f"Stop with Ctrl-C."
     )
