@@ -27,8 +27,6 @@ from strandline.wire.record_batch import (
 )
 from strandline.wire.record_check import check
 
-_DROP_ADVICE: Final = "`strandline log repair --drop-batch OFFSET` takes it out"
-
 ERROR: Final = "error"
 NOTE: Final = "note"
 
@@ -113,7 +111,8 @@ class _Verification:
             self._say(ERROR, name, f"{place} ends behind its segment, at {header.last_offset}")
         verdict = check(batch)
         if verdict.fault:
-            self._say(ERROR, name, f"{place} cannot be read: {verdict.sentence()}; {_DROP_ADVICE}")
+            advice = f"`strandline log repair --drop-batch {header.base_offset}` takes it out"
+            self._say(ERROR, name, f"{place} cannot be read: {verdict.sentence()}; {advice}")
         if header.leader_epoch < self._epoch:
             self._say(ERROR, name, f"leader epoch {header.leader_epoch} behind {self._epoch} in {place}")
         elif header.leader_epoch > self._epoch:
