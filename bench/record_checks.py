@@ -44,15 +44,15 @@ WORKLOADS = (
 RECORDS = {100: incompressible(100), 1000: compressible(1000)}
 PINGS = 400
 METHOD = (
-    "In each round every broker took the same records from librdkafka (orders in JSON of 1000 bytes, random ones of 100; "
-    "4 partitions, idempotent, linger.ms 5), one right after the other, and the order changed from round to round. The "
+    "In each round every broker took the same records from librdkafka (orders in JSON of 1000 bytes, random ones of "
+    "100; 4 partitions, idempotent, linger.ms 5), one right after the other, and the order changed from round to round. The "
     "older revision checks headers only, as `strandline.record.validation=header` does. Seconds of the broker's CPU "
     "time for a million records, medians; ratios are medians of the rounds, with the lowest and the highest."
 )
 BOMBS = (
     "Produce requests of one record, 2 ms apart, on a connection of their own; milliseconds, half of them and 99 of "
-    "100. The bombs are gzip batches of 300 MB of zeros and of 2,000,000 records, sent without a pause. The clients are "
-    "threads of one Python process, which is part of the figures."
+    "100. The bombs are gzip batches of 300 MB of zeros and of 2,000,000 records, sent without a pause. The clients "
+    "are threads of one Python process, which is part of the figures."
 )
 PARTITIONS = 4
 
