@@ -45,9 +45,10 @@ RECORDS = {100: incompressible(100), 1000: compressible(1000)}
 PINGS = 400
 METHOD = (
     "In each round every broker took the same records from librdkafka (orders in JSON of 1000 bytes, random ones of "
-    "100; 4 partitions, idempotent, linger.ms 5), one right after the other, and the order changed from round to round. The "
-    "older revision checks headers only, as `strandline.record.validation=header` does. Seconds of the broker's CPU "
-    "time for a million records, medians; ratios are medians of the rounds, with the lowest and the highest."
+    "100; 4 partitions, idempotent, linger.ms 5), one right after the other, and the order changed from round to "
+    "round. The older revision checks headers only, as `strandline.record.validation=header` does. Seconds of the "
+    "broker's CPU time for a million records, medians; ratios are medians of the rounds, with the lowest and the "
+    "highest."
 )
 BOMBS = (
     "Produce requests of one record, 2 ms apart, on a connection of their own; milliseconds, half of them and 99 of "
