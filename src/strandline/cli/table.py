@@ -74,6 +74,8 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "produce": Command("send records: lines, files, JSON rows", "records.produce"),
     "consume": Command("print records, follow a topic, search it", "records.consume"),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
+    "lag": Command("see how far consumer groups are behind", "lag"),
+    "metrics": Command("print alert rules and a dashboard", "metrics"),
     "quorum": Group(
         "see the controllers' quorum, change its voters",
         {
