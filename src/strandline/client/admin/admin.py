@@ -15,10 +15,11 @@ from strandline.client.admin.cluster import ClusterAdmin
 from strandline.client.admin.configs import ConfigAdmin, ConfigChange, ConfigResource
 from strandline.client.admin.groups import CommittedOffset, GroupAdmin
 from strandline.client.admin.producers import ProducerAdmin
+from strandline.client.admin.quorum import QuorumAdmin
 from strandline.client.admin.topics import NewTopic, TopicAdmin
 
 __all__ = ["Admin", "CommittedOffset", "ConfigChange", "ConfigResource", "NewTopic", "PartialFailureError"]
 
 
-class Admin(TopicAdmin, ConfigAdmin, GroupAdmin, ClusterAdmin, ProducerAdmin, AccessAdmin):
+class Admin(TopicAdmin, ConfigAdmin, GroupAdmin, ClusterAdmin, QuorumAdmin, ProducerAdmin, AccessAdmin):
     """Every admin call in one object."""
