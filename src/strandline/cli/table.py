@@ -110,6 +110,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "dlq": Command("work with dead letters", "dlq"),
     "sizing": Command("how many partitions and brokers a workload needs", "sizing"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),
+    "registry": Command("start a schema registry beside a cluster", "registry"),
     "sim": Command("simulate clusters under faults", "sim"),
     "docs": Command("print the reference pages, or write them", "docs"),
 }

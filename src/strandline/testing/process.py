@@ -16,6 +16,7 @@ from strandline.config import render_properties
 from strandline.node import launcher
 from strandline.storage.data_directory import NODE_LOG, NODE_SETTINGS
 from strandline.testing.embedded import named_settings
+from strandline.testing.registry_process import running_registry
 
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
@@ -34,6 +35,7 @@ class BrokerProcess:
         self._process: subprocess.Popen[str] | None = None
         self._was_asked = False
         self.bootstrap = ""
+        self.registry_url = ""  # of a registry beside it, if it was asked for
         self.metrics_url = ""  # where its metrics are, if its settings ask for them
 
     @property
@@ -166,14 +168,20 @@ def stopping(stop: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def running_broker(
-    *, data_dir: Path | None = None, metrics: bool = False, **settings: str
+    *, data_dir: Path | None = None, metrics: bool = False, registry: bool = False, **settings: str
 ) -> Iterator[BrokerProcess]:
     """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`.
 
-    With `metrics` it serves them over HTTP, at `metrics_url`.
+    With `metrics` it serves them over HTTP, at `metrics_url`. With `registry` a schema registry runs beside it, at
+    `registry_url`.
     """
     with tempfile.TemporaryDirectory(prefix="strandline-test-", ignore_cleanup_errors=True) as home:
         process = BrokerProcess(data_dir or Path(home) / "data", named_settings(settings, metrics))
         with stopping(process.stop):
             process.start()
-            yield process
+            if not registry:
+                yield process
+                return
+            with running_registry(process.bootstrap, Path(home) / "registry.log") as beside:
+                process.registry_url = beside.url
+                yield process
