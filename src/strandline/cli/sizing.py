@@ -209,7 +209,8 @@ def plan(work: Workload) -> dict[str, Any]:
         f"brokers by disk: {size(disk_bytes)} / (70 % of {work.disk_gb:g} GB) = {by_disk}",
         (
             f"network in: {work.write_mb_s:g} MB/s x {factor} = {traffic_in:g} MB/s; "
-            f"out: {work.read_mb_s:g} to readers + {work.write_mb_s:g} x {factor - 1} to followers = {traffic_out:g} MB/s"
+            f"out: {work.read_mb_s:g} to readers + {work.write_mb_s:g} x {factor - 1} to followers "
+            f"= {traffic_out:g} MB/s"
         ),
         f"brokers by network: {max(traffic_in, traffic_out):g} MB/s / (70 % of {work.network_mb_s:g}) = {by_network}",
         (
