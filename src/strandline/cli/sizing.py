@@ -38,7 +38,7 @@ USES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class SizedWorkload:
     """What is to be carried."""
 
     write_mb_s: float
@@ -138,7 +138,7 @@ def call(options: argparse.Namespace) -> int:
         minimum = max(1, min(minimum, replicas))
     if options.retention <= 0:
         raise usage("--retention: give a time above 0, such as 7d")
-    workload = Workload(
+    workload = SizedWorkload(
         write_mb_s=options.write,
         read_mb_s=options.read if options.read is not None else options.write * options.groups,
         consumers=options.consumers,
@@ -177,7 +177,7 @@ def call(options: argparse.Namespace) -> int:
     return 0
 
 
-def plan(work: Workload) -> dict[str, Any]:
+def plan(work: SizedWorkload) -> dict[str, Any]:
     """The numbers for a workload, with the sentences that lead to them."""
     by_rate = math.ceil(work.write_mb_s / work.partition_mb_s)
     data_gb = work.write_mb_s * work.retention_s / 1000
