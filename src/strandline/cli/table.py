@@ -93,6 +93,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "describe": Command("leader, voters, observers and their lag", "quorum.describe"),
             "add": Command("make a controller a voter", "quorum.add"),
             "remove": Command("take a controller out of the voters", "quorum.remove"),
+            "reset-epoch": Command("make room for elections, on stopped nodes", "quorum.reset_epoch"),
         },
     ),
     "transactions": Group(
