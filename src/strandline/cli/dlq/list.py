@@ -17,7 +17,9 @@ _SUFFIX = ".dlq"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Lists the topics that have dead letters: how many there are, and how many `dlq redrive` has not put back."
+    parser.description = (
+        "Lists the topics that have dead letters: how many there are, and how many wait for `dlq redrive`."
+    )
     add_connection(parser)
     add_json(parser, {"topics": [{"topic": "text", "letters": "number", "waiting": "number"}]})
 
