@@ -87,6 +87,8 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "cancel": Command("take a reassignment back", "reassign.cancel"),
         },
     ),
+    "lag": Command("see how far consumer groups are behind", "lag"),
+    "metrics": Command("print alert rules and a dashboard", "metrics"),
     "quorum": Group(
         "see the controllers' quorum, change its voters",
         {
@@ -123,6 +125,17 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "sizing": Command("how many partitions and brokers a workload needs", "sizing"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),
     "registry": Command("start a schema registry beside a cluster", "registry"),
+    "schemas": Group(
+        "work with the schemas of a registry",
+        {
+            "list": Command("list subjects and their versions", "schemas.list"),
+            "show": Command("show a schema", "schemas.show"),
+            "register": Command("register a schema", "schemas.register"),
+            "check": Command("see whether a schema may follow, and decodes the data", "schemas.check"),
+            "diff": Command("see what changed, and for whom it breaks", "schemas.diff"),
+            "delete": Command("delete a subject or a version", "schemas.delete"),
+        },
+    ),
     "sim": Command("simulate clusters under faults", "sim"),
     "docs": Command("print the reference pages, or write them", "docs"),
 }

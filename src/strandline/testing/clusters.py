@@ -235,7 +235,7 @@ def _check_ports(ports: list[int]) -> None:
 
 @contextmanager
 def cluster(
-    *, nodes: int = 3, controllers: int | None = None, metrics: bool = False, **settings: str
+    *, nodes: int = 3, controllers: int | None = None, metrics: bool = False, **settings: str | int | bool
 ) -> Iterator[Cluster]:
     """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`.
 

@@ -168,7 +168,11 @@ def stopping(stop: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def running_broker(
-    *, data_dir: Path | None = None, metrics: bool = False, registry: bool = False, **settings: str
+    *,
+    data_dir: Path | None = None,
+    metrics: bool = False,
+    registry: bool = False,
+    **settings: str | int | bool,
 ) -> Iterator[BrokerProcess]:
     """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`.
 
