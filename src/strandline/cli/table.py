@@ -73,6 +73,9 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     ),
     "produce": Command("send records: lines, files, JSON rows", "records.produce"),
     "consume": Command("print records, follow a topic, search it", "records.consume"),
+    "lag": Command("see how far consumer groups are behind", "lag"),
+    "probe": Command("write and read back records, and measure that", "probe"),
+    "metrics": Command("print alert rules and a dashboard", "metrics"),
     "brokers": Command("list brokers with their leaders and disks", "brokers.list"),
     "log-dirs": Command("what the log directories of brokers hold", "brokers.log_dirs"),
     "features": Command("see and change feature levels", "brokers.features"),
@@ -87,8 +90,6 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "cancel": Command("take a reassignment back", "reassign.cancel"),
         },
     ),
-    "lag": Command("see how far consumer groups are behind", "lag"),
-    "metrics": Command("print alert rules and a dashboard", "metrics"),
     "quorum": Group(
         "see the controllers' quorum, change its voters",
         {
