@@ -44,6 +44,8 @@ from strandline.broker.replication.replica_fetcher import FetcherParts, ReplicaF
 from strandline.broker.replication.replicas import Replicas
 from strandline.broker.replication.replication_quota import FOLLOWER, LEADER, ReplicationQuota
 from strandline.broker.replication.suspected_brokers import SuspectedBrokers
+from strandline.broker.security.node_networks import NodeNetworks
+from strandline.broker.security.token_keys import TokenKeys
 from strandline.broker.server.connection import ServerContext
 from strandline.broker.server.connection_limits import ConnectionLimits, RequestMemory
 from strandline.broker.server.dispatch import Dispatch
@@ -86,6 +88,7 @@ class BrokerParts(ABC):
         self.tasks = TaskScope(self._failed)
         self.image = ClusterImage()
         self.configs = DynamicConfigs(config)
+        self.node_networks = NodeNetworks(ports.network, self.configs, ports.random)
         self.node = NodeContext(
             node_id=config.node_id,
             config=config,
@@ -99,7 +102,10 @@ class BrokerParts(ABC):
             workers=ports.workers,
             disk=ports.disk,
             network=ports.network,
+            network_to_brokers=self.node_networks.to_brokers,
+            network_to_controllers=self.node_networks.to_controllers,
         )
+        self.token_keys = TokenKeys(self.node)
         self.node_id = config.node_id
         self.cluster_id = ""
         self.files = FileTable(ports.disk, ports.open_files_max)
@@ -194,10 +200,14 @@ class BrokerParts(ABC):
                 corrupt_replicas=self.corrupt_replicas,
                 suspected_brokers=self.suspected_brokers,
                 broker_epoch=epoch,
-                network=self._ports.replica_network or self._ports.network,
+                network=self._replica_network(),
             )
         )
         self.follower_log_opener = FollowerLogOpener(node, self.replicas, self.replica_fetcher)
+
+    def _replica_network(self) -> Network:
+        own = self._ports.replica_network
+        return self.node.network_to_brokers if own is None else self.node_networks.with_sockets_of(own)
 
     def _build_coordinators(self) -> None:
         node, replicas, corrupt = self.node, self.replicas, self.corrupt_replicas
@@ -255,6 +265,7 @@ class BrokerParts(ABC):
             TABLE, "strandline.broker.api", self.services, {API_VERSIONS: respond_to_unknown_version}
         )
         self._server = ServerContext(
+            node=node,
             clock=node.clock,
             events=node.events,
             tasks=node.tasks,

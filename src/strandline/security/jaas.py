@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 _FLAGS: Final = ("required", "requisite", "sufficient", "optional")
-_TOKEN: Final = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s=;"']+)|([=;]))""", re.DOTALL)
+_TOKEN: Final = re.compile(
+    r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s=;"']+)|([=;]))""", re.DOTALL
+)
 _SHAPE: Final = 'write it as LoginModule required name="value" ... ;'
 
 
@@ -53,7 +55,8 @@ def _entry(key: str, text: str) -> tuple[JaasEntry, int]:
 
 def _tokens(key: str, text: str) -> tuple[list[str], int]:
     """The words up to the semicolon, and where the rest begins."""
-    tokens, position = [], 0
+    tokens: list[str] = []
+    position = 0
     while True:
         match = _TOKEN.match(text, position)
         if match is None:

@@ -12,7 +12,8 @@ import re
 from typing import Final, NamedTuple
 
 _RULE: Final = re.compile(
-    r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)).*?(?=,\s*(?:RULE:|DEFAULT)|$)", re.DOTALL
+    r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)).*?(?=,\s*(?:RULE:|DEFAULT)|$)",
+    re.DOTALL,
 )
 _SEPARATOR: Final = re.compile(r"\s*,?\s*")
 _GROUP: Final = re.compile(r"\$(\d)")

@@ -142,7 +142,9 @@ class ScramServer:
         self._exists = found is not None and found.iterations >= ITERATIONS_MIN
         if found is None or not self._exists:
             seed = _hmac(self._mechanism, self._decoy, name.encode())
-            found = ScramCredential(salt=seed[:26], stored_key=seed, server_key=seed, iterations=ITERATIONS_MIN)
+            found = ScramCredential(
+                salt=seed[:26], stored_key=seed, server_key=seed, iterations=ITERATIONS_MIN
+            )
         self._credential = found
 
     def _final(self, text: str) -> str:

@@ -18,10 +18,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from strandline.base.ids import uuid_text
+from strandline.broker.security.start_checks import check_security
 from strandline.client.config.config import ClientConfig
 from strandline.client.net.cluster import ClusterClient
 from strandline.client.world import real_world
-from strandline.config.startup_checks import check_security
 from strandline.node import launcher
 from strandline.node.config_providers import broker_config
 from strandline.node.directories import format_if_empty, not_a_directory

@@ -27,6 +27,7 @@ TABLE: Final = {
         row(14),  # SyncGroup
         row(15),  # DescribeGroups
         row(16),  # ListGroups
+        row(17, BOTH),  # SaslHandshake
         row(API_VERSIONS, BOTH),
         row(19, BOTH, controller=True, timeout_ms=True),  # CreateTopics
         row(20, BOTH, controller=True, timeout_ms=True),  # DeleteTopics
@@ -45,6 +46,7 @@ TABLE: Final = {
         row(33, BOTH, controller=True),  # AlterConfigs
         row(34),  # AlterReplicaLogDirs
         row(35),  # DescribeLogDirs
+        row(36, BOTH),  # SaslAuthenticate
         row(37, BOTH, controller=True, timeout_ms=True),  # CreatePartitions
         row(42),  # DeleteGroups
         row(43, BOTH, controller=True, timeout_ms=True),  # ElectLeaders

@@ -54,7 +54,9 @@ class ControllerChannel:
         self._quorum = quorum
         self._runtime = runtime
         # By the controller and the purpose.
-        self._clients: NodeClients[tuple[int, str]] = NodeClients(node.network, f"broker-{node.node_id}")
+        self._clients: NodeClients[tuple[int, str]] = NodeClients(
+            node.network_to_controllers, f"broker-{node.node_id}"
+        )
         self._forwarding = [0] * _FORWARDING_MAX  # requests under way, by connection
 
     async def call(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:

@@ -37,7 +37,7 @@ def controller_runtime_of(node: NodeContext, cluster_id: str) -> ControllerRunti
     return ControllerRuntime(
         new_state=lambda: ControllerState(DynamicConfigs(config), node.random),
         clock=node.clock,
-        network=node.network,
+        network=node.network_to_brokers,
         events=node.events,
         tasks=node.tasks,
         node_id=node.node_id,
@@ -111,7 +111,7 @@ def raft_node_of(
         clock=node.clock,
         random=node.random,
         workers=node.workers,
-        network=node.network,
+        network=node.network_to_controllers,
         process=process,
         events=node.events,
         store=store,
