@@ -25,6 +25,9 @@ def start_jobs_of_every_node(parts: BrokerParts) -> None:
     seconds = parts.config.int("leader.imbalance.check.interval.seconds")
     jobs.start(lambda: seconds * 1000, parts.controller_jobs.return_leaders)
     jobs.start_by_key("unclean.leader.election.interval.ms", parts.controller_jobs.elect_uncleanly)
+    jobs.start_by_key(
+        "delegation.token.expiry.check.interval.ms", parts.controller_jobs.remove_expired_tokens
+    )
     jobs.start(parts.connections.idle_check_ms, parts.connections.close_idle)
     jobs.start(lambda: _OVERDUE_CHECK_MS, end_overdue_requests)
 

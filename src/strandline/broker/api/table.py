@@ -48,6 +48,10 @@ TABLE: Final = {
         row(35),  # DescribeLogDirs
         row(36, BOTH),  # SaslAuthenticate
         row(37, BOTH, controller=True, timeout_ms=True),  # CreatePartitions
+        row(38, BOTH, controller=True),  # CreateDelegationToken
+        row(39, BOTH, controller=True),  # RenewDelegationToken
+        row(40, BOTH, controller=True),  # ExpireDelegationToken
+        row(41, BOTH),  # DescribeDelegationToken
         row(42),  # DeleteGroups
         row(43, BOTH, controller=True, timeout_ms=True),  # ElectLeaders
         row(44, BOTH, controller=True),  # IncrementalAlterConfigs
@@ -55,6 +59,8 @@ TABLE: Final = {
         row(46, BOTH, controller=True),  # ListPartitionReassignments
         row(47),  # OffsetDelete
         row(48),  # DescribeClientQuotas
+        row(50, BOTH),  # DescribeUserScramCredentials
+        row(51, BOTH, controller=True),  # AlterUserScramCredentials
         row(52, CONTROLLER),  # Vote
         row(53, CONTROLLER),  # BeginQuorumEpoch
         row(54, CONTROLLER),  # EndQuorumEpoch
